@@ -1,0 +1,95 @@
+"""Every error that Isonomia raises on purpose.
+
+One root, :class:`IsonomiaError`, and one branch for each place where the cause lies: the property's text, the
+model, the data, the numbers, or the call itself. A message says what was expected, what came, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["DataError", "IsonomiaError", "ModelError", "NumericalError", "Place", "SpecError", "UsageError", "nearest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of a property's text, to be pointed at by an error.
+
+    Attributes
+    ----------
+    text
+        The whole text in which the stretch lies.
+    start, end
+        Its first character and the one after its last, counted from 0.
+    """
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """The line on which the stretch begins, counted from 1."""
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The column on which the stretch begins, counted from 1."""
+        return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
+
+    def caret(self) -> str:
+        """Show the line with carets under the stretch."""
+        begin = self.text.rfind("\n", 0, self.start) + 1
+        stop = self.text.find("\n", self.start)
+        row = self.text[begin : stop if stop >= 0 else len(self.text)]
+        width = max(1, min(self.end, begin + len(row)) - self.start)
+        return f"  {row}\n  {' ' * (self.start - begin)}{'^' * width}"
+
+
+class IsonomiaError(Exception):
+    """The root of every error that Isonomia raises on purpose."""
+
+
+class SpecError(IsonomiaError):
+    """A property cannot be read, or does not make sense for the data at hand.
+
+    Attributes
+    ----------
+    place
+        Where in the text the trouble lies; ``None`` for a property made with Python operators.
+    """
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        self.place = place
+        where = f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message
+        super().__init__(where)
+
+
+class ModelError(IsonomiaError):
+    """The model raised, or answered with something that is no prediction."""
+
+
+class DataError(IsonomiaError):
+    """A table or a draw from a population is not what the property needs."""
+
+
+class NumericalError(IsonomiaError):
+    """A computation did not reach the accuracy that its guarantee needs."""
+
+
+class UsageError(IsonomiaError):
+    """A function or a command was called with an argument it cannot take."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which known name is nearest to an unknown one, as the end of an error message.
+
+    Returns an empty string where nothing is near.
+    """
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
