@@ -1,0 +1,60 @@
+"""Saying what must hold.
+
+A **property** is a claim about a model and a population. Its **formula** compares **quantities**, numbers about the
+population, and joins the comparisons by ``and``, ``or``, ``not``, ``==>`` and ``for``. The quantities are built from
+**leaves**: a **rate** ``P[event | condition]`` is the share of a group for whom an event is true, and a **mean**
+``E[term | condition]`` is the mean of a number over a group. Events, conditions and terms are **row expressions**:
+they speak about one person, by the columns of a table and by the model's ``prediction`` and ``score``.
+
+There are two ways in, text and Python operators, and both make the same tree::
+
+    parse("P[prediction == 1 | sex == 'F'] >= 0.8")
+    P(prediction == 1, given=col("sex") == "F") >= 0.8
+
+A property holds no data. What it says about a **batch** of people is computed by :func:`truth` and :func:`numbers`.
+"""
+
+from isonomia.spec.batch import Batch
+from isonomia.spec.expand import expand
+from isonomia.spec.explain import explain
+from isonomia.spec.groups import conjuncts, disjoint, implies
+from isonomia.spec.measures import Measure
+from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of
+from isonomia.spec.operators import E, P, col, each, maximum, minimum, prediction, score
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.property import Property, parse
+from isonomia.spec.ranges import range_of
+from isonomia.spec.rows import evaluate, numbers, truth
+from isonomia.spec.terms import Term
+from isonomia.spec.text import to_text
+
+__all__ = [
+    "Batch",
+    "E",
+    "Measure",
+    "P",
+    "Property",
+    "Term",
+    "check_names",
+    "col",
+    "columns_of",
+    "conjuncts",
+    "disjoint",
+    "each",
+    "evaluate",
+    "expand",
+    "explain",
+    "implies",
+    "leaves_of",
+    "maximum",
+    "minimum",
+    "numbers",
+    "outputs_of",
+    "parse",
+    "parse_formula",
+    "prediction",
+    "range_of",
+    "score",
+    "to_text",
+    "truth",
+]

@@ -8,6 +8,8 @@ Every node that can be pointed at by an error remembers its :class:`~isonomia.er
 what the node says, so it takes no part in comparison.
 """
 
+# ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

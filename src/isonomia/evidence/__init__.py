@@ -1,0 +1,20 @@
+"""What samples prove.
+
+Terms used throughout this room:
+
+leaf
+    An unknown mean: a rate ``P[event | condition]`` or the mean of a number in a known range.
+channel
+    The draws that inform a set of leaves together: one condition, one stream, one ticket.
+tally
+    How often each cell of a channel was seen; all that is kept of the samples.
+half-space, polytope, hypothesis
+    Sets of leaf values: one linear inequality, several at once, and a union of those.
+bet
+    A factor fixed before a batch is seen whose expected value is at most 1 wherever the hypothesis is true.
+wealth
+    The product of the factors so far; at ``1/delta`` the hypothesis is refuted at risk ``delta``.
+evidence function, region
+    ``L(theta)``, the logarithm of a wealth for each possible mean, and the means for which it stays below
+    ``log(1/delta)``.
+"""

@@ -1,0 +1,191 @@
+"""From a formula to comparisons with zero: chains split, negations pushed in, ``abs``, ``min`` and ``max`` resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from isonomia.evidence.intervals import Interval, enclose
+from isonomia.spec.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Each,
+    Extreme,
+    Formula,
+    Implies,
+    Junction,
+    Leaf,
+    Mean,
+    Negative,
+    Not,
+    Power,
+    Quantity,
+    Rate,
+)
+
+__all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
+
+Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """``quantity >= 0``.
+
+    Whether the boundary belongs to it does not matter here: no finite number of samples tells ``>=`` from ``>``, so
+    hypotheses are closed sets.
+    """
+
+    quantity: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the parts; true where there are none."""
+
+    parts: tuple[Normal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of the parts; false where there are none."""
+
+    parts: tuple[Normal, ...]
+
+
+Normal: TypeAlias = Atom | Every | Some
+
+
+def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
+    """Write a formula, or with ``positive=False`` its negation, as a combination of atoms without negations.
+
+    Each side is closed: the formula's form and its negation's form share their boundary.
+    """
+    match formula:
+        case Comparison(first=first, rest=rest):
+            return _chain(first, rest, ranges, positive)
+        case Not(operand=operand):
+            return normal_form(operand, ranges, positive=not positive)
+        case Implies(premise=premise, conclusion=conclusion):
+            parts: tuple[Normal, ...] = (
+                normal_form(premise, ranges, positive=not positive),
+                normal_form(conclusion, ranges, positive=positive),
+            )
+            return Some(parts) if positive else Every(parts)
+        case Junction(connective=connective, operands=operands):
+            parts = tuple(normal_form(operand, ranges, positive=positive) for operand in operands)
+            return Every(parts) if (connective == "and") is positive else Some(parts)
+        case Each():
+            raise TypeError("a quantifier is expanded before it is brought to normal form")
+
+
+def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Ranges, positive: bool) -> Normal:
+    links: list[Normal] = []
+    left = first
+    for relation, right in rest:
+        large, small = (right, left) if relation in {"<", "<="} else (left, right)
+        difference = Arithmetic("-", large, small) if positive else Arithmetic("-", small, large)
+        links.append(_resolved(difference, ranges))
+        left = right
+    if len(links) == 1:
+        return links[0]
+    return Every(tuple(links)) if positive else Some(tuple(links))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An ``abs``, ``min`` or ``max`` within a quantity.
+
+    ``direction`` is +1 where the quantity rises with it, -1 where it falls, 0 where neither is known; ``put`` rebuilds
+    the quantity with something else in its place.
+    """
+
+    extreme: Extreme
+    direction: int
+    put: Callable[[Quantity], Quantity]
+
+
+def _resolved(quantity: Quantity, ranges: Ranges) -> Normal:
+    found = _find(quantity, ranges)
+    if found is None:
+        return Atom(quantity)
+    function, arguments = found.extreme.function, found.extreme.arguments
+    if function == "abs":
+        (inside,) = arguments
+        function, arguments = "max", (inside, Negative(inside))
+    cases = tuple(_resolved(found.put(argument), ranges) for argument in arguments)
+    if found.direction:
+        return Some(cases) if (function == "max") is (found.direction > 0) else Every(cases)
+    return Some(
+        tuple(
+            Every(
+                (
+                    case,
+                    *(_resolved(_wins(function, chosen, other), ranges) for other in arguments if other is not chosen),
+                )
+            )
+            for chosen, case in zip(arguments, cases, strict=True)
+        )
+    )
+
+
+def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:
+    return Arithmetic("-", chosen, other) if function == "max" else Arithmetic("-", other, chosen)
+
+
+def _find(quantity: Quantity, ranges: Ranges) -> _Found | None:
+    """Find the first outermost extreme."""
+    match quantity:
+        case Extreme():
+            return _Found(quantity, 1, lambda new: new)
+        case Rate() | Mean() | Constant():
+            return None
+        case Negative(operand=operand):
+            return _through(_find(operand, ranges), -1, Negative)
+        case Power(base=base, exponent=exponent):
+            rises = 1 if exponent > 0 and _sign(base, ranges) > 0 else 0
+            return _through(_find(base, ranges), rises, lambda new: Power(new, exponent))
+        case Arithmetic(sign=sign, left=left, right=right):
+            in_left = _find(left, ranges)
+            if in_left is not None:
+                rises = _sign(right, ranges) if sign in {"*", "/"} else 1
+                return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
+            return _through(
+                _find(right, ranges),
+                _right_direction(quantity, ranges),
+                lambda new: Arithmetic(sign, left, new),
+            )
+
+
+def _right_direction(quantity: Arithmetic, ranges: Ranges) -> int:
+    match quantity.sign:
+        case "+":
+            return 1
+        case "-":
+            return -1
+        case "*":
+            return _sign(quantity.left, ranges)
+        case "/":
+            return -_sign(quantity.left, ranges) * abs(_sign(quantity.right, ranges))
+
+
+def _through(found: _Found | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> _Found | None:
+    if found is None:
+        return None
+    inner = found.put
+    return _Found(found.extreme, found.direction * direction, lambda new: wrap(inner(new)))
+
+
+def _sign(quantity: Quantity, ranges: Ranges) -> int:
+    """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
+    box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+    value = enclose(quantity, box)
+    # Enclosures are one rounding wider than the truth, which must not hide a sign.
+    slack = 1e-300
+    if value.low[0] >= -slack:
+        return 1
+    return -1 if value.high[0] <= slack else 0

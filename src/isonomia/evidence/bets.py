@@ -1,0 +1,156 @@
+"""Bets against a polytope: a wealth that cannot be expected to grow while the polytope holds the truth.
+
+The algorithm is ``begin`` and ``step``. All arrays have a leading axis of *repetitions*: independent copies of the same
+game, one for an ordinary check, thousands for a simulation or for an audit of many people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.stakes import best_stakes
+
+__all__ = ["Game", "State", "begin", "log_factor", "step"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A polytope seen through the channels that inform it.
+
+    Attributes
+    ----------
+    payoffs
+        What a draw in a cell contributes to the left-hand side of a side: shape ``(sides, channels, cells)``.
+    bounds
+        The right-hand side of each side.
+    prior
+        The weight that each cell has in the estimate before anything is seen: shape ``(channels, cells)``; zero for
+        cells that a channel does not have.
+    sizes
+        How many people a channel has in all, for draws without replacement; infinite for independent draws.
+    """
+
+    payoffs: Floats
+    bounds: Floats
+    prior: Floats
+    sizes: Floats
+
+    @classmethod
+    def of(
+        cls,
+        payoffs: Sequence[Sequence[Floats]],
+        bounds: Sequence[float],
+        priors: Sequence[Floats],
+        sizes: Sequence[float] | None = None,
+    ) -> Game:
+        """Make a game from ragged lists: ``payoffs[side][channel]`` and ``priors[channel]`` have a value a cell."""
+        cells = max(len(prior) for prior in priors)
+        channels = len(priors)
+        table = np.zeros((len(bounds), channels, cells))
+        for j, side in enumerate(payoffs):
+            for g, row in enumerate(side):
+                table[j, g, : len(row)] = row
+        weights = np.zeros((channels, cells))
+        for g, prior in enumerate(priors):
+            weights[g, : len(prior)] = prior
+        people = np.full(channels, np.inf) if sizes is None else np.asarray(sizes, dtype=float)
+        return cls(table, np.asarray(bounds, dtype=float), weights, people)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What persists between batches: the wealth and the tally, of constant size whatever the number of draws.
+
+    Attributes
+    ----------
+    log_wealth
+        The logarithm of the wealth now, a value a repetition.
+    peak
+        The largest it has ever been: by Ville's inequality it reaches ``log(1/delta)`` with probability at most
+        ``delta`` while the polytope holds the truth.
+    tally
+        How many draws fell into each cell: shape ``(repetitions, channels, cells)``.
+    """
+
+    log_wealth: Floats
+    peak: Floats
+    tally: Floats
+
+
+def begin(game: Game, repetitions: int = 1) -> State:
+    """Start with a wealth of 1 and nothing seen."""
+    return State(np.zeros(repetitions), np.zeros(repetitions), np.zeros((repetitions, *game.prior.shape)))
+
+
+def step(game: Game, state: State, counts: Floats) -> State:
+    """Fix the bet from earlier batches and from the number of draws alone, then let the batch settle it.
+
+    Parameters
+    ----------
+    game
+        The polytope and its channels.
+    state
+        What earlier batches left.
+    counts
+        The draws of this batch a cell: shape ``(repetitions, channels, cells)``. A number between two nodes of its
+        grid counts for both in proportion (see :mod:`isonomia.evidence.cells`).
+
+    Notes
+    -----
+    Guarantee: if the truth lies in the polytope, and within each channel the draws of a batch are independent given
+    the past (or are drawn without replacement from ``sizes`` people), then ``exp(log_wealth)`` is a non-negative
+    supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
+    Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
+    """
+    draws = counts.sum(axis=-1)
+    payoffs, bounds = _what_is_left(game, state)
+    estimate = state.tally + game.prior
+    estimate = estimate / estimate.sum(axis=-1, keepdims=True)
+    total = draws.sum(axis=-1)
+    # Before a channel has been seen there is nothing to go by: its weight of 0 keeps the purse shut.
+    weights = np.where(state.tally.any(axis=-1), draws / np.maximum(total, 1.0)[:, None], 0.0)
+    stakes = best_stakes(payoffs, bounds, estimate, weights)
+    gain = log_factor(stakes.on_sides, stakes.rests, stakes.factors, bounds, counts)
+    log_wealth = state.log_wealth + np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
+    return State(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
+
+
+def log_factor(on_sides: Floats, rests: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
+    """The logarithm of one batch's factor.
+
+    Guarantee: for *any* stakes ``mu >= 0`` and rests with positive factors, fixed before the outcomes are seen, the
+    expected factor is at most 1 when the truth lies in the polytope. With ``tau_jg`` the true mean of ``y_jg``, the
+    expectation is at most ``exp(sum_g n_g (z_g - 1) + n sum_j mu_j sum_g tau_jg)``, since ``1 + x <= exp(x)``, and the
+    subtracted correction is no smaller than that exponent because ``sum_g tau_jg <= b_j``.
+    """
+    draws = counts.sum(axis=-1)
+    total = draws.sum(axis=-1)
+    logs = np.log(np.where(counts > 0, factors, 1.0))
+    correction = (draws * (1.0 - rests)).sum(axis=-1) - total * (on_sides * bounds).sum(axis=-1)
+    return np.asarray((counts * logs).sum(axis=(-2, -1)) + correction)
+
+
+def _what_is_left(game: Game, state: State) -> tuple[Floats, Floats]:
+    """The same polytope, said of the people not drawn yet.
+
+    With ``N`` people of whom ``n`` are drawn with sum ``s``, the whole mean is ``(s + (N - n) m) / N``, where ``m`` is
+    the mean of those left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
+    """
+    repetitions = len(state.log_wealth)
+    if not np.isfinite(game.sizes).any():
+        return (
+            np.broadcast_to(game.payoffs, (repetitions, *game.payoffs.shape)),
+            np.broadcast_to(game.bounds, (repetitions, *game.bounds.shape)),
+        )
+    drawn = state.tally.sum(axis=-1)
+    left = np.where(np.isfinite(game.sizes), np.maximum(1.0 - drawn / game.sizes, 0.0), 1.0)
+    seen = np.where(np.isfinite(game.sizes), 1.0 / game.sizes, 0.0)
+    payoffs = game.payoffs * left[:, None, :, None]
+    bounds = game.bounds - np.einsum("jgc,rgc,g->rj", game.payoffs, state.tally, seen)
+    return payoffs, bounds

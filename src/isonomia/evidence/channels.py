@@ -1,0 +1,125 @@
+"""Channels: which draws may inform which leaves together, and how overlapping groups are kept apart.
+
+Bets on several leaves at once need, for each draw, that the mean of what it tells about a leaf is that leaf. That
+holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that overlap
+without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a polytope has
+such groups, every draw gets a random *ticket* before it is seen, and counts only for the groups of its ticket.
+
+Tickets never cost more than splitting the risk over one region for each group: with shares chosen in proportion to the
+leaves' standard deviations ``s_g``, tickets leave the variance ``(sum of s_g) ** 2``, which is what adding up
+half-widths leaves too, and they need neither the division of the risk nor the price of an interval (``docs/theory/overlap.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from isonomia.evidence.cells import Grid, grid_for
+from isonomia.spec.groups import conjuncts, disjoint
+from isonomia.spec.tree import Leaf, Mean, Row
+
+__all__ = ["Channel", "Ticket", "channels_for", "independent_classes", "leaf_channel", "stream_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One of ``of`` equally likely tickets."""
+
+    index: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """The draws of one stream that meet a condition and hold a ticket, and the leaves that they inform together.
+
+    Attributes
+    ----------
+    given
+        The condition; ``None`` for everybody.
+    stream
+        Which of the population's streams the draws come from.
+    ticket
+        Which draws count; ``None`` for all.
+    leaves
+        What is read off each draw.
+    grid
+        The cells into which the draws are sorted.
+    """
+
+    given: Row | None
+    stream: int
+    ticket: Ticket | None
+    leaves: tuple[Leaf, ...]
+    grid: Grid
+
+
+def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:
+    """The stream that a leaf is read from: the first whose condition is part of the leaf's own; ``None`` for none."""
+    wanted = set(conjuncts(leaf.given))
+    for index, condition in enumerate(streams):
+        if set(conjuncts(condition)) <= wanted:
+            return index
+    return None
+
+
+def leaf_channel(leaf: Leaf, streams: Sequence[Row | None], ranges: Mapping[Leaf, tuple[float, float]]) -> Channel:
+    """The channel of one leaf alone, with every draw of its group."""
+    grid = grid_for([_kind(leaf, ranges)])
+    if grid is None:
+        raise AssertionError("one leaf always has a grid")
+    return Channel(leaf.given, stream_of(leaf, streams) or 0, None, (leaf,), grid)
+
+
+def channels_for(
+    leaves: Sequence[Leaf], streams: Sequence[Row | None], ranges: Mapping[Leaf, tuple[float, float]]
+) -> tuple[Channel, ...] | None:
+    """The channels through which one polytope over these leaves is bet against.
+
+    Returns ``None`` where one group has more leaves than its cells can hold.
+    """
+    groups: dict[tuple[int, Row | None], list[Leaf]] = {}
+    for leaf in leaves:
+        groups.setdefault((stream_of(leaf, streams) or 0, leaf.given), []).append(leaf)
+    colours = _coloured(list(groups))
+    most = max(colours.values(), default=0) + 1
+    channels = []
+    for (stream, given), members in groups.items():
+        grid = grid_for([_kind(leaf, ranges) for leaf in members])
+        if grid is None:
+            return None
+        ticket = Ticket(colours[stream, given], most) if most > 1 else None
+        channels.append(Channel(given, stream, ticket, tuple(members), grid))
+    return tuple(channels)
+
+
+def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> tuple[tuple[Leaf, ...], ...]:
+    """Partition leaves into classes whose evidence may be added: within a class no draw informs two leaves."""
+    classes: list[list[Leaf]] = []
+    for leaf in leaves:
+        own = stream_of(leaf, streams) or 0
+        for members in classes:
+            if all((stream_of(other, streams) or 0) != own or disjoint(other.given, leaf.given) for other in members):
+                members.append(leaf)
+                break
+        else:
+            classes.append([leaf])
+    return tuple(tuple(members) for members in classes)
+
+
+def _coloured(groups: list[tuple[int, Row | None]]) -> dict[tuple[int, Row | None], int]:
+    """Give groups that may overlap different colours, greedily and in order of appearance."""
+    colours: dict[tuple[int, Row | None], int] = {}
+    for stream, given in groups:
+        taken = {
+            colour
+            for (other_stream, other), colour in colours.items()
+            if other_stream == stream and not disjoint(other, given)
+        }
+        colours[stream, given] = next(colour for colour in range(len(groups)) if colour not in taken)
+    return colours
+
+
+def _kind(leaf: Leaf, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float] | None:
+    return ranges[leaf] if isinstance(leaf, Mean) else None

@@ -1,0 +1,212 @@
+"""Hypotheses as sets of leaf values: half-spaces, polytopes, and unions of them made from a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError
+from isonomia.evidence.atoms import Atom, Every, Normal, Some, normal_form
+from isonomia.evidence.polynomials import Fraction, Polynomial, as_fraction, bounds_of, is_linear
+from isonomia.spec.tree import Formula, Leaf
+
+__all__ = ["HalfSpace", "Hypothesis", "Polytope", "denominators_of", "hypothesis_of"]
+
+MOST_POLYTOPES = 1024
+"""How many convex pieces a hypothesis may have before the confidence region takes over."""
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSpace:
+    """The leaf values with ``sum of coefficient * leaf <= bound``."""
+
+    coefficients: tuple[tuple[Leaf, float], ...]
+    bound: float
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves that the inequality names."""
+        return tuple(leaf for leaf, _ in self.coefficients)
+
+    def slack(self, point: Mapping[Leaf, float]) -> float:
+        """How far inside a point lies; negative outside."""
+        return self.bound - sum(coefficient * point[leaf] for leaf, coefficient in self.coefficients)
+
+
+@dataclass(frozen=True, slots=True)
+class Polytope:
+    """The leaf values in every one of its half-spaces; all values where there are none."""
+
+    sides: tuple[HalfSpace, ...]
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves that some side names, in order of appearance."""
+        return tuple(dict.fromkeys(leaf for side in self.sides for leaf in side.leaves))
+
+    def contains(self, point: Mapping[Leaf, float]) -> bool:
+        """Say whether a point lies in the polytope, its boundary included."""
+        return all(side.slack(point) >= 0 for side in self.sides)
+
+    def matrix(self, leaves: Sequence[Leaf]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ``(A, b)`` with the polytope being ``A theta <= b`` for the leaves in the order given."""
+        where = {leaf: index for index, leaf in enumerate(leaves)}
+        a = np.zeros((len(self.sides), len(leaves)))
+        for row, side in enumerate(self.sides):
+            for leaf, coefficient in side.coefficients:
+                a[row, where[leaf]] = coefficient
+        return a, np.asarray([side.bound for side in self.sides])
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A union of polytopes. To refute it, each is refuted at the full risk: the truth can lie in one that is true.
+
+    No polytopes at all is the empty hypothesis, which is false whatever the leaves are.
+    """
+
+    polytopes: tuple[Polytope, ...]
+
+    def contains(self, point: Mapping[Leaf, float]) -> bool:
+        """Say whether a point lies in one of the polytopes."""
+        return any(polytope.contains(point) for polytope in self.polytopes)
+
+
+def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], *, positive: bool) -> Hypothesis | None:
+    """Write the set where a formula is true (or, with ``positive=False``, false) as a union of polytopes.
+
+    Parameters
+    ----------
+    formula
+        A formula without quantifiers.
+    ranges
+        The lowest and highest possible value of each leaf.
+    positive
+        Which of the two sets is wanted. Both are closed, so they share their boundary.
+
+    Returns
+    -------
+    Hypothesis or None
+        ``None`` where a comparison is not linear after clearing denominators of known sign, or where there are more
+        than ``MOST_POLYTOPES`` pieces; a confidence region decides such formulas.
+
+    Notes
+    -----
+    A denominator that can be zero is cleared as if it were positive; :func:`denominators_of` lists what must be seen
+    to differ from zero before a verdict is given.
+    """
+    form = normal_form(formula, ranges, positive=positive)
+    try:
+        pieces = _pieces(form, ranges)
+    except _NotLinearError:
+        return None
+    if len(pieces) > MOST_POLYTOPES:
+        return None
+    return Hypothesis(tuple(_without_supersets(pieces)))
+
+
+def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[Polynomial, ...]:
+    """List the denominators of known sign that could be zero as far as the leaves' ranges tell.
+
+    If the truth makes such a denominator zero, then so does every estimate, with probability 1: the denominator is
+    affine in each leaf and never negative, so at a zero it cannot depend on a leaf that lies inside its range, and a
+    leaf at an end of its range is estimated without error. One estimate that differs from zero therefore proves that
+    the truth does, at no risk. (A denominator of unknown sign needs no such care: both of its signs are refuted.)
+    """
+    found: list[Polynomial] = []
+    for atom in _atoms(normal_form(formula, ranges)):
+        for factor in as_fraction(atom.quantity).factors:
+            low, high = bounds_of(factor, ranges)
+            if (low == 0 or high == 0) and factor not in found:
+                found.append(factor)
+    return tuple(found)
+
+
+class _NotLinearError(Exception):
+    """Two unknown means are multiplied."""
+
+
+def _atoms(form: Normal) -> Iterator[Atom]:
+    match form:
+        case Atom():
+            yield form
+        case Every(parts=parts) | Some(parts=parts):
+            for part in parts:
+                yield from _atoms(part)
+
+
+def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tuple[HalfSpace, ...]]:
+    """Disjunctive form: a list of intersections."""
+    match form:
+        case Atom(quantity=quantity):
+            return _linear(as_fraction(quantity), ranges)
+        case Some(parts=parts):
+            return [piece for part in parts for piece in _pieces(part, ranges)]
+        case Every(parts=parts):
+            options = [_pieces(part, ranges) for part in parts]
+            if prod(len(option) for option in options) > MOST_POLYTOPES:
+                raise _NotLinearError
+            return [tuple(dict.fromkeys(side for piece in choice for side in piece)) for choice in product(*options)]
+
+
+def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tuple[HalfSpace, ...]]:
+    """Clear the denominator of ``fraction >= 0``; a factor of unknown sign splits it into two cases."""
+    sign, unknown = 1.0, []
+    for factor in fraction.factors:
+        low, high = bounds_of(factor, ranges)
+        if high <= 0:
+            sign = -sign
+        elif low < 0:
+            unknown.append(factor)
+    if len(unknown) > 1:
+        raise _NotLinearError
+    numerator = _scaled(fraction.numerator, sign)
+    if not unknown:
+        return _at_least_zero([numerator], ranges)
+    (factor,) = unknown
+    return [
+        *_at_least_zero([factor, numerator], ranges),
+        *_at_least_zero([_scaled(factor, -1.0), _scaled(numerator, -1.0)], ranges),
+    ]
+
+
+def _at_least_zero(
+    polynomials: list[Polynomial], ranges: Mapping[Leaf, tuple[float, float]]
+) -> list[tuple[HalfSpace, ...]]:
+    """One intersection, or none at all where a polynomial can only be negative."""
+    sides: list[HalfSpace] = []
+    for polynomial in polynomials:
+        if not is_linear(polynomial):
+            raise _NotLinearError
+        low, high = bounds_of(polynomial, ranges)
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
+        if high < 0:
+            return []
+        if low < 0:
+            sides.append(_half_space(polynomial))
+    return [tuple(sides)]
+
+
+def _half_space(polynomial: Polynomial) -> HalfSpace:
+    """``polynomial >= 0`` as a half-space, its largest coefficient scaled to 1."""
+    largest = max(abs(coefficient) for monomial, coefficient in polynomial.items() if monomial)
+    terms = tuple((monomial[0], -coefficient / largest) for monomial, coefficient in polynomial.items() if monomial)
+    return HalfSpace(terms, polynomial.get((), 0.0) / largest)
+
+
+def _scaled(polynomial: Polynomial, factor: float) -> Polynomial:
+    return {monomial: coefficient * factor for monomial, coefficient in polynomial.items()}
+
+
+def _without_supersets(pieces: list[tuple[HalfSpace, ...]]) -> Iterator[Polytope]:
+    """Drop a piece that lies within another: refuting the larger one refutes it too."""
+    sets = [frozenset(piece) for piece in dict.fromkeys(pieces)]
+    for index, piece in enumerate(sets):
+        if not any(other < piece or (other == piece and where < index) for where, other in enumerate(sets)):
+            yield Polytope(tuple(sorted(piece, key=lambda side: repr(side))))

@@ -1,0 +1,174 @@
+"""Quantities as fractions of polynomials in the leaves: how denominators are cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from isonomia.errors import SpecError
+from isonomia.spec.tree import Arithmetic, Constant, Extreme, Leaf, Mean, Negative, Power, Quantity, Rate
+
+__all__ = ["Fraction", "Monomial", "Polynomial", "as_fraction", "bounds_of", "is_linear"]
+
+Monomial: TypeAlias = tuple[Leaf, ...]
+"""Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
+
+Polynomial: TypeAlias = Mapping[Monomial, float]
+
+MOST_EXPONENT = 16
+"""The largest power of a quantity that is multiplied out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """``numerator / denominator``, the denominator a product whose factors are remembered.
+
+    The factors matter because the sign of a product is known when the sign of each factor is.
+    """
+
+    numerator: Polynomial
+    factors: tuple[Polynomial, ...] = ()
+
+    @property
+    def denominator(self) -> Polynomial:
+        """The product of the factors; 1 where there are none."""
+        product: Polynomial = {(): 1.0}
+        for factor in self.factors:
+            product = _times(product, factor)
+        return product
+
+
+def as_fraction(quantity: Quantity) -> Fraction:
+    """Write a quantity without ``abs``, ``min`` and ``max`` as one fraction.
+
+    Raises
+    ------
+    SpecError
+        Where a denominator is the constant zero, or a power is not a whole number.
+    """
+    match quantity:
+        case Constant(value=value):
+            return Fraction(_tidy({(): value}))
+        case Rate() | Mean():
+            return Fraction({(quantity,): 1.0})
+        case Negative(operand=operand):
+            inner = as_fraction(operand)
+            return Fraction(_scaled(inner.numerator, -1.0), inner.factors)
+        case Arithmetic(sign=sign, left=left, right=right):
+            return _combined(sign, as_fraction(left), as_fraction(right), quantity)
+        case Power(base=base, exponent=exponent):
+            return _power(as_fraction(base), exponent, quantity)
+        case Extreme():
+            raise TypeError("abs, min and max are resolved before fractions are made")
+
+
+def bounds_of(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+    """Enclose the values of a polynomial over the box of the leaves' ranges."""
+    low = high = 0.0
+    for monomial, coefficient in polynomial.items():
+        first, last = 1.0, 1.0
+        for leaf in monomial:
+            corners = [end * other for end in (first, last) for other in ranges[leaf]]
+            first, last = min(corners), max(corners)
+        ends = (coefficient * first, coefficient * last)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def is_linear(polynomial: Polynomial) -> bool:
+    """Say whether no term multiplies two leaves."""
+    return all(len(monomial) <= 1 for monomial in polynomial)
+
+
+def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
+    if sign == "*":
+        return _reduced(Fraction(_times(left.numerator, right.numerator), left.factors + right.factors))
+    if sign == "/":
+        return _divided(left, right, node)
+    other = _scaled(right.numerator, -1.0) if sign == "-" else right.numerator
+    shared = tuple(factor for factor in left.factors if factor in right.factors)
+    only_left, only_right = _without(left.factors, shared), _without(right.factors, shared)
+    numerator = _plus(_multiplied(left.numerator, only_right), _multiplied(other, only_left))
+    return Fraction(numerator, (*shared, *only_left, *only_right))
+
+
+def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
+    if not right.numerator:
+        raise SpecError("the denominator is always 0: nothing can be divided by it", node.place)
+    numerator = _multiplied(left.numerator, right.factors)
+    if set(right.numerator) == {()}:
+        return Fraction(_scaled(numerator, 1.0 / right.numerator[()]), left.factors)
+    return _reduced(Fraction(numerator, (*left.factors, right.numerator)))
+
+
+def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
+    if set(base.numerator) <= {()} and not base.factors:
+        value = base.numerator.get((), 0.0)
+        try:
+            result = value**exponent
+        except (ZeroDivisionError, OverflowError) as error:
+            raise SpecError(f"{value:g} ** {exponent:g} is no number", node.place) from error
+        if isinstance(result, complex):
+            raise SpecError(f"{value:g} ** {exponent:g} is no real number", node.place)
+        return Fraction(_tidy({(): float(result)}))
+    if exponent != int(exponent):
+        raise SpecError(
+            f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came",
+            node.place,
+        )
+    if abs(exponent) > MOST_EXPONENT:
+        raise SpecError(f"expected an exponent of at most {MOST_EXPONENT}, but {exponent:g} came", node.place)
+    whole = Fraction({(): 1.0})
+    for _ in range(abs(int(exponent))):
+        whole = Fraction(_times(whole.numerator, base.numerator), whole.factors + base.factors)
+    if exponent >= 0:
+        return whole
+    if not base.numerator:
+        raise SpecError("0 to a negative power is no number", node.place)
+    return Fraction(whole.denominator, (base.numerator,) * abs(int(exponent)))
+
+
+def _reduced(fraction: Fraction) -> Fraction:
+    """Cancel factors of the denominator that equal the numerator."""
+    for factor in fraction.factors:
+        if factor == fraction.numerator:
+            return Fraction({(): 1.0}, _without(fraction.factors, (factor,)))
+    return fraction
+
+
+def _without(factors: tuple[Polynomial, ...], gone: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
+    rest = list(factors)
+    for factor in gone:
+        rest.remove(factor)
+    return tuple(rest)
+
+
+def _multiplied(polynomial: Polynomial, factors: tuple[Polynomial, ...]) -> Polynomial:
+    for factor in factors:
+        polynomial = _times(polynomial, factor)
+    return polynomial
+
+
+def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
+    terms = dict(left)
+    for monomial, coefficient in right.items():
+        terms[monomial] = terms.get(monomial, 0.0) + coefficient
+    return _tidy(terms)
+
+
+def _times(left: Polynomial, right: Polynomial) -> Polynomial:
+    terms: dict[Monomial, float] = {}
+    for one, a in left.items():
+        for other, b in right.items():
+            monomial = tuple(sorted(one + other, key=repr))
+            terms[monomial] = terms.get(monomial, 0.0) + a * b
+    return _tidy(terms)
+
+
+def _scaled(polynomial: Polynomial, factor: float) -> Polynomial:
+    return _tidy({monomial: coefficient * factor for monomial, coefficient in polynomial.items()})
+
+
+def _tidy(terms: dict[Monomial, float]) -> Polynomial:
+    return {monomial: coefficient for monomial, coefficient in terms.items() if coefficient != 0.0}

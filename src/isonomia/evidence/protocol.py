@@ -1,0 +1,57 @@
+"""The seam between an audit and the ways of deciding a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.channels import Channel
+
+__all__ = ["Evidence", "Tallies"]
+
+Tallies: TypeAlias = Mapping[Channel, NDArray[np.float64]]
+"""The counts of a batch in each channel."""
+
+S = TypeVar("S")
+
+
+class Evidence(Protocol, Generic[S]):
+    """A way of deciding a claim: ``begin``, then ``step`` a batch, and ask for the ``decision`` at any time.
+
+    Guarantee that every implementation owes: whatever the truth, the probability that the decision is *ever* the wrong
+    one of ``True`` and ``False`` is at most the ``delta`` it was made with.
+    """
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        ...
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The channels whose counts it needs."""
+        ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the verdict should know about how it was reached."""
+        ...
+
+    def begin(self) -> S:
+        """Nothing seen yet."""
+        ...
+
+    def step(self, state: S, tallies: Tallies) -> S:
+        """Take in one batch."""
+        ...
+
+    def decision(self, state: S) -> bool | None:
+        """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
+        ...
+
+    def progress(self, state: S) -> float:
+        """How far the nearer decision has come, from 0 to 1."""
+        ...

@@ -1,0 +1,200 @@
+"""Joint confidence regions: which leaf values the draws do not refute, and what holds for all of them.
+
+Evidence may be *added* over leaves whose draws are independent: leaves of disjoint groups, or of separate streams. Such
+leaves form a class. Between classes the risk is *split*. The region is
+
+    { theta : for each class c, sum over g in c of L_g(theta_g) < log(k / delta) },       k = number of classes,
+
+and holds the truth at all times with probability at least ``1 - delta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.hypotheses import Polytope, hypothesis_of
+from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.mixture import IMAGINED, hindsight_price, mean_interval
+from isonomia.evidence.stakes import best_stakes
+from isonomia.spec.tree import Comparison, Constant, Leaf, Mean, Quantity, Rate
+
+__all__ = ["LeafTally", "Region"]
+
+Floats = NDArray[np.float64]
+
+MARGIN = 1e-6
+"""Nats taken off a refutation to cover rounding and the imagined draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafTally:
+    """What was drawn of one leaf: the weight at each node of its grid."""
+
+    nodes: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def n(self) -> float:
+        """How many draws."""
+        return float(sum(self.weights))
+
+    @property
+    def mean(self) -> float:
+        """The sample mean; the middle of the range where nothing was drawn."""
+        if self.n == 0:
+            return 0.5 * (self.nodes[0] + self.nodes[-1])
+        return float(np.dot(self.nodes, self.weights)) / self.n
+
+
+@dataclass(frozen=True)
+class Region:
+    """The leaf values that the draws so far do not refute, at all times together at risk ``delta``.
+
+    Attributes
+    ----------
+    tallies
+        What was drawn of each leaf.
+    classes
+        A partition of the leaves; within a class the draws of different leaves must be independent.
+    delta
+        The risk that the region ever misses the truth.
+    """
+
+    tallies: Mapping[Leaf, LeafTally]
+    classes: tuple[tuple[Leaf, ...], ...]
+    delta: float
+
+    @cached_property
+    def ranges(self) -> dict[Leaf, tuple[float, float]]:
+        """The lowest and highest possible value of each leaf."""
+        return {leaf: (tally.nodes[0], tally.nodes[-1]) for leaf, tally in self.tallies.items()}
+
+    @property
+    def threshold(self) -> float:
+        """The evidence at which a class is refuted: ``log(k / delta)``."""
+        return float(np.log(len(self.classes) / self.delta))
+
+    @cached_property
+    def allowance(self) -> dict[tuple[Leaf, ...], float]:
+        """For each class, how far its leaves may lie together from their sample means, in nats."""
+        return {
+            members: self.threshold + MARGIN + sum(_price(self.tallies[leaf]) for leaf in members)
+            for members in self.classes
+        }
+
+    @property
+    def centre(self) -> dict[Leaf, float]:
+        """The sample means."""
+        return {leaf: tally.mean for leaf, tally in self.tallies.items()}
+
+    def refutes(self, polytope: Polytope) -> bool:
+        """Say whether no point of the polytope lies in the region.
+
+        By weak duality any stakes bound the distance to the polytope from below, so an inexact solution can only
+        keep a polytope alive, never refute one wrongly. With several classes the sides that name leaves of one class
+        only are tried class by class, since a region that is a product is missed when a factor of it is.
+        """
+        if not polytope.sides:
+            return False
+        if len(self.classes) == 1:
+            return self._distance(polytope, self.classes[0]) >= self.allowance[self.classes[0]]
+        return self._refutes_across(polytope)
+
+    def interval(self, leaf: Leaf) -> tuple[float, float]:
+        """The values of one leaf that its own draws do not refute at risk ``delta``."""
+        tally = self.tallies[leaf]
+        return mean_interval(np.asarray(tally.nodes), np.asarray(tally.weights), self.delta)
+
+    def quantity_interval(self, quantity: Quantity) -> tuple[float, float]:
+        """Enclose a quantity over the region; by bisection where it is linear after clearing denominators.
+
+        Guarantee: at all times together, the interval holds the true quantity with probability at least ``1 - delta``.
+        """
+        if isinstance(quantity, Rate | Mean):
+            return self.interval(quantity)
+        from isonomia.evidence.boxes import enclose_over
+
+        low, high = self._end(quantity, "<="), self._end(quantity, ">=")
+        if low is None or high is None:
+            return enclose_over(quantity, self)
+        least, most = _value_over(quantity, self.ranges)
+        return max(low, least), min(high, most)
+
+    def _end(self, quantity: Quantity, relation: str) -> float | None:
+        """The end beyond which every value is refuted; ``None`` where the quantity is not linear."""
+        sign = -1.0 if relation == "<=" else 1.0
+        inside = _estimate(quantity, self.centre)
+        if inside is None or not self._linear(quantity, relation, inside):
+            return None
+        outside, reach = None, 1e-3
+        for _ in range(60):
+            if self._beyond(quantity, relation, inside + sign * reach):
+                outside = inside + sign * reach
+                break
+            inside, reach = inside + sign * reach, 2.0 * reach
+        if outside is None:
+            return sign * np.inf
+        while abs(outside - inside) > 1e-6 * (1.0 + abs(outside)):
+            middle = 0.5 * (inside + outside)
+            if self._beyond(quantity, relation, middle):
+                outside = middle
+            else:
+                inside = middle
+        return outside
+
+    def _linear(self, quantity: Quantity, relation: str, value: float) -> bool:
+        comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
+        return hypothesis_of(comparison, self.ranges, positive=True) is not None
+
+    def _beyond(self, quantity: Quantity, relation: str, value: float) -> bool:
+        comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
+        hypothesis = hypothesis_of(comparison, self.ranges, positive=True)
+        return hypothesis is not None and all(self.refutes(polytope) for polytope in hypothesis.polytopes)
+
+    def _refutes_across(self, polytope: Polytope) -> bool:
+        from isonomia.evidence.boxes import outside_polytope
+
+        for members in self.classes:
+            own = tuple(side for side in polytope.sides if set(side.leaves) <= set(members))
+            if own and self._distance(Polytope(own), members) >= self.allowance[members]:
+                return True
+        return outside_polytope(polytope, self)
+
+    def _distance(self, polytope: Polytope, members: tuple[Leaf, ...]) -> float:
+        """A lower bound on the evidence against every point of a polytope over the leaves of one class."""
+        leaves = tuple(leaf for leaf in polytope.leaves if leaf in members)
+        a, b = polytope.matrix(leaves)
+        cells = max(len(self.tallies[leaf].nodes) for leaf in leaves)
+        payoffs = np.zeros((1, len(b), len(leaves), cells))
+        weights = np.zeros((1, len(leaves), cells))
+        for g, leaf in enumerate(leaves):
+            tally = self.tallies[leaf]
+            payoffs[0, :, g, : len(tally.nodes)] = a[:, g, None] * np.asarray(tally.nodes)
+            weights[0, g, : len(tally.nodes)] = tally.weights
+            weights[0, g, [0, len(tally.nodes) - 1]] += IMAGINED
+        draws = weights.sum(axis=-1)
+        total = float(draws.sum())
+        stakes = best_stakes(payoffs, b[None, :], weights / draws[..., None], draws / total)
+        logs = np.log(np.where(weights > 0, stakes.factors, 1.0))
+        value = (weights * logs).sum() + (draws * (1.0 - stakes.rests)).sum() - total * (stakes.on_sides[0] @ b)
+        return max(float(value), 0.0)
+
+
+def _price(tally: LeafTally) -> float:
+    return float(hindsight_price(np.asarray(tally.nodes), np.asarray(tally.weights)[None, :])[0])
+
+
+def _estimate(quantity: Quantity, centre: Mapping[Leaf, float]) -> float | None:
+    low, high = _value_over(quantity, {leaf: (value, value) for leaf, value in centre.items()})
+    return 0.5 * (low + high) if np.isfinite(low) and np.isfinite(high) else None
+
+
+def _value_over(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+    box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+    value = enclose(quantity, box)
+    return float(value.low[0]), float(value.high[0])

@@ -1,0 +1,191 @@
+"""The rule of Bastani, Zhang and Solar-Lezama (VeriFair, OOPSLA 2019), kept for comparison and reproduction.
+
+A lemma ``(E, eps, delta)`` says that a quantity differs from its estimate ``E`` by more than ``eps`` with probability
+at most ``delta``. The adaptive bound gives the lemmas of the leaves, the inference rules those of everything built on
+them. The product rule and the inverse rule are printed with mistakes in the paper's Figure 3; what stands here is what
+its appendix A.2 proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, log
+
+from isonomia.errors import SpecError
+from isonomia.spec.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Each,
+    Extreme,
+    Formula,
+    Implies,
+    Junction,
+    Leaf,
+    Mean,
+    Negative,
+    Not,
+    Power,
+    Quantity,
+    Rate,
+)
+
+__all__ = ["Lemma", "adaptive_error", "count_leaves", "infer", "judge_formula"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """``|quantity - estimate| <= error``, except with probability ``risk``."""
+
+    estimate: float
+    error: float
+    risk: float
+
+
+def adaptive_error(delta: float, n: float) -> float:
+    """The paper's Eq. 10 for draws in ``[0, 1]``: infinite before the first draw.
+
+    Guarantee (its Theorem A.3): ``P(there is an n with |mean_n - mean| >= error(delta, n)) <= delta``.
+    """
+    if n < 1:
+        return inf
+    iterated = 0.6 * log(log(n, 1.1) + 1.0)
+    return float(((iterated + 5.0 / 9.0 * log(24.0 / delta)) / n) ** 0.5)
+
+
+def count_leaves(formula: Formula) -> int:
+    """The paper's Figure 4: how many leaves the syntax tree has, a repeated one counted as often as it stands."""
+    match formula:
+        case Comparison(first=first, rest=rest):
+            # A chain of links mentions its inner sides twice.
+            sides = [first, *(side for _, side in rest)]
+            return sum(_count(left) + _count(right) for left, right in pairwise(sides))
+        case Not(operand=operand):
+            return count_leaves(operand)
+        case Junction(operands=operands):
+            return sum(count_leaves(operand) for operand in operands)
+        case Implies(premise=premise, conclusion=conclusion):
+            return count_leaves(premise) + count_leaves(conclusion)
+        case Each():
+            raise TypeError("a quantifier is expanded before its leaves are counted")
+
+
+def judge_formula(formula: Formula, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
+    """Infer the formula's truth, ``None`` where no rule applies, and the probability that this is wrong."""
+    match formula:
+        case Comparison(first=first, rest=rest):
+            sides = [first, *(side for _, side in rest)]
+            links = zip(sides, sides[1:], (relation for relation, _ in rest), strict=False)
+            return _every([_link(left, right, relation, lemmas) for left, right, relation in links])
+        case Not(operand=operand):
+            truth, risk = judge_formula(operand, lemmas)
+            return (None if truth is None else not truth), risk
+        case Junction(connective=connective, operands=operands):
+            parts = [judge_formula(operand, lemmas) for operand in operands]
+            return _every(parts) if connective == "and" else _some(parts)
+        case Implies(premise=premise, conclusion=conclusion):
+            return _some([judge_formula(Not(premise), lemmas), judge_formula(conclusion, lemmas)])
+        case Each():
+            raise TypeError("a quantifier is expanded before it is judged")
+
+
+def infer(quantity: Quantity, lemmas: Mapping[Leaf, Lemma]) -> Lemma:
+    """Apply the rules for expressions; an error of infinity where the inverse rule's premise fails."""
+    match quantity:
+        case Rate() | Mean():
+            return lemmas[quantity]
+        case Constant(value=value):
+            return Lemma(value, 0.0, 0.0)
+        case Negative(operand=operand):
+            inner = infer(operand, lemmas)
+            return Lemma(-inner.estimate, inner.error, inner.risk)
+        case Arithmetic(sign="+", left=left, right=right):
+            return _sum(infer(left, lemmas), infer(right, lemmas))
+        case Arithmetic(sign="-", left=left, right=right):
+            return _sum(infer(left, lemmas), infer(Negative(right), lemmas))
+        case Arithmetic(sign="*", left=left, right=right):
+            return _product(infer(left, lemmas), infer(right, lemmas))
+        case Arithmetic(left=left, right=right):
+            return _product(infer(left, lemmas), _inverse(infer(right, lemmas)))
+        case Power(base=base, exponent=exponent):
+            return _power(infer(base, lemmas), exponent)
+        case Extreme(function="abs", arguments=(argument,)):
+            inner = infer(argument, lemmas)
+            return Lemma(abs(inner.estimate), inner.error, inner.risk)
+        case Extreme(function=function, arguments=arguments):
+            # min and max move by no more than the largest move of an argument.
+            parts = [infer(argument, lemmas) for argument in arguments]
+            choose = min if function == "min" else max
+            return Lemma(
+                choose(part.estimate for part in parts),
+                max(part.error for part in parts),
+                sum(part.risk for part in parts),
+            )
+
+
+def _link(left: Quantity, right: Quantity, relation: str, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
+    large, small = (right, left) if relation in {"<", "<="} else (left, right)
+    lemma = _sum(infer(large, lemmas), infer(Negative(small), lemmas))
+    if lemma.estimate - lemma.error >= 0:
+        return True, lemma.risk
+    return (False if lemma.estimate + lemma.error < 0 else None), lemma.risk
+
+
+def _every(parts: list[tuple[bool | None, float]]) -> tuple[bool | None, float]:
+    """The paper's rule for "and" needs a lemma for every part, and adds their risks."""
+    truths = [truth for truth, _ in parts]
+    risk = sum(risk for _, risk in parts)
+    return (None if None in truths else all(truths)), risk
+
+
+def _some(parts: list[tuple[bool | None, float]]) -> tuple[bool | None, float]:
+    truth, risk = _every([(None if part is None else not part, risk) for part, risk in parts])
+    return (None if truth is None else not truth), risk
+
+
+def _sum(one: Lemma, other: Lemma) -> Lemma:
+    return Lemma(one.estimate + other.estimate, one.error + other.error, one.risk + other.risk)
+
+
+def _product(one: Lemma, other: Lemma) -> Lemma:
+    if inf in (one.error, other.error):
+        return Lemma(0.0, inf, one.risk + other.risk)
+    error = abs(one.estimate) * other.error + abs(other.estimate) * one.error + one.error * other.error
+    return Lemma(one.estimate * other.estimate, error, one.risk + other.risk)
+
+
+def _inverse(lemma: Lemma) -> Lemma:
+    size = abs(lemma.estimate)
+    if size <= lemma.error:
+        return Lemma(0.0, inf, lemma.risk)
+    return Lemma(1.0 / lemma.estimate, lemma.error / (size * (size - lemma.error)), lemma.risk)
+
+
+def _power(lemma: Lemma, exponent: float) -> Lemma:
+    if lemma.error == 0.0:
+        return Lemma(lemma.estimate**exponent, 0.0, lemma.risk)
+    if exponent != int(exponent):
+        raise SpecError(f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came")
+    base = lemma if exponent > 0 else _inverse(lemma)
+    result = Lemma(1.0, 0.0, 0.0)
+    for _ in range(abs(int(exponent))):
+        result = _product(result, base)
+    return result
+
+
+def _count(quantity: Quantity) -> int:
+    match quantity:
+        case Rate() | Mean():
+            return 1
+        case Constant():
+            return 0
+        case Negative(operand=operand):
+            return _count(operand)
+        case Arithmetic(left=left, right=right):
+            return _count(left) + _count(right)
+        case Power(base=base, exponent=exponent):
+            return _count(base) * max(1, abs(int(exponent)))
+        case Extreme(arguments=arguments):
+            return sum(_count(argument) for argument in arguments)

@@ -1,0 +1,123 @@
+"""Anything with ``predict`` as a model: scikit-learn and all that follow its conventions."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError
+from isonomia.models.features import choose_features, input_for, quiet_about_names
+from isonomia.models.outputs import array_from, score_from
+from isonomia.models.protocol import Answer
+from isonomia.populations.columns import plain_value
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["EstimatorModel"]
+
+# scikit-learn's classifiers whose predict *is* the class with the greatest probability. Others come close and yet
+# differ, on ties and rounding (linear models) or by design (SVC, tuned thresholds), so they are asked twice.
+_PREDICTS_THE_LIKELIEST = frozenset(
+    {
+        "BaggingClassifier",
+        "DecisionTreeClassifier",
+        "ExtraTreeClassifier",
+        "ExtraTreesClassifier",
+        "RandomForestClassifier",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorModel:
+    """A fitted estimator.
+
+    Its prediction is ``predict``. Its score is ``predict_proba``, with a column for each class, or else
+    ``decision_function``, or else, for a regressor, the prediction itself.
+
+    Attributes
+    ----------
+    estimator
+        The fitted estimator.
+    features
+        The columns to give it, in its order; ``None`` for those that it was fitted with.
+    """
+
+    estimator: Any
+    features: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+        return type(self.estimator).__name__
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 for probabilities; ``None`` otherwise."""
+        return (0.0, 1.0) if hasattr(self.estimator, "predict_proba") else None
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the estimator for what is wanted, with one call where one will do."""
+        given = input_for(self.estimator, choose_features(self.estimator, table, self.features))
+        with quiet_about_names(given):
+            score = self._score(given) if want_score else None
+            from_prediction = want_score and score is None and not hasattr(self.estimator, "classes_")
+            prediction = self._prediction(given, score) if want_prediction or from_prediction else None
+        if from_prediction and prediction is not None:
+            score = score_from(prediction)
+        by_class = score is not None and score.ndim == 2
+        return Answer(prediction if want_prediction else None, score, self._classes() if by_class else ())
+
+    def fingerprint(self) -> str:
+        """Tell this estimator from others by its class and everything it has learnt.
+
+        One that cannot be pickled is told by its class and its ``repr`` alone.
+        """
+        kind = type(self.estimator)
+        learnt = _learnt(self.estimator)
+        return fingerprint_of("estimator", kind.__module__, kind.__qualname__, learnt, *(self.features or ()))
+
+    def _score(self, given: Any) -> NDArray[np.float64] | None:
+        for method in ("predict_proba", "decision_function"):
+            if hasattr(self.estimator, method):
+                raw = getattr(self.estimator, method)(given)
+                if isinstance(raw, list) and raw and np.ndim(raw[0]) == 2:
+                    raise ModelError(
+                        f"{self.name} predicts {len(raw)} outputs at once, and one was expected. "
+                        "Wrap it in a function that returns the one to audit."
+                    )
+                return np.asarray(raw, dtype=np.float64)
+        return None
+
+    def _prediction(self, given: Any, score: NDArray[np.float64] | None) -> NDArray[Any]:
+        if score is not None and score.ndim == 2 and _predicts_the_likeliest(self.estimator):
+            return array_from(self.estimator.classes_[np.argmax(score, axis=1)])
+        return array_from(self.estimator.predict(given))
+
+    def _classes(self) -> tuple[Value, ...]:
+        return tuple(plain_value(label) for label in getattr(self.estimator, "classes_", ()))
+
+
+def _predicts_the_likeliest(estimator: Any) -> bool:
+    if type(estimator).__name__ == "Pipeline" and _is_of_scikit_learn(estimator):
+        estimator = estimator.steps[-1][1]
+    return type(estimator).__name__ in _PREDICTS_THE_LIKELIEST and _is_of_scikit_learn(estimator)
+
+
+def _learnt(estimator: Any) -> str:
+    import joblib  # type: ignore[import-untyped]
+
+    try:
+        # Through a pickle and back, since the hash also sees who owns an array's memory, which a pickle forgets.
+        return str(joblib.hash(pickle.loads(pickle.dumps(estimator))))
+    except Exception:
+        return repr(estimator)
+
+
+def _is_of_scikit_learn(estimator: Any) -> bool:
+    return type(estimator).__module__.startswith("sklearn.")

@@ -1,0 +1,54 @@
+"""What every model can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["Answer", "Model"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What a model says about a batch.
+
+    Attributes
+    ----------
+    prediction
+        One prediction for each row; ``None`` where it was not asked for, or the model gives none.
+    score
+        One number for each row, or for each row and class; ``None`` likewise.
+    classes
+        The class that each column of a two-dimensional ``score`` belongs to; empty otherwise.
+    """
+
+    prediction: NDArray[Any] | None = None
+    score: NDArray[np.float64] | None = None
+    classes: tuple[Value, ...] = ()
+
+
+class Model(Protocol):
+    """What is audited: a black box that answers for whole batches.
+
+    Ask a model through :func:`isonomia.models.ask`, which checks what it answers.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The least and the greatest score it can give; ``None`` when that is not known."""
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Answer for each row of a table; what is not wanted may be left out."""
+
+    def fingerprint(self) -> str:
+        """Tell this model from others, as 64 hexadecimal digits."""

@@ -1,0 +1,16 @@
+"""Whom a property is about.
+
+The same formula means different things over different sources, so the source says what it is. A
+:class:`Sample`'s rows are independent draws from the real population; a :class:`Census`'s rows are the
+population; a :class:`Generator` draws as many people as are wanted. Each gives numbered batches of a
+:class:`Table`.
+"""
+
+from isonomia.populations.census import Census
+from isonomia.populations.files import read_table
+from isonomia.populations.generator import Generator
+from isonomia.populations.protocol import Population, Source
+from isonomia.populations.sample import Sample
+from isonomia.populations.table import Table
+
+__all__ = ["Census", "Generator", "Population", "Sample", "Source", "Table", "read_table"]

@@ -1,0 +1,215 @@
+"""A generator: unlimited draws from a program, a fitted density or a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
+from isonomia.populations.rows import check_request
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Row, Value
+
+__all__ = ["Draw", "Generator", "GeneratorSource"]
+
+Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
+
+_NAMES_DRAWS = 16
+_VALUES_DRAWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Generator:
+    """People drawn by a program, as many as are wanted.
+
+    Parameters
+    ----------
+    draw
+        A callable ``draw(n, rng)`` that gives a table of ``n`` rows, drawing with the NumPy generator ``rng``
+        and nothing else; or a mapping from condition to such callables, ``{"sex == 'F'": women, "sex == 'M'":
+        men}``, each of which draws from the people who satisfy its condition.
+    values
+        The values of a column, ``{"race": ["A", "B"]}``. Those of other columns are the ones that occur among
+        10,000 pilot draws, so declare the values of a column with rare ones.
+    names
+        The names of the columns. Needed for a draw that gives a NumPy array, unless ``x0``, ``x1``, ... will
+        do; else they are found by a draw of 16.
+
+    Raises
+    ------
+    UsageError
+        When ``draw`` is neither callable nor a mapping to callables.
+    SpecError
+        When a condition cannot be read.
+    """
+
+    draws: tuple[Draw, ...]
+    streams: tuple[Row | None, ...]
+    conditions: tuple[str, ...]
+    declared: dict[str, tuple[Value, ...]]
+    given_names: tuple[str, ...] | None
+    _found: dict[str | None, Any]  # what pilot draws have shown: the names, under None, and the values of columns
+
+    def __init__(
+        self,
+        draw: Draw | Mapping[str, Draw],
+        *,
+        values: Mapping[str, Sequence[Value]] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        by_condition = dict(draw) if isinstance(draw, Mapping) else {"": draw}
+        _check_draws(by_condition)
+        set_field = object.__setattr__
+        set_field(self, "draws", tuple(by_condition.values()))
+        set_field(self, "conditions", tuple(by_condition))
+        set_field(self, "streams", _conditions(draw))
+        set_field(self, "declared", {name: _declared(name, given) for name, given in (values or {}).items()})
+        set_field(self, "given_names", None if names is None else tuple(names))
+        set_field(self, "_found", {})
+
+    @property
+    def kind(self) -> str:
+        """``"generator"``."""
+        return "generator"
+
+    @property
+    def size(self) -> None:
+        """``None``: the draws are unlimited."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the first stream's order."""
+        if self.given_names is not None:
+            return self.given_names
+        if None not in self._found:
+            self._found[None] = self._find_names()
+        found: tuple[str, ...] = self._found[None]
+        return found
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a verdict about this population rests on, in words."""
+        return tuple(
+            f"{callable_name(draw)} gives independent draws from "
+            + (f"the people with {condition}" if condition else "the population")
+            for draw, condition in zip(self.draws, self.conditions, strict=True)
+        )
+
+    def values(self, column: str) -> tuple[Value, ...]:
+        """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""
+        if column in self.declared:
+            return self.declared[column]
+        if column not in self.names:
+            raise DataError(f"the draws have no column {column!r}.{nearest(column, self.names)}")
+        if column not in self._found:
+            pilots = [table.column(column) for table in self._pilots(_VALUES_DRAWS, self.names)]
+            self._found[column] = distinct(pilots, column)
+        found: tuple[Value, ...] = self._found[column]
+        return found
+
+    def open(self, seed: np.random.SeedSequence) -> GeneratorSource:  # noqa: ARG002
+        """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
+        return GeneratorSource(self.draws, self.names, self.given_names)
+
+    def fingerprint(self) -> str:
+        """Tell this generator from others by the names, modules and source of its callables, where found."""
+        identities = [identity_of(draw) for draw in self.draws]
+        return fingerprint_of(self.kind, *self.conditions, *identities, *(self.given_names or ()))
+
+    def _find_names(self) -> tuple[str, ...]:
+        first, *others = self._pilots(_NAMES_DRAWS, None)
+        for draw, other in zip(self.draws[1:], others, strict=True):
+            _check_columns(draw, other, first.names)
+        return first.names
+
+    def _pilots(self, n: int, names: tuple[str, ...] | None) -> list[Table]:
+        source = GeneratorSource(self.draws, names, self.given_names)
+        return [source.batch(0, n, np.random.default_rng(i), i) for i in range(len(self.draws))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneratorSource:
+    """An opened generator.
+
+    Attributes
+    ----------
+    draws
+        The callable of each stream.
+    names
+        The columns that every batch must have; ``None`` while they are being found out.
+    array_names
+        What to call the columns of a NumPy array; ``None`` for ``x0``, ``x1``, ...
+    """
+
+    draws: tuple[Draw, ...]
+    names: tuple[str, ...] | None
+    array_names: tuple[str, ...] | None
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Draw ``n`` people from a stream with the batch's own randomness."""
+        check_request(start, n, stream, len(self.draws))
+        draw = self.draws[stream]
+        table = _drawn(draw, n, rng, self.array_names)
+        if table.rows != n:
+            raise DataError(
+                f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
+                "Make it give as many rows as its first argument says."
+            )
+        if self.names is not None:
+            _check_columns(draw, table, self.names)
+        return table
+
+
+def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
+    told = f"{callable_name(draw)}({n}, rng)"
+    try:
+        data = draw(n, rng)
+    except Exception as error:
+        raise DataError(
+            f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return Table.of(data, names if isinstance(data, np.ndarray) else None)
+    except DataError as error:
+        raise DataError(f"{told} should give a table of {n:,} rows: {error}") from error
+
+
+def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
+    missing = [name for name in names if name not in table.names]
+    if missing:
+        raise DataError(
+            f"every draw should have the columns {', '.join(map(repr, names))}, "
+            f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
+            "Make every draw give the same columns."
+        )
+
+
+def _check_draws(by_condition: Mapping[Any, Any]) -> None:
+    if not by_condition:
+        raise UsageError("draw is an empty mapping. Give a callable draw(n, rng) for at least one condition.")
+    for condition, draw in by_condition.items():
+        if not isinstance(condition, str) or not callable(draw):
+            raise UsageError(
+                "draw should be a callable draw(n, rng), or a mapping from condition to such callables, "
+                f"but has {draw!r} ({type(draw).__name__}) for {condition!r}."
+            )
+
+
+def _conditions(draw: object) -> tuple[Row | None, ...]:
+    if not isinstance(draw, Mapping):
+        return (None,)
+    from isonomia.spec.parse import parse_condition
+
+    return tuple(parse_condition(text) for text in draw)
+
+
+def _declared(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
+    if isinstance(given, str) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)

@@ -1,0 +1,194 @@
+"""One value for every kind of table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, nearest
+from isonomia.populations.columns import column_from, plain_value
+from isonomia.populations.frames import frame_store
+from isonomia.populations.stores import ArrayStore, ColumnStore, RowStore, Store
+
+__all__ = ["Table"]
+
+_KINDS = (
+    "a pandas, polars or pyarrow table, a mapping from column name to values, "
+    "a two-dimensional NumPy array, or a list of rows"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of people: columns of NumPy for the audit, the owner's own form for the model.
+
+    Make one with :meth:`of`. A table made by :meth:`take` or :meth:`slice` shares no memory with the one it
+    was cut from, so that a model which writes into its batch leaves the population alone.
+    """
+
+    _store: Store
+    _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns asked for so far
+
+    @classmethod
+    def of(cls, data: object, names: Sequence[str] | None = None) -> Table:
+        """Hold any kind of table.
+
+        Parameters
+        ----------
+        data
+            A pandas, polars (eager, or lazy and then collected) or pyarrow table, a mapping from column name
+            to values, a two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
+        names
+            The columns of a NumPy array; ``x0``, ``x1``, ... unless given. For other kinds they must stay
+            out.
+
+        Raises
+        ------
+        DataError
+            When it is no table, has no rows or no columns, when columns differ in length, or when a column's
+            name is not text or occurs twice.
+        """
+        if isinstance(data, Table):
+            return data
+        store = _array_store(data, names) if isinstance(data, np.ndarray) else _named_store(data, names)
+        _check_names(store.names)
+        if store.rows == 0:
+            raise DataError(f"the table has no rows (columns: {_listed(store.names)}). Give at least one row.")
+        return cls(store)
+
+    @property
+    def native(self) -> Any:
+        """The table in its owner's own form, for the model."""
+        return self._store.native
+
+    @property
+    def kind(self) -> str:
+        """The form: ``"columns"``, ``"array"``, ``"rows"``, or the library: ``"pandas"``, ``"polars"``, ..."""
+        return self._store.kind
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self._store.names
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._store.rows
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Give one column as a read-only array, converted as :mod:`isonomia.populations.columns` says."""
+        if name not in self._converted:
+            self._check_known([name])
+            column = self._store.column(name).view()
+            column.flags.writeable = False
+            self._converted[name] = column
+        return self._converted[name]
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Give one row as plain Python values, ``None`` where one is missing."""
+        one = self.slice(index, index + 1)
+        return {name: plain_value(one.column(name)[0]) for name in self.names}
+
+    def take(self, indices: NDArray[np.intp]) -> Table:
+        """Cut out the rows at these positions, in this order."""
+        return Table(self._store.take(indices))
+
+    def slice(self, start: int, stop: int) -> Table:
+        """Cut out the rows from ``start`` up to ``stop``; what lies past the end is left out."""
+        first = min(max(start, 0), self.rows)
+        return Table(self._store.slice(first, min(max(stop, first), self.rows)))
+
+    def select(self, names: Sequence[str]) -> Table:
+        """Keep these columns, in this order."""
+        self._check_known(names)
+        return self if tuple(names) == self.names else Table(self._store.select(names))
+
+    def copy(self) -> Table:
+        """Copy the table, for one who may write into it."""
+        return self.slice(0, self.rows)
+
+    def _check_known(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                raise DataError(
+                    f"the table has no column {name!r}; its columns are {_listed(self.names)}."
+                    f"{nearest(name, self.names)}"
+                )
+
+
+def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> Store:
+    if array.ndim != 2:
+        raise DataError(
+            f"a NumPy array should have two dimensions to be a table, rows and columns, "
+            f"but its shape is {array.shape}. Reshape it, or give a mapping from name to values."
+        )
+    given = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
+    if len(given) != array.shape[1]:
+        raise DataError(
+            f"the array has {array.shape[1]} columns, but names has {len(given)}: {_listed(given)}. "
+            "Give one name for each column."
+        )
+    return ArrayStore(array, given)
+
+
+def _named_store(data: object, names: Sequence[str] | None) -> Store:
+    if names is not None:
+        raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.")
+    if isinstance(data, Mapping):
+        return _column_store(data)
+    if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+        return RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
+    store = None if isinstance(data, str | bytes | list) else frame_store(data)
+    if store is None:
+        raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {_brief(data)}.")
+    return store
+
+
+def _column_store(data: Mapping[Any, Any]) -> Store:
+    columns = {name: _native_column(values, name) for name, values in data.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:8])
+        raise DataError(f"every column should have the same number of rows, but {told}.")
+    return ColumnStore(columns, next(iter(lengths.values()), 0))
+
+
+def _native_column(values: object, name: object) -> NDArray[Any]:
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise DataError(
+            f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
+            f"{_brief(values)}."
+        )
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values
+    return column_from(values, f"column {name!r}")
+
+
+def _check_names(names: Sequence[object]) -> None:
+    if not names:
+        raise DataError("the table has no columns. Give at least one.")
+    for name in names:
+        if not isinstance(name, str):
+            raise DataError(
+                f"the name of every column should be text, but one is {name!r} ({type(name).__name__}). "
+                "Rename the columns, for example with str."
+            )
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise DataError(f"column {repeated[0]!r} occurs more than once. Rename or drop the others.")
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    told = ", ".join(map(repr, names[:most])) or "none"
+    return told if len(names) <= most else f"{told} and {len(names) - most} more"
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,157 @@
+"""Saying in words why a text is no formula: what came, what was expected, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lark import Lark, Token
+from lark.exceptions import LexError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.lexer import PatternStr
+
+from isonomia.errors import Place, SpecError
+from isonomia.spec.lexemes import RESERVED
+
+__all__ = ["complaint"]
+
+_KINDS = (
+    ("`P[...]`, `E[...]` or a number", {"P"}),
+    ("a column or a value", {"BACKTICKED", "STRING"}),
+    ("a name", {"NAME"}),
+    ("a value", {"STRING"}),
+    ("a number", {"NUMBER"}),
+    ("a comparison such as `>=`", {"RELATION"}),
+    ("an operator such as `+`", {"PLUS", "MINUS"}),
+    ("`and`, `or`", {"AND"}),
+)
+_QUIET = {"FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"} | {
+    *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "$END")
+}
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_HINTS = {
+    "=": "write `==` to compare",
+    "&": "write `and`",
+    "!": "write `not`, or `!=` to compare",
+    "'": "this quotation mark is never closed",
+    '"': "this quotation mark is never closed",
+    "`": "this backtick is never closed, or has nothing behind it",
+    "%": "a percentage is a number with `%` right behind it, such as 80%",
+    ".": "a column whose name has a dot is written in backticks",
+    "≤": "write `<=`",
+    "≥": "write `>=`",
+    "≠": "write `!=`",
+}
+
+
+def complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
+    """The error to raise in place of the parser's own."""
+    if isinstance(error, UnexpectedCharacters):
+        return _about_character(text, error.pos_in_stream or 0)
+    if not isinstance(error, UnexpectedToken):
+        return SpecError("this is no property", Place(text, 0, len(text)))
+    accepts = set(error.accepts or error.expected)
+    token = error.token
+    if token.type == "$END":
+        return _about_the_end(text, accepts, parser)
+    start = token.start_pos or 0
+    place = Place(text, start, start + len(token))
+    return SpecError(_about_token(token, accepts, text, parser), place)
+
+
+def _about_character(text: str, start: int) -> SpecError:
+    character = text[start]
+    if character.isdigit():
+        word = re.match(r"[\w.]+", text[start:])
+        found = word[0] if word else character
+        message = f"`{found}` is neither a number nor a name; a column of that name is written in backticks"
+        return SpecError(message, Place(text, start, start + len(found)))
+    hint = _HINTS.get(character, "it has no meaning here")
+    return SpecError(f"unexpected {character!r}: {hint}", Place(text, start, start + 1))
+
+
+def _about_the_end(text: str, accepts: set[str], parser: Lark) -> SpecError:
+    tokens = list(parser.lex(text))
+    if not tokens:
+        message = "the property is empty: write one such as `P[prediction == 1 | sex == 'F'] >= 0.8`"
+        return SpecError(message, Place(text, 0, 0))
+    end = (tokens[-1].start_pos or 0) + len(tokens[-1])
+    place = Place(text, end, end)
+    opened = _still_open(tokens)
+    if opened is not None and not ({"P", "STRING"} & accepts):
+        where = Place(text, opened.start_pos or 0, 0)
+        message = f"the text ends, but `{opened}` (line {where.line}, column {where.column}) is still open: "
+        return SpecError(f"{message}expected `{_CLOSERS[opened]}`", place)
+    if "RELATION" in accepts:
+        return SpecError("this is a number, not yet a claim: compare it, as in `P[...] >= 0.8`", place)
+    return SpecError(f"the text ends too early: expected {_wanted(accepts, parser)}", place)
+
+
+def _still_open(tokens: Iterable[Token]) -> Token | None:
+    waiting: list[Token] = []
+    for token in tokens:
+        if token in _CLOSERS:
+            waiting.append(token)
+        elif token in _CLOSERS.values() and waiting:
+            waiting.pop()
+    return waiting[-1] if waiting else None
+
+
+def _about_token(token: Token, accepts: set[str], text: str, parser: Lark) -> str:
+    about_people = "P" in accepts
+    about_one = "BACKTICKED" in accepts
+    if token.type == "NAME" and token.lower() in RESERVED and token.lower() != token:
+        return f"`{token}` is not a keyword: write it in small letters, `{token.lower()}`"
+    if about_people and not about_one:
+        stray = _stray(token, text)
+        if stray:
+            return stray
+    if about_one and token.type in {"P", "E"}:
+        return (
+            f"`{token}` cannot stand inside P[...] or E[...], which speak about one person; "
+            f"a column of that name is written in backticks, `{token}` between them"
+        )
+    if token.type == "PERCENT":
+        return f"`{token}` can only stand outside P[...] and E[...]: write it as a plain number here"
+    if "NAME" in accepts and token in RESERVED:
+        return (
+            f"`{token}` is a reserved word: expected {_wanted(accepts, parser)}; a column of that name needs backticks"
+        )
+    if token.type == "VBAR" and "RSQB" in accepts:
+        return "only one `|` can stand inside the brackets: join conditions by `and`, alternatives by `or`"
+    return f"unexpected `{token}`: expected {_wanted(accepts, parser)}"
+
+
+def _stray(token: Token, text: str) -> str | None:
+    after = text[(token.start_pos or 0) + len(token) :].lstrip()[:1]
+    if token.type == "NAME" and after in {"[", "("}:
+        return f"`{token}` is no known function: expected `P[...]`, `E[...]`, `abs(...)`, `min(...)` or `max(...)`"
+    if token.type == "NAME" and re.search(rf"\bfor\s+{re.escape(token)}\b", text):
+        return f"`{token}` is a variable: it can only stand inside P[...] or E[...]"
+    if token.type in {"NAME", "BACKTICKED"}:
+        name = token.strip("`")
+        return f"`{name}` is a column: wrap it in P[...] or E[...]"
+    if token.type in {"PREDICTION", "SCORE"}:
+        return f"`{token}` is about one person: wrap it in P[...] or E[...]"
+    if token.type in {"STRING", "TRUE", "FALSE"}:
+        return f"{token} can only be compared inside P[...] or E[...]; out here stand numbers about the population"
+    return None
+
+
+def _wanted(accepts: set[str], parser: Lark) -> str:
+    left = set(accepts)
+    said = []
+    for words, members in _KINDS:
+        if members <= left:
+            said.append(words)
+            left -= members | ({"STRING", "NAME", "NUMBER"} if members & {"P", "BACKTICKED", "STRING"} else set())
+    said += [f"`{_spelling(name, parser)}`" for name in sorted(left - _QUIET)]
+    said = said or [f"`{_spelling(name, parser)}`" for name in sorted(accepts - {"$END"})] or ["the end of the text"]
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} or {said[-1]}"
+
+
+def _spelling(name: str, parser: Lark) -> str:
+    try:
+        pattern = parser.get_terminal(name).pattern
+    except (KeyError, LexError):
+        return name.lower()
+    return pattern.value if isinstance(pattern, PatternStr) else name.lower()

@@ -1,0 +1,169 @@
+"""Building nodes with the checks that every way in shares: text and Python operators alike.
+
+Unary minus on a number makes the negative number, so ``-0.5`` is one constant and not a negation of one. Nothing else
+is folded: ``0.9 ** 2`` stays a power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from operator import add, mul, sub, truediv
+from typing import Literal as OneOf
+
+from isonomia.errors import Place, SpecError
+from isonomia.spec.tree import (
+    Arithmetic,
+    Call,
+    Constant,
+    Extreme,
+    Literal,
+    Mean,
+    Negative,
+    Power,
+    Quantity,
+    Rate,
+    Row,
+    RowArithmetic,
+    RowNegative,
+)
+from isonomia.spec.walk import place_of
+
+__all__ = [
+    "arithmetic",
+    "call",
+    "constant_value",
+    "extreme",
+    "mean",
+    "negative",
+    "power",
+    "row_arithmetic",
+    "row_negative",
+]
+
+Sign = OneOf["+", "-", "*", "/"]
+Function = OneOf["abs", "min", "max"]
+
+_SIGNS: dict[str, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+_FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"abs": lambda x: abs(x[0]), "min": min, "max": max}
+
+
+def constant_value(quantity: Quantity) -> float | None:
+    """The number that a quantity is, where nothing in it depends on the population; otherwise ``None``.
+
+    Raises
+    ------
+    SpecError
+        Where the number is too large to be represented.
+    """
+    try:
+        value = _constant_value(quantity)
+    except OverflowError:
+        value = math.inf
+    if value is not None and not math.isfinite(value):
+        raise SpecError("this number is too large to work with", place_of(quantity))
+    return value
+
+
+def _constant_value(quantity: Quantity) -> float | None:
+    match quantity:
+        case Constant():
+            return quantity.value
+        case Rate() | Mean():
+            return None
+        case Negative():
+            value = _constant_value(quantity.operand)
+            return None if value is None else -value
+        case Power():
+            value = _constant_value(quantity.base)
+            return None if value is None else float(value**quantity.exponent)
+        case Arithmetic():
+            values = [_constant_value(quantity.left), _constant_value(quantity.right)]
+            known = [value for value in values if value is not None]
+            return _SIGNS[quantity.sign](known[0], known[1]) if len(known) == 2 else None
+        case Extreme():
+            values = [_constant_value(argument) for argument in quantity.arguments]
+            known = [value for value in values if value is not None]
+            return _FUNCTIONS[quantity.function](known) if len(known) == len(values) else None
+
+
+def negative(operand: Quantity, place: Place | None = None) -> Quantity:
+    """``- operand``."""
+    if isinstance(operand, Constant):
+        return Constant(-operand.value, place=place or operand.place)
+    return Negative(operand)
+
+
+def arithmetic(sign: Sign, left: Quantity, right: Quantity, place: Place | None = None) -> Arithmetic:
+    """``left sign right``; a divisor that is the constant zero is refused."""
+    if sign == "/" and constant_value(right) == 0:
+        raise SpecError("this divides by zero", place_of(right))
+    node = Arithmetic(sign, left, right, place=place)
+    constant_value(node)
+    return node
+
+
+def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Power:
+    """``base ** exponent``; the exponent is constant, and whole unless the base is constant too."""
+    value = constant_value(exponent)
+    where = place_of(exponent) or place
+    if value is None:
+        raise SpecError("an exponent must be a constant number, such as 2", where)
+    known = constant_value(base)
+    if known is None and value != int(value):
+        raise SpecError(
+            f"the exponent {value:g} is not whole; a quantity can only be raised to a whole number such as 2", where
+        )
+    if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
+        raise SpecError(f"{known:g} to the power {value:g} is no real number", place or where)
+    node = Power(base, value, place=place)
+    constant_value(node)
+    return node
+
+
+def extreme(function: Function, arguments: tuple[Quantity, ...], place: Place | None = None) -> Extreme:
+    """``abs(x)``, ``min(x, y, ...)`` or ``max(x, y, ...)`` of quantities."""
+    _check_count(function, len(arguments), place)
+    return Extreme(function, arguments, place=place)
+
+
+def call(function: Function, arguments: tuple[Row, ...], place: Place | None = None) -> Call:
+    """``abs(x)``, ``min(x, y, ...)`` or ``max(x, y, ...)``, row by row."""
+    _check_count(function, len(arguments), place)
+    return Call(function, arguments, place=place)
+
+
+def _check_count(function: Function, count: int, place: Place | None) -> None:
+    if function == "abs" and count != 1:
+        raise SpecError(f"abs takes one argument; here are {count}", place)
+    if function != "abs" and count < 2:
+        raise SpecError(f"{function} takes two arguments or more; here is {count}", place)
+
+
+def row_negative(operand: Row, place: Place | None = None) -> Row:
+    """``- operand``, row by row."""
+    if isinstance(operand, Literal) and isinstance(operand.value, int | float) and not isinstance(operand.value, bool):
+        return Literal(-operand.value, place=place or operand.place)
+    return RowNegative(operand)
+
+
+def row_arithmetic(sign: Sign, left: Row, right: Row) -> RowArithmetic:
+    """``left sign right``, row by row; a divisor that is the literal zero is refused."""
+    if sign == "/" and isinstance(right, Literal) and not isinstance(right.value, str) and right.value == 0:
+        raise SpecError("this divides by zero", right.place)
+    return RowArithmetic(sign, left, right)
+
+
+def mean(
+    term: Row,
+    given: Row | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    place: Place | None = None,
+) -> Mean:
+    """``E[term from low to high | given]``; a declared range must go up."""
+    if low is not None and high is not None and not low < high:
+        raise SpecError(
+            f"a range goes from the smaller to the larger number; here it goes from {low:g} to {high:g}", place
+        )
+    return Mean(term, given, low, high, place=place)

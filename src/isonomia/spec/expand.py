@@ -1,0 +1,87 @@
+"""Replacing every ``for`` by the conjunction over its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias, cast
+
+from isonomia.errors import SpecError, nearest
+from isonomia.spec.lexemes import value_text
+from isonomia.spec.substitute import put_values
+from isonomia.spec.tree import Column, Comparison, Each, Formula, Implies, Junction, Literal, Not, Value, Variable
+
+__all__ = ["expand"]
+
+_Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
+
+
+def expand(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -> Formula:
+    """Write every ``for`` out.
+
+    Parameters
+    ----------
+    formula
+        The formula.
+    values
+        The values that occur in a column, in the order in which the parts shall come.
+
+    Returns
+    -------
+    Formula
+        The same claim with no ``for`` and no variable left. A ``for`` over one value is its body.
+
+    Raises
+    ------
+    SpecError
+        Where a ``for`` has no value to run over, or excludes a value that does not occur.
+    """
+    return _expand(formula, values, {})
+
+
+def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:
+    match formula:
+        case Comparison():
+            first = put_values(formula.first, known)
+            return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in formula.rest))
+        case Not():
+            return Not(_expand(formula.operand, values, known))
+        case Junction():
+            return replace(formula, operands=tuple(_expand(operand, values, known) for operand in formula.operands))
+        case Implies():
+            return Implies(_expand(formula.premise, values, known), _expand(formula.conclusion, values, known))
+        case Each():
+            kept = _kept(formula, values, known)
+            parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in kept)
+            return parts[0] if len(parts) == 1 else Junction("and", parts)
+
+
+def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:
+    if isinstance(node.source, Column):
+        occurring = [Literal(value, place=node.source.place) for value in values(node.source)]
+    else:
+        occurring = list(dict.fromkeys(node.source))
+    excluded = [_resolved(item, known) for item in node.excluded]
+    for item in excluded:
+        if not any(_same(item, value) for value in occurring):
+            raise SpecError(_not_there(item, occurring), item.place or node.place)
+    kept = [value for value in occurring if not any(_same(item, value) for item in excluded)]
+    if not kept:
+        raise SpecError(f"there is no value for `{node.variable}` to run over", node.place)
+    return kept
+
+
+def _resolved(item: Literal | Variable, known: Mapping[str, Literal]) -> Literal:
+    return item if isinstance(item, Literal) else replace(cast(Literal, put_values(item, known)), place=item.place)
+
+
+def _same(a: Literal, b: Literal) -> bool:
+    # 1 and 1.0 are one value of a column, whichever way it is stored.
+    return a.value == b.value
+
+
+def _not_there(item: Literal, occurring: list[Literal]) -> str:
+    written = [value_text(value.value) for value in occurring]
+    listed = ", ".join(written[:12]) + (", ..." if len(written) > 12 else "")
+    hint = nearest(str(item.value), [str(value.value) for value in occurring])
+    return f"the excluded value {value_text(item.value)} does not occur; those that do are {listed or 'none'}.{hint}"

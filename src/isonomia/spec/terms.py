@@ -1,0 +1,193 @@
+"""Terms: row expressions built with Python operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+import numpy as np
+
+from isonomia.errors import UsageError
+from isonomia.spec import construct
+from isonomia.spec.moments import moment
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import (
+    Compare,
+    Connective,
+    Literal,
+    Member,
+    Missing,
+    Output,
+    Row,
+    RowJunction,
+    RowNot,
+    RowRelation,
+    Value,
+    Variable,
+)
+
+__all__ = ["Term", "TermLike", "row_of", "value_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Term:
+    """Something about one person: a column, the model's answer, or an expression over them.
+
+    The operators ``== != < <= > >= + - * / & | ~`` and ``abs`` build larger terms and compute nothing. So ``==`` does
+    not say whether two terms are the same; compare their ``node`` for that.
+    """
+
+    node: Row
+
+    # NumPy's scalars must leave the operators to this class, and a term must not look like a sequence.
+    __array_ufunc__: ClassVar[None] = None
+    __iter__: ClassVar[None] = None
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Term({to_text(self.node)})"
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError(
+            f"`{to_text(self.node)}` is neither true nor false by itself: join conditions by &, | and ~ (not by and, "
+            "or, not), and write (low <= x) & (x <= high) in place of low <= x <= high"
+        )
+
+    def __eq__(self, other: TermLike) -> Term:  # type: ignore[override]
+        return _compare("==", self, other)
+
+    def __ne__(self, other: TermLike) -> Term:  # type: ignore[override]
+        return _compare("!=", self, other)
+
+    def __lt__(self, other: TermLike) -> Term:
+        return _compare("<", self, other)
+
+    def __le__(self, other: TermLike) -> Term:
+        return _compare("<=", self, other)
+
+    def __gt__(self, other: TermLike) -> Term:
+        return _compare(">", self, other)
+
+    def __ge__(self, other: TermLike) -> Term:
+        return _compare(">=", self, other)
+
+    def __add__(self, other: TermLike) -> Term:
+        return _arithmetic("+", self, other)
+
+    def __radd__(self, other: TermLike) -> Term:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: TermLike) -> Term:
+        return _arithmetic("-", self, other)
+
+    def __rsub__(self, other: TermLike) -> Term:
+        return _arithmetic("-", other, self)
+
+    def __mul__(self, other: TermLike) -> Term:
+        return _arithmetic("*", self, other)
+
+    def __rmul__(self, other: TermLike) -> Term:
+        return _arithmetic("*", other, self)
+
+    def __truediv__(self, other: TermLike) -> Term:
+        return _arithmetic("/", self, other)
+
+    def __rtruediv__(self, other: TermLike) -> Term:
+        return _arithmetic("/", other, self)
+
+    def __neg__(self) -> Term:
+        return Term(construct.row_negative(self.node))
+
+    def __abs__(self) -> Term:
+        return Term(construct.call("abs", (self.node,)))
+
+    def __and__(self, other: TermLike) -> Term:
+        return _join("and", self, other)
+
+    def __rand__(self, other: TermLike) -> Term:
+        return _join("and", other, self)
+
+    def __or__(self, other: TermLike) -> Term:
+        return _join("or", self, other)
+
+    def __ror__(self, other: TermLike) -> Term:
+        return _join("or", other, self)
+
+    def __invert__(self) -> Term:
+        return Term(RowNot(self.node))
+
+    def __getitem__(self, label: Value) -> Term:
+        """The score of one class: ``score["good"]``."""
+        if self.node != Output("score"):
+            raise UsageError(f"only `score` has classes to choose from, but this is `{to_text(self.node)}`[{label!r}]")
+        return Term(Output("score", value_of(label)))
+
+    def isin(self, values: Iterable[Value | Term]) -> Term:
+        """Whether the term is one of some values."""
+        if isinstance(values, str | Term) or not isinstance(values, Iterable):
+            raise UsageError(f"values must be a list of values, but it is {values!r} of type {type(values).__name__}")
+        members = tuple(_member(value) for value in values)
+        if not members:
+            raise UsageError(f"values is empty, so nothing could be in it: `{to_text(self.node)}`.isin([])")
+        return Term(Member(self.node, members))
+
+    def is_missing(self) -> Term:
+        """Whether there is no value."""
+        return Term(Missing(self.node))
+
+
+TermLike: TypeAlias = Term | str | bool | int | float | date | np.generic
+
+
+def value_of(value: Any) -> Value:
+    """A plain value from one that may be NumPy's, or a date.
+
+    Raises
+    ------
+    UsageError
+        For anything that cannot be written in a property.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, date):
+        plain = plain.isoformat()
+        if moment(plain) is not None:
+            return str(plain)
+    elif isinstance(plain, bool | int | str) or (isinstance(plain, float) and math.isfinite(plain)):
+        return plain
+    raise UsageError(
+        f"expected text, a truth value, a finite number or a date without time zone, but got {value!r} of type "
+        f"{type(value).__name__}; for a missing value write .is_missing()"
+    )
+
+
+def row_of(value: Any) -> Row:
+    """The row expression that a term holds, or a literal of a plain value."""
+    return value.node if isinstance(value, Term) else Literal(value_of(value))
+
+
+def _member(value: Any) -> Literal | Variable:
+    node = row_of(value)
+    if not isinstance(node, Literal | Variable):
+        raise UsageError(f"a set can only hold values, but here is the term `{to_text(node)}`")
+    return node
+
+
+def _compare(relation: RowRelation, left: Term, right: Any) -> Term:
+    return Term(Compare(relation, left.node, row_of(right)))
+
+
+def _arithmetic(sign: construct.Sign, left: Any, right: Any) -> Term:
+    return Term(construct.row_arithmetic(sign, row_of(left), row_of(right)))
+
+
+def _join(connective: Connective, left: Any, right: Any) -> Term:
+    return Term(RowJunction(connective, (*_operands(connective, left), *_operands(connective, right))))
+
+
+def _operands(connective: Connective, value: Any) -> tuple[Row, ...]:
+    node = row_of(value)
+    same = isinstance(node, RowJunction) and node.connective == connective
+    return node.operands if same and isinstance(node, RowJunction) else (node,)

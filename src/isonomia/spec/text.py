@@ -1,0 +1,216 @@
+"""Writing a syntax tree as text, so that reading the text gives the same tree back.
+
+Parentheses stand only where they are needed. ``a and b and c`` is one conjunction of three, so a conjunction inside a
+conjunction is written with parentheses. A conjunction of comparisons of which each begins where the last one ended is
+written as a chain, ``0 <= age < 25``, which is read back as that same conjunction.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TypeAlias
+
+from isonomia.spec.lexemes import name_text, number_text, value_text
+from isonomia.spec.tree import (
+    Arithmetic,
+    Call,
+    Column,
+    Compare,
+    Comparison,
+    Constant,
+    Each,
+    Extreme,
+    Formula,
+    Implies,
+    Junction,
+    Literal,
+    Mean,
+    Member,
+    Missing,
+    Negative,
+    Not,
+    Output,
+    Power,
+    Quantity,
+    Rate,
+    Row,
+    RowArithmetic,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Variable,
+)
+from isonomia.spec.walk import Node
+
+__all__ = ["chain_of", "to_text"]
+
+# How tightly a piece of text holds together; a looser piece inside a tighter one needs parentheses.
+_IMPLIES, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(10)
+
+_Piece: TypeAlias = tuple[str, int]
+_Bound: TypeAlias = frozenset[str]
+
+
+def to_text(node: Node) -> str:
+    """Write a row expression, a quantity or a formula.
+
+    Parameters
+    ----------
+    node
+        Any tree that text or the Python operators can make.
+
+    Returns
+    -------
+    str
+        Text with ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept.
+    """
+    return _write(node, frozenset())[0]
+
+
+def chain_of(node: RowJunction) -> tuple[Compare, ...] | None:
+    """The links of a conjunction that can be written as a chain such as ``0 <= age < 25``; otherwise ``None``."""
+    links = tuple(operand for operand in node.operands if isinstance(operand, Compare))
+    if node.connective != "and" or len(links) != len(node.operands):
+        return None
+    return links if all(a.right == b.left for a, b in pairwise(links)) else None
+
+
+def _write(node: Node, bound: _Bound) -> _Piece:
+    match node:
+        case Rate() | Mean() | Constant() | Negative() | Arithmetic() | Power() | Extreme():
+            return _quantity(node, bound)
+        case Comparison() | Not() | Junction() | Implies() | Each():
+            return _formula(node, bound)
+        case _:
+            return _row(node, bound)
+
+
+def _inside(node: Node, bound: _Bound, tightness: int) -> str:
+    text, own = _write(node, bound)
+    return text if own >= tightness else f"({text})"
+
+
+def _list(nodes: tuple[Node, ...], bound: _Bound) -> str:
+    return ", ".join(_write(node, bound)[0] for node in nodes)
+
+
+# ---------------------------------------------------------------------------- row expressions
+
+
+def _row(node: Row, bound: _Bound) -> _Piece:
+    match node:
+        case Column():
+            return name_text(node.name, bound), _ATOM
+        case Variable():
+            return node.name, _ATOM
+        case Output():
+            return node.name if node.label is None else f"{node.name}[{value_text(node.label)}]", _ATOM
+        case Literal():
+            text = value_text(node.value)
+            return text, _UNARY if text.startswith("-") else _ATOM
+        case RowNegative():
+            return f"-{_inside(node.operand, bound, _POWER)}", _UNARY
+        case RowArithmetic():
+            return _binary(node, bound)
+        case Call():
+            return f"{node.function}({_list(node.arguments, bound)})", _ATOM
+        case _:
+            return _condition(node, bound)
+
+
+def _condition(node: Compare | Member | Missing | RowNot | RowJunction, bound: _Bound) -> _Piece:
+    match node:
+        case Compare():
+            return _chain((node,), bound), _COMPARE
+        case Member():
+            return _membership(node, "in", bound), _COMPARE
+        case Missing():
+            return f"{_inside(node.operand, bound, _SUM)} is missing", _COMPARE
+        case RowNot(Member() as member):
+            return _membership(member, "not in", bound), _COMPARE
+        case RowNot(Missing(operand)):
+            return f"{_inside(operand, bound, _SUM)} is not missing", _COMPARE
+        case RowNot():
+            return f"not {_inside(node.operand, bound, _NOT)}", _NOT
+        case RowJunction():
+            links = chain_of(node)
+            return (_chain(links, bound), _COMPARE) if links else _junction(node, bound)
+
+
+def _membership(node: Member, word: str, bound: _Bound) -> str:
+    return f"{_inside(node.operand, bound, _SUM)} {word} {{{_list(node.values, bound)}}}"
+
+
+def _chain(links: tuple[Compare, ...], bound: _Bound) -> str:
+    first = _inside(links[0].left, bound, _SUM)
+    return " ".join([first, *(f"{link.relation} {_inside(link.right, bound, _SUM)}" for link in links)])
+
+
+# ---------------------------------------------------------------------------- both levels
+
+
+def _binary(node: RowArithmetic | Arithmetic, bound: _Bound) -> _Piece:
+    own = _SUM if node.sign in "+-" else _PRODUCT
+    return f"{_inside(node.left, bound, own)} {node.sign} {_inside(node.right, bound, own + 1)}", own
+
+
+def _junction(node: RowJunction | Junction, bound: _Bound) -> _Piece:
+    own = _OR if node.connective == "or" else _AND
+    return f" {node.connective} ".join(_inside(operand, bound, own + 1) for operand in node.operands), own
+
+
+# ---------------------------------------------------------------------------- quantities
+
+
+def _quantity(node: Quantity, bound: _Bound) -> _Piece:
+    match node:
+        case Constant():
+            text = number_text(node.value)
+            return text, _UNARY if text.startswith("-") else _ATOM
+        case Rate():
+            return f"P[{_write(node.event, bound)[0]}{_given(node.given, bound)}]", _ATOM
+        case Mean():
+            declared = ""
+            if node.low is not None and node.high is not None:
+                declared = f" from {number_text(node.low)} to {number_text(node.high)}"
+            return f"E[{_write(node.term, bound)[0]}{declared}{_given(node.given, bound)}]", _ATOM
+        case Negative():
+            return f"-{_inside(node.operand, bound, _POWER)}", _UNARY
+        case Arithmetic():
+            return _binary(node, bound)
+        case Power():
+            return f"{_inside(node.base, bound, _ATOM)} ** {number_text(node.exponent)}", _POWER
+        case Extreme():
+            return f"{node.function}({_list(node.arguments, bound)})", _ATOM
+
+
+def _given(condition: Row | None, bound: _Bound) -> str:
+    return "" if condition is None else f" | {_write(condition, bound)[0]}"
+
+
+# ---------------------------------------------------------------------------- formulas
+
+
+def _formula(node: Formula, bound: _Bound) -> _Piece:
+    match node:
+        case Comparison():
+            links = (f"{relation} {_inside(quantity, bound, _SUM)}" for relation, quantity in node.rest)
+            return " ".join([_inside(node.first, bound, _SUM), *links]), _COMPARE
+        case Not():
+            return f"not {_inside(node.operand, bound, _NOT)}", _NOT
+        case Junction():
+            return _junction(node, bound)
+        case Implies():
+            return f"{_inside(node.premise, bound, _OR)} ==> {_inside(node.conclusion, bound, _IMPLIES)}", _IMPLIES
+        case Each():
+            return _each(node, bound), _IMPLIES
+
+
+def _each(node: Each, bound: _Bound) -> str:
+    inside = bound | {node.variable}
+    if isinstance(node.source, Column):
+        source = name_text(node.source.name, inside)
+    else:
+        source = f"{{{_list(node.source, bound)}}}"
+    excluded = f" except {_list(node.excluded, bound)}" if node.excluded else ""
+    return f"for {node.variable} in {source}{excluded}: {_write(node.body, inside)[0]}"

@@ -1,0 +1,115 @@
+"""Whatever is said about two groups from their conditions alone is true on every table."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isonomia.spec.batch import Batch
+from isonomia.spec.groups import conjuncts, disjoint, implies
+from isonomia.spec.rows import truth
+from isonomia.spec.tree import Column, Compare, Literal, Member, Missing, RowJunction, RowNot
+
+SETTINGS = settings(max_examples=1500, derandomize=True, deadline=None, database=None)
+
+NUMBERS = (0, 1, 2, 0.5, 1.0, np.nan)
+TEXTS = ("a", "b", "2020-01-01", "2020-01-01T00", None)
+TRUTHS = (True, False, None)
+MOMENTS = ("2019-06-01", "2020-01-01", "2021-01-01", "NaT")
+
+
+def table(precision):
+    people = list(product(NUMBERS, NUMBERS[:3] + NUMBERS[-1:], TEXTS, TRUTHS, MOMENTS))
+    x, y, c, w, d = zip(*people, strict=True)
+    columns = {
+        "x": np.array(x, precision),
+        "y": np.array(y, precision),
+        "c": np.array(c, object),
+        "w": np.array(w, object),
+        "d": np.array(d, "datetime64[D]"),
+    }
+    return Batch(len(people), columns)
+
+
+TABLES = (table(np.float64), table(np.float32))
+
+relations = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+number = st.sampled_from([0, 1, 2, 0.5, 1.0, 1.5, True, 1 + 1e-12, -1]).map(Literal)
+text = st.sampled_from(["a", "b", "c", "2020-01-01", "2020-01-01T00"]).map(Literal)
+when = st.sampled_from(["2020", "2020-01-01", "2020-01-01T00", "2020-06-01"]).map(Literal)
+
+
+def about(term, literal):
+    return st.one_of(
+        st.builds(Compare, relations, st.just(term), literal),
+        st.builds(lambda relation, value: Compare(relation, value, term), relations, literal),
+        st.builds(Member, st.just(term), st.lists(literal, min_size=1, max_size=3).map(tuple)),
+        st.just(Missing(term)),
+    )
+
+
+tests = st.one_of(
+    about(Column("x"), number),
+    about(Column("x"), number),
+    about(Column("c"), text),
+    about(Column("d"), when),
+    about(Column("w"), st.booleans().map(Literal)),
+    st.just(Column("w")),
+    st.builds(Compare, relations, st.just(Column("x")), st.just(Column("y"))),
+    st.builds(Compare, relations, st.just(Column("y")), st.just(Column("x"))),
+    st.booleans().map(Literal),
+)
+conditions = st.recursive(
+    tests,
+    lambda inner: st.one_of(
+        st.builds(RowNot, inner),
+        st.builds(
+            RowJunction, st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3).map(tuple)
+        ),
+    ),
+    max_leaves=4,
+)
+
+
+@SETTINGS
+@given(conditions, conditions)
+def test_groups_called_disjoint_share_no_row(a, b):
+    if disjoint(a, b):
+        assert not any((truth(a, batch) & truth(b, batch)).any() for batch in TABLES)
+    assert disjoint(a, b) == disjoint(b, a)
+
+
+@SETTINGS
+@given(conditions, conditions)
+def test_a_group_called_part_of_another_lies_in_it(a, b):
+    if implies(a, b):
+        assert not any((truth(a, batch) & ~truth(b, batch)).any() for batch in TABLES)
+
+
+@SETTINGS
+@given(conditions)
+def test_a_condition_and_its_negation_are_known_to_be_disjoint(a):
+    assert disjoint(a, RowNot(a))
+    assert implies(a, a)
+
+
+@SETTINGS
+@given(conditions)
+def test_the_conjuncts_mean_what_the_conjunction_means(a):
+    parts = np.logical_and.reduce([truth(part, TABLES[0]) for part in conjuncts(a)])
+    assert (parts == truth(a, TABLES[0])).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tests_of_one_number_are_told_apart_whenever_they_can_be(seed):
+    rng = np.random.default_rng(seed)
+    signs = ["==", "<", "<=", ">", ">="]
+    grid = Batch(9, {"x": np.arange(-1, 3.5, 0.5)})
+    for _ in range(200):
+        a, b = (
+            Compare(signs[rng.integers(5)], Column("x"), Literal(int(rng.integers(0, 3)))) for _ in range(2)
+        )
+        apart = not (truth(a, grid) & truth(b, grid)).any()
+        assert disjoint(a, b) == apart

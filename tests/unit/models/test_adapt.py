@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+from sklearn.dummy import DummyClassifier
+
+from isonomia.errors import UsageError
+from isonomia.models import adapt
+from isonomia.models.callables import CallableModel
+from isonomia.models.estimators import EstimatorModel
+
+
+def approve(batch):
+    return batch
+
+
+def make_model():
+    return approve
+
+
+def two(batch, other):
+    return batch, other
+
+
+def test_estimators_callables_and_models_are_taken():
+    assert isinstance(adapt(DummyClassifier()), EstimatorModel)
+    assert isinstance(adapt(approve), CallableModel)
+    assert isinstance(adapt(len), CallableModel)
+    model = CallableModel(approve)
+    assert adapt(model) is model
+
+
+def test_features_are_handed_on():
+    assert adapt(approve, ["a", "b"]).features == ("a", "b")
+    assert adapt(DummyClassifier(), ["a"]).features == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (3, r"method predict, or be callable on a batch of rows, but is 3 \(int\)"),
+        (None, r"but is None \(NoneType\)"),
+        (DummyClassifier, r"is the class DummyClassifier. Make an object of it first: model=DummyClassifier\(...\)"),
+        (make_model, r"make_model\(\) is not: .*If it makes the model, call it yourself: model=make_model\(\)"),
+        (two, r"two\(batch, other\) is not: missing a required argument: 'other'"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_what_to_do(model, message):
+    with pytest.raises(UsageError, match=message):
+        adapt(model)
+
+
+@pytest.mark.parametrize("features", ["age", [], [1]])
+def test_features_must_be_names(features):
+    with pytest.raises(UsageError, match="features should be a list of at least one column's name"):
+        adapt(approve, features)
+
+
+def test_features_cannot_be_given_to_what_already_is_a_model():
+    with pytest.raises(UsageError, match="is already a model"):
+        adapt(CallableModel(approve), ["a"])

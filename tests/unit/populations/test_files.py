@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import gzip
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from isonomia.errors import DataError
+from isonomia.populations import read_table
+from isonomia.populations.files import table_from
+from isonomia.populations.fingerprint import table_fingerprint
+
+CSV = """\
+whole,number,gap,truth,maybe,text,code,words
+1,0.5,3,true,True,a,NA,NA
+2,1e3,,false,,"b, c",2,none
+-3,2,NA,TRUE,False,,7.5,
+"""
+
+
+@pytest.fixture
+def without(monkeypatch):
+    def remove(*packages):
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
+
+    return remove
+
+
+def write(folder, name, text):
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("absent", "kind"),
+    [((), "pandas"), (("pandas",), "polars"), (("pandas", "polars", "pyarrow"), "columns")],
+)
+def test_a_csv_file_means_the_same_whatever_is_installed(tmp_path, without, absent, kind):
+    without(*absent)
+    table = read_table(write(tmp_path, "a.csv", CSV))
+    assert table.kind == kind
+    assert table.column("whole").tolist() == [1, 2, -3]
+    assert table.column("number").tolist() == [0.5, 1000.0, 2.0]
+    np.testing.assert_array_equal(table.column("gap"), [3.0, np.nan, np.nan])
+    assert table.column("truth").dtype == bool
+    assert table.column("truth").tolist() == [True, False, True]
+    assert table.column("maybe").tolist() == [True, None, False]
+    assert table.column("text").tolist() == ["a", "b, c", None]
+    np.testing.assert_array_equal(table.column("code"), [np.nan, 2.0, 7.5])
+    assert table.column("words").tolist() == ["NA", "none", None]
+
+
+def test_separators_compression_and_a_mark_at_the_front_are_understood(tmp_path):
+    plain = table_fingerprint(read_table(write(tmp_path, "a.csv", CSV)))
+    with gzip.open(tmp_path / "b.csv.gz", "wt", encoding="utf-8-sig") as file:
+        file.write(CSV)
+    assert table_fingerprint(read_table(tmp_path / "b.csv.gz")) == plain
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", None]})
+    frame.write_csv(tmp_path / "c.tsv", separator="\t")
+    assert read_table(str(tmp_path / "c.tsv")).column("b").tolist() == ["x", None]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "arrow", "jsonl", "ndjson", "json"])
+@pytest.mark.parametrize(("absent", "kind"), [((), "pandas"), (("pandas",), "polars")])
+def test_other_endings_are_read(tmp_path, without, ending, absent, kind):
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", None], "c": [0.5, None]})
+    file = tmp_path / f"people.{ending}"
+    match ending:
+        case "parquet":
+            frame.write_parquet(file)
+        case "feather" | "arrow":
+            frame.write_ipc(file)
+        case "json":
+            frame.write_json(file)
+        case _:
+            frame.write_ndjson(file)
+    without(*absent)
+    table = read_table(file)
+    assert table.kind == kind
+    assert table.column("a").tolist() == [1, 2]
+    assert table.column("b").tolist() == ["x", None]
+    np.testing.assert_array_equal(table.column("c"), [0.5, np.nan])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_pyarrow_alone_reads_columnar_files(tmp_path, without, ending):
+    frame = pd.DataFrame({"a": [1, 2]})
+    getattr(frame, f"to_{ending}")(tmp_path / f"a.{ending}")
+    without("pandas", "polars")
+    assert read_table(tmp_path / f"a.{ending}").kind == "pyarrow"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_without_a_reader_the_extra_is_named(tmp_path, without, ending):
+    file = write(tmp_path, f"a.{ending}", "x")
+    without("pandas", "polars", "pyarrow")
+    with pytest.raises(DataError, match=r"pip install 'isonomia\[arrow\]' or pip install 'isonomia\[polars\]'"):
+        read_table(file)
+
+
+def test_json_may_be_a_mapping_of_columns(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}).to_json(tmp_path / "a.json")
+    assert read_table(tmp_path / "a.json").column("b").tolist() == ["x", "y"]
+    assert read_table(write(tmp_path, "b.json", '{"a": [1, 2]}')).column("a").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "", "is empty: it has no bytes"),
+        ("a.csv", "\n", "the file is empty"),
+        ("a.csv", "a,b\n", "the table has no rows"),
+        ("a.csv", "a,a\n1,2\n", "column 'a' occurs more than once"),
+        ("a.csv", "a,\n1,2\n", "column 2 has no name"),
+        ("a.csv", "a,b\n1,2,3\n", "a.csv"),
+        ("a.json", "{", "cannot be read as .json: JSONDecodeError"),
+        ("a.jsonl", "3\n", "every row should be an object"),
+        ("a.json", "[]", "the file has no rows"),
+        ("a.parquet", "nonsense", "cannot be read as .parquet"),
+        ("a.xlsx", "x", r"should end in one of .csv, .tsv.*but this is 'a.xlsx'"),
+        ("a.parquet.gz", "x", "but this is 'a.parquet.gz'"),
+        ("people", "x", "but this is 'people'"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(tmp_path, name, text, message):
+    with pytest.raises(DataError, match=message):
+        read_table(write(tmp_path, name, text))
+
+
+def test_plain_csv_refuses_a_row_with_too_many_cells_and_fills_a_short_one(tmp_path, without):
+    without("pandas", "polars")
+    with pytest.raises(DataError, match="row 2 has 3 cells, but the first line names 2 columns"):
+        read_table(write(tmp_path, "a.csv", "a,b\n1,2\n1,2,3\n"))
+    assert read_table(write(tmp_path, "b.csv", "a,b\n1,x\n2\n")).column("b").tolist() == ["x", None]
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
+    with pytest.raises(DataError, match=r"cannot be read as \.csv: UnicodeDecodeError"):
+        read_table(tmp_path / "a.csv")
+
+
+def test_a_missing_file_is_named_with_the_nearest_one(tmp_path):
+    write(tmp_path, "applicants.csv", CSV)
+    with pytest.raises(DataError, match=r"aplicants.csv does not exist. Did you mean 'applicants.csv'\?"):
+        read_table(tmp_path / "aplicants.csv")
+    with pytest.raises(DataError, match="nor does the folder"):
+        read_table(tmp_path / "none" / "a.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(tmp_path / "folder.csv")
+
+
+def test_a_path_and_a_table_are_both_welcome(tmp_path):
+    assert table_from(write(tmp_path, "a.csv", CSV)).rows == 3
+    assert table_from({"a": [1]}).rows == 1
+
+
+def test_underscores_and_long_digits_stay_text(tmp_path, without):
+    without("pandas", "polars")
+    table = read_table(write(tmp_path, "a.csv", "a,b\n1_000,123456789012345678901234\n2,1\n"))
+    assert table.column("a").tolist() == ["1_000", "2"]
+    assert table.column("b").dtype.kind == "f"

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isonomia.errors import DataError
+from isonomia.populations import Sample
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_sorted_table_is_shuffled_by_the_seed():
+    sample = Sample({"a": np.arange(100)})
+    first = sample.open(np.random.SeedSequence(1)).batch(0, 100, RNG).column("a")
+    assert first.tolist() != list(range(100))
+    assert sorted(first) == list(range(100))
+
+
+def test_without_shuffling_rows_come_as_given():
+    source = Sample({"a": np.arange(100)}, shuffle=False).open(np.random.SeedSequence(1))
+    assert source.batch(10, 3, RNG).column("a").tolist() == [10, 11, 12]
+
+
+def test_a_sample_says_what_it_assumes():
+    rows = {"a": np.arange(1000)}
+    assert Sample(rows).assumptions == ("the 1,000 rows are independent draws from the population",)
+    assert Sample(rows, shuffle=False).assumptions[0].endswith("in the order in which they are given")
+
+
+def test_shuffling_counts_in_the_fingerprint():
+    assert Sample({"a": [1]}).fingerprint() != Sample({"a": [1]}, shuffle=False).fingerprint()
+
+
+def test_a_sample_reads_a_file(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n2\n")
+    assert Sample(tmp_path / "a.csv").size == 2
+    with pytest.raises(DataError, match="does not exist"):
+        Sample(str(tmp_path / "missing.csv"))

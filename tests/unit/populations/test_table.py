@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from isonomia.errors import DataError
+from isonomia.populations import Table
+from isonomia.populations.fingerprint import table_fingerprint
+
+COLUMNS = {"age": [31, 45, 28], "sex": ["F", "M", None], "debt": [0.5, None, 2.0]}
+MAKERS = {
+    "pandas": lambda: pd.DataFrame(COLUMNS, index=[7, 7, 9]),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "pyarrow": lambda: pa.table(COLUMNS),
+    "columns": lambda: {name: np.array(values, dtype=object) for name, values in COLUMNS.items()},
+    "rows": lambda: [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)],
+    "array": lambda: np.array(list(zip(*COLUMNS.values(), strict=True)), dtype=object),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def table(request):
+    names = list(COLUMNS) if request.param == "array" else None
+    made = Table.of(MAKERS[request.param](), names)
+    assert made.kind == request.param
+    return made
+
+
+def test_every_kind_of_table_has_the_same_columns(table):
+    assert (table.rows, table.names) == (3, ("age", "sex", "debt"))
+    assert table.column("age").tolist() == [31, 45, 28]
+    assert table.column("sex").tolist() == ["F", "M", None]
+    np.testing.assert_array_equal(table.column("debt"), [0.5, np.nan, 2.0])
+
+
+def test_every_kind_of_table_has_the_same_fingerprint(table):
+    assert table_fingerprint(table) == table_fingerprint(Table.of(COLUMNS))
+
+
+def test_take_gives_the_rows_in_the_order_asked_for(table):
+    taken = table.take(np.array([2, 0], dtype=np.intp))
+    assert taken.rows == 2
+    assert taken.column("age").tolist() == [28, 31]
+    assert taken.column("sex").tolist() == [None, "F"]
+    assert type(taken.native) is type(table.native)
+
+
+def test_slice_gives_a_stretch_and_leaves_out_what_lies_past_the_end(table):
+    assert table.slice(1, 3).column("age").tolist() == [45, 28]
+    assert table.slice(2, 9).column("age").tolist() == [28]
+    assert table.slice(3, 9).rows == 0
+
+
+def test_select_keeps_columns_in_the_order_asked_for(table):
+    selected = table.select(["debt", "age"])
+    assert selected.names == ("debt", "age")
+    assert selected.rows == 3
+    assert selected.column("age").tolist() == [31, 45, 28]
+
+
+def test_a_row_is_plain_values(table):
+    assert table.row(1) == {"age": 45, "sex": "M", "debt": None}
+
+
+def test_a_table_survives_pickling(table):
+    again = pickle.loads(pickle.dumps(table))
+    assert again.column("sex").tolist() == ["F", "M", None]
+
+
+def test_a_column_cannot_be_written_to(table):
+    with pytest.raises(ValueError, match="read-only"):
+        table.column("age")[0] = 1
+
+
+def test_a_table_of_a_table_is_itself(table):
+    assert Table.of(table) is table
+
+
+def test_a_missing_column_is_named_with_the_nearest_one(table):
+    with pytest.raises(DataError, match=r"no column 'agee'.*Did you mean 'age'\?"):
+        table.column("agee")
+    with pytest.raises(DataError, match="no column 'agee'"):
+        table.select(["agee"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "columns", "array", "rows"])
+def test_writing_into_a_cut_leaves_the_table_alone(kind):
+    table = Table.of(MAKERS[kind](), list(COLUMNS) if kind == "array" else None)
+    for cut in (table.slice(0, 3), table.take(np.arange(3)), table.copy()):
+        match kind:
+            case "pandas":
+                cut.native.loc[0, "age"] = 0
+            case "columns":
+                cut.native["age"][0] = 0
+            case "array":
+                cut.native[0, 0] = 0
+            case _:
+                cut.native[0]["age"] = 0
+    assert table.column("age")[0] == 31
+
+
+def test_a_cut_of_a_pandas_frame_is_numbered_anew():
+    cut = Table.of(MAKERS["pandas"]()).take(np.array([2, 1], dtype=np.intp))
+    assert cut.native.index.tolist() == [0, 1]
+
+
+def test_a_lazy_frame_is_collected():
+    assert isinstance(Table.of(pl.LazyFrame(COLUMNS)).native, pl.DataFrame)
+
+
+def test_the_whole_table_is_handed_back_as_it_came():
+    frame = pd.DataFrame(COLUMNS)
+    assert Table.of(frame).native is frame
+
+
+def test_an_array_without_names_has_numbered_ones():
+    assert Table.of(np.zeros((2, 2))).names == ("x0", "x1")
+
+
+def test_a_name_that_a_row_lacks_is_missing_there():
+    table = Table.of([{"a": 1, "b": "x"}, {"a": 2}])
+    assert table.column("b").tolist() == ["x", None]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "every column needs a name of its own.*'a' 2 times"),
+        (pa.table([[1], [2]], names=["a", "a"]), "every column needs a name of its own.*'a' 2 times"),
+        (pd.DataFrame([[1, 2]]), r"name of every column should be text, but one is 0 \(int\)"),
+        ({3: [1]}, r"name of every column should be text, but one is 3 \(int\)"),
+        ({}, "the table has no columns"),
+        (pl.DataFrame(), "the table has no columns"),
+        ({"a": []}, r"the table has no rows \(columns: 'a'\)"),
+        (pd.DataFrame({"a": []}), "the table has no rows"),
+        (np.zeros((0, 2)), "the table has no rows"),
+        ({"a": [1], "b": [1, 2]}, "the same number of rows, but 'a' has 1, 'b' has 2"),
+        ({"a": 3}, "column 'a' should be a list or an array of values, but is a int: 3"),
+        ({"a": "text"}, "column 'a' should be a list or an array of values, but is a str: 'text'"),
+        ({"a": np.zeros((2, 2))}, "column 'a' should have one dimension, but has 2"),
+        (np.zeros(3), r"two dimensions .* but its shape is \(3,\)"),
+        ("people.csv", "this is a str: 'people.csv'"),
+        ([1, 2], r"this is a list: \[1, 2\]"),
+        (None, "this is a NoneType: None"),
+        (pd.Series([1]), "this is a Series"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_what_came(data, message):
+    with pytest.raises(DataError, match=message):
+        Table.of(data)
+
+
+def test_repeated_and_wrongly_counted_names_of_an_array_are_refused():
+    with pytest.raises(DataError, match="column 'a' occurs more than once"):
+        Table.of(np.zeros((1, 2)), ["a", "a"])
+    with pytest.raises(DataError, match="the array has 2 columns, but names has 1: 'a'"):
+        Table.of(np.zeros((1, 2)), ["a"])
+    with pytest.raises(DataError, match="names is for NumPy arrays only"):
+        Table.of({"a": [1]}, ["b"])
+
+
+def test_a_table_holds_a_dict_of_arrays_without_a_data_frame_library():
+    array = np.arange(3)
+    assert Table.of({"a": array}).native["a"] is array

@@ -1,0 +1,81 @@
+import pytest
+
+from isonomia.errors import SpecError
+from isonomia.spec.parse import parse_formula
+
+# The text with the stretch that the carets point at between « and »; then what the message says.
+MALFORMED = [
+    ("«»", "the property is empty"),
+    ("«»  \n # only a comment", "the property is empty"),
+    ("P[a]«»", "not yet a claim: compare it"),
+    ("P[a] >=«»  ", "ends too early: expected `P[...]`, `E[...]` or a number"),
+    ("P[a >= 0.8«»", "`[` (line 1, column 2) is still open: expected `]`"),
+    ("(P[a] > 1«»", "`(` (line 1, column 1) is still open: expected `)`"),
+    ("P«(»a) >= 1", "unexpected `(`: expected `[`"),
+    ("P[a]«)» > 1", "unexpected `)`: expected a comparison such as `>=` or an operator such as `+`"),
+    ("P[«]» > 1", "unexpected `]`: expected a column or a value"),
+    ("P[a and «]» > 1", "unexpected `]`: expected a column or a value"),
+    ("«sex» == 'F'", "`sex` is a column: wrap it in P[...] or E[...]"),
+    ("P[a] > 1 and «`b c`» > 1", "`b c` is a column: wrap it"),
+    ("«prediction» >= 0.5", "`prediction` is about one person: wrap it"),
+    ("P[a] >= «'x'»", "'x' can only be compared inside P[...] or E[...]"),
+    ("for g in age: P[a] >= «g»", "`g` is a variable: it can only stand inside"),
+    ("«mean»(x) > 1", "`mean` is no known function: expected `P[...]`, `E[...]`, `abs(...)`"),
+    ("P[a] «==» 0.5", "write abs(x - y) <= tolerance"),
+    ("P[a] «!=» 0.5", "never shown to be exactly equal"),
+    ("P[a] / «0» > 1", "divides by zero"),
+    ("P[a] / («1 - 1») > 1", "divides by zero"),
+    ("P[a / «0» > 1] > 1", "divides by zero"),
+    ("P[a] ** «0.5» > 1", "the exponent 0.5 is not whole"),
+    ("P[a] ** «P[b]» > 1", "an exponent must be a constant number"),
+    ("«(-1) ** 0.5» > 1", "-1 to the power 0.5 is no real number"),
+    ("«10 ** 400» > 1", "too large"),
+    ("«1e999» > P[a]", "too large"),
+    ("P[a | b «|» c] > 1", "only one `|` can stand inside the brackets"),
+    ("P[a «=» 1] > 1", "write `==` to compare"),
+    ("P[a «&»& b] > 1", "write `and`"),
+    ("P[a «AND» b] > 1", "write it in small letters, `and`"),
+    ("P[a == «'»x] > 1", "this quotation mark is never closed"),
+    ("P[«`»a] > 1", "this backtick is never closed"),
+    (r"P[a == «'\q'»] > 1", "\\q has no meaning in text"),
+    ("P[a in «[»'x']] > 1", "unexpected `[`: expected `{`"),
+    ("P[a in {«}»] > 1", "expected a name or a value"),
+    ("P[a in {«b»}] > 1", "`b` is neither a value nor a variable of an enclosing `for`; text needs quotes: 'b'"),
+    ("P[a is «b»] > 1", "expected `missing`"),
+    ("P[«P»[a]] > 1", "`P` cannot stand inside P[...] or E[...]"),
+    ("P[a < «80%»] > 1", "`80%` can only stand outside P[...] and E[...]"),
+    ("P[x«.»y] > 1", "a column whose name has a dot is written in backticks"),
+    ("P[«3x»] > 1", "`3x` is neither a number nor a name"),
+    ("P[a == «missing»] > 1", "`missing` is a reserved word"),
+    ("for «to» in race: P[a] > 1", "`to` is a reserved word: expected a name"),
+    ("for g in «:» P[a] > 1", "expected a name or `{`"),
+    ("for g in race «P»[a] > 1", "expected `:` or `except`"),
+    ("for «race» in race: P[a] > 1", "the variable has the name of the column it runs over"),
+    ("for g in race: for «g» in sex: P[a] > 1", "`g` is already the variable of an enclosing `for`"),
+    ("for g in race: for h in «g»: P[a] > 1", "this is the variable of an enclosing `for`"),
+    ("for g in race except «h»: P[a] > 1", "`h` is neither a value nor a variable"),
+    ("«abs(P[a], P[b])» > 1", "abs takes one argument; here are 2"),
+    ("«min(P[a])» > 1", "min takes two arguments or more; here is 1"),
+    ("«E[x from 3 to 1]» > 1", "here it goes from 3 to 1"),
+    ("P[a] > 1\nand P[b] «P»[c] > 1", "line 2, column 10: unexpected `P`"),
+]
+
+
+@pytest.mark.parametrize(("marked", "message"), MALFORMED, ids=[marked for marked, _ in MALFORMED])
+def test_a_malformed_text_is_pointed_at_and_explained(marked, message):
+    text = marked.replace("«", "").replace("»", "")
+    with pytest.raises(SpecError) as caught:
+        parse_formula(text)
+    place = caught.value.place
+    assert message in str(caught.value)
+    assert place is not None
+    assert (place.start, place.end) == (marked.index("«"), marked.index("»") - 1)
+
+
+@pytest.mark.parametrize(("marked", "message"), MALFORMED, ids=[marked for marked, _ in MALFORMED])
+def test_no_message_shows_a_name_of_the_machinery(marked, message):
+    with pytest.raises(SpecError) as caught:
+        parse_formula(marked.replace("«", "").replace("»", ""))
+    text = str(caught.value)
+    assert not any(name in text for name in ("LPAR", "RSQB", "ANON", "$END", "backticked", "RELATION", "_power"))
+    assert message
