@@ -1,0 +1,59 @@
+"""Isonomia audits machine-learning models as black boxes.
+
+You state what must hold; Isonomia answers *holds*, *violated* or *undecided*, with a risk of error that you chose
+beforehand.
+
+>>> import isonomia as iso
+>>> verdict = iso.check(
+...     "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8",
+...     population=iso.Census({"sex": ["F", "F", "M", "M"], "hired": [1, 1, 1, 0]}),
+... )
+>>> verdict.answer
+'holds'
+
+Terms
+-----
+property
+    What must hold: a formula over rates ``P[event | condition]`` and means ``E[term | condition]``.
+population
+    Whom it is about: a :class:`Sample`, a :class:`Census` or a :class:`Generator`.
+verdict
+    The answer, with its guarantee and what it rests on.
+"""
+
+from __future__ import annotations
+
+from isonomia.audits.check import check, plan
+from isonomia.engine.budget import Budget
+from isonomia.errors import DataError, IsonomiaError, ModelError, NumericalError, SpecError, UsageError
+from isonomia.populations import Census, Generator, Sample
+from isonomia.records import Verdict
+from isonomia.spec import E, P, Property, col, each, maximum, minimum, parse, prediction, score
+from isonomia.version import __version__
+
+__all__ = [
+    "Budget",
+    "Census",
+    "DataError",
+    "E",
+    "Generator",
+    "IsonomiaError",
+    "ModelError",
+    "NumericalError",
+    "P",
+    "Property",
+    "Sample",
+    "SpecError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "check",
+    "col",
+    "each",
+    "maximum",
+    "minimum",
+    "parse",
+    "plan",
+    "prediction",
+    "score",
+]

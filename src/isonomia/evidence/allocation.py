@@ -46,14 +46,11 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
     return best
 
 
-def split(n: int, shares: Floats, drawn: Floats) -> NDArray[np.int64]:
-    """Divide ``n`` draws so that all draws together come nearest to the shares."""
-    wanted = np.maximum(shares * (drawn.sum() + n) - drawn, 0.0)
-    wanted = wanted * (n / wanted.sum()) if wanted.sum() > 0 else np.full(len(shares), n / len(shares))
-    whole: NDArray[np.int64] = np.floor(wanted).astype(np.int64)
-    rest = n - int(whole.sum())
-    whole[np.argsort(-(wanted - whole), kind="stable")[:rest]] += 1
-    return whole
+def split(n: int, shares: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Divide ``n`` draws over the streams: each gets its share rounded down or up, and exactly its share on average."""
+    edges = np.floor(n * np.concatenate([[0.0], np.cumsum(shares)]) + rng.random())
+    edges[0], edges[-1] = 0, n
+    return np.asarray(np.diff(edges), dtype=np.int64)
 
 
 def _nearest(tables: Sequence[Table], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:

@@ -4,10 +4,6 @@ Bets on several leaves at once need, for each draw, that the mean of what it tel
 holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that overlap
 without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a polytope has
 such groups, every draw gets a random *ticket* before it is seen, and counts only for the groups of its ticket.
-
-Tickets never cost more than splitting the risk over one region for each group: with shares chosen in proportion to the
-leaves' standard deviations ``s_g``, tickets leave the variance ``(sum of s_g) ** 2``, which is what adding up
-half-widths leaves too, and they need neither the division of the risk nor the price of an interval (``docs/theory/overlap.md``).
 """
 
 from __future__ import annotations

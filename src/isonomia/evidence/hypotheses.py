@@ -20,6 +20,9 @@ __all__ = ["HalfSpace", "Hypothesis", "Polytope", "denominators_of", "hypothesis
 MOST_POLYTOPES = 1024
 """How many convex pieces a hypothesis may have before the confidence region takes over."""
 
+ROUNDING = 1e-12
+"""A comparison that falls short of being possible by no more than this, relatively, is taken to be possible."""
+
 
 @dataclass(frozen=True, slots=True)
 class HalfSpace:
@@ -186,11 +189,20 @@ def _at_least_zero(
         low, high = bounds_of(polynomial, ranges)
         if not (np.isfinite(low) and np.isfinite(high)):
             raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
-        if high < 0:
+        # A tie must not vanish because its decimal fractions were rounded.
+        if high < -ROUNDING * _size(polynomial, ranges):
             return []
         if low < 0:
             sides.append(_half_space(polynomial))
     return [tuple(sides)]
+
+
+def _size(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> float:
+    """The largest value that a linear polynomial's terms could add up to."""
+    return sum(
+        abs(coefficient) * max((abs(end) for leaf in monomial for end in ranges[leaf]), default=1.0)
+        for monomial, coefficient in polynomial.items()
+    )
 
 
 def _half_space(polynomial: Polynomial) -> HalfSpace:

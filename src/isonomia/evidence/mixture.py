@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, xlogy
+from scipy.special import betaln, gammaln, rel_entr, xlogy
 
 from isonomia.evidence.stakes import best_stakes
 
@@ -53,10 +53,9 @@ def divergence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
     if len(nodes) == 2:
         theta = np.clip((mean - nodes[0]) / (nodes[1] - nodes[0]), 0.0, 1.0)
         no, yes = tally[..., 0], tally[..., 1]
-        n = no + yes
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cost = xlogy(yes, yes / n / theta) + xlogy(no, no / n / (1.0 - theta))
-        return np.where(n > 0, np.where(np.isnan(cost), np.inf, cost), 0.0)
+        n = np.maximum(no + yes, 1e-300)
+        # An end of the range is possible as long as nothing was seen beyond it: 0 log(0 / 0) is 0.
+        return np.asarray(n * (rel_entr(yes / n, theta) + rel_entr(no / n, 1.0 - theta)))
     return np.maximum(_one_sided(nodes, tally, mean, 1.0), _one_sided(nodes, tally, mean, -1.0))
 
 

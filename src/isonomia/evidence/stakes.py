@@ -32,6 +32,10 @@ ROUNDS = 40
 TOLERANCE = 1e-11
 """Where the expected gain of another round, in nats a draw, is no longer worth it."""
 
+BOLDEST = 1e6
+"""How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
+of 1, asks for stakes without end; there a bound that rounding moved beyond the edge would be mistaken for evidence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
@@ -87,8 +91,9 @@ def _yes_no_stakes(
     excess = (a * h).sum(axis=1) - b
     betting = playable[:, 0] & (excess > 0)
     low, high = np.zeros_like(b), np.full_like(b, np.inf)
+    most = _most(payoffs / weights[:, None, :, None])[:, 0]
     curvature = (a * a * h * (1.0 - h) / weights).sum(axis=1)
-    mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), 1e6), 0.0)
+    mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
     no, yes = _yes_no_factors(mu, a, h, weights)
     for _ in range(ROUNDS):
         share = a * h / yes
@@ -100,8 +105,9 @@ def _yes_no_stakes(
             new = mu - excess / slope
         outside = ~((new > low) & (new < high))
         new = np.where(outside, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
+        new = np.minimum(new, most)
         gain = np.where(betting, np.abs(excess * (new - mu)), 0.0)
-        mu = np.where(betting, np.minimum(new, 1e12), 0.0)
+        mu = np.where(betting, new, 0.0)
         no, yes = _yes_no_factors(mu, a, h, weights)
         if gain.max(initial=0.0) < TOLERANCE:
             break
@@ -119,20 +125,26 @@ def _yes_no_factors(mu: Floats, a: Floats, h: Floats, weights: Floats) -> tuple[
     return no, yes
 
 
+def _most(scaled: Floats) -> Floats:
+    """The largest stake on each side."""
+    return np.asarray(BOLDEST / np.maximum(np.abs(scaled).max(axis=(-2, -1)), 1e-300))
+
+
 def _newton_stakes(
     payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, playable: NDArray[np.bool_]
 ) -> Stakes:
     """Any number of sides and cells: projected Newton rounds with a line search."""
     repetitions, sides = bounds.shape
     scaled = payoffs / weights[:, None, :, None]
+    most = _most(scaled)
     mu, z = np.zeros((repetitions, sides)), np.ones_like(weights)
     f = np.ones_like(estimate)
     value = np.zeros(repetitions)
     for _ in range(ROUNDS):
-        to_mu, to_z, gain = _newton_direction(scaled, bounds, estimate, weights, playable, mu, f)
+        to_mu, to_z, gain = _newton_direction(scaled, bounds, estimate, weights, playable, (mu, most), f)
         if gain.max(initial=0.0) < TOLERANCE:
             break
-        mu, z, f, value = _line_search(scaled, bounds, estimate, weights, (mu, z, f, value), (to_mu, to_z))
+        mu, z, f, value = _line_search(scaled, bounds, estimate, weights, most, (mu, z, f, value), (to_mu, to_z))
     return Stakes(mu, z, f)
 
 
@@ -142,9 +154,10 @@ def _newton_direction(
     estimate: Floats,
     weights: Floats,
     playable: NDArray[np.bool_],
-    mu: Floats,
+    stakes: tuple[Floats, Floats],
     f: Floats,
 ) -> tuple[Floats, Floats, Floats]:
+    mu, most = stakes
     inverse = estimate / f
     square = inverse / f
     mass = weights[:, :, None]
@@ -154,7 +167,7 @@ def _newton_direction(
     cross = np.einsum("rjgc,rgc->rjg", scaled, mass * square)
     bend_mu = np.einsum("rjgc,rkgc,rgc->rjk", scaled, scaled, mass * square)
     bend_mu -= np.einsum("rjg,rkg->rjk", cross, cross / bend_z[:, None, :])
-    free = playable & ((mu > 0) | (slope_mu > 0))
+    free = playable & np.where(slope_mu > 0, mu < most, mu > 0)
     right = np.where(free, slope_mu - (cross * (slope_z / bend_z)[:, None, :]).sum(axis=-1), 0.0)
     to_mu = _masked_solve(bend_mu, right, free)
     to_z = (slope_z - (cross * to_mu[:, :, None]).sum(axis=1)) / bend_z
@@ -178,6 +191,7 @@ def _line_search(
     bounds: Floats,
     estimate: Floats,
     weights: Floats,
+    most: Floats,
     here: tuple[Floats, Floats, Floats, Floats],
     direction: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats, Floats, Floats]:
@@ -186,7 +200,7 @@ def _line_search(
     size = np.ones_like(value)
     waiting = np.ones(len(value), dtype=bool)
     for _ in range(40):
-        new_mu = np.maximum(mu + size[:, None] * direction[0], 0.0)
+        new_mu = np.clip(mu + size[:, None] * direction[0], 0.0, most)
         new_z = z + size[:, None] * direction[1]
         new_f = new_z[:, :, None] + np.einsum("rj,rjgc->rgc", new_mu, scaled)
         new_value = _value(new_f, new_z, new_mu, bounds, estimate, weights)

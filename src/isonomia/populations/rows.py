@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.populations.table import Table
 
-__all__ = ["RowSource", "check_request", "random_order"]
+__all__ = ["RowSource", "WithReplacement", "check_request", "random_order"]
 
 # The order has a child of the seed to itself, far from the children that number the batches.
 _ORDER_CHILD = 2**32 - 1
@@ -51,3 +51,15 @@ class RowSource:
         if self.order is None:
             return self.table.slice(start, start + n)
         return self.table.take(self.order[start : start + n])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithReplacement:
+    """An opened table whose rows are drawn independently, so that one may come twice."""
+
+    table: Table
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Give ``n`` rows drawn with the batch's own randomness."""
+        check_request(start, n, stream, streams=1)
+        return self.table.take(rng.integers(0, self.table.rows, size=n).astype(np.intp))

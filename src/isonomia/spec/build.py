@@ -26,7 +26,7 @@ from isonomia.spec.tree import (
     Row,
 )
 
-__all__ = ["build_formula"]
+__all__ = ["build_condition", "build_formula"]
 
 _SIGNS: dict[str, construct.Sign] = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
@@ -42,6 +42,11 @@ def build_formula(tree: Branch | Token, text: str) -> Formula:
         The text it was read from, for the places.
     """
     return _formula(cast(Branch, tree), Scope(text))
+
+
+def build_condition(tree: Branch | Token, text: str) -> Row:
+    """The syntax tree of a condition by itself; the parameters are those of :func:`build_formula`."""
+    return _row(tree, Scope(text))
 
 
 def _formula(branch: Branch, scope: Scope) -> Formula:

@@ -6,6 +6,7 @@ Four kinds: ``number``, ``truth`` (booleans), ``text`` and ``time``. A missing v
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import repeat
 from numbers import Real
 from typing import Any, TypeAlias
@@ -61,14 +62,14 @@ def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
-    types = set(map(type, values))
+    types = set(map(type, values.tolist()))
     if types == {str}:
         return values
     void = {kind for kind in types if kind.__name__ in _MISSING_TYPES}
     held = types - void
     if held and not void and all(issubclass(kind, bool | np.bool_) for kind in held):
         return values.astype(np.bool_)
-    if all(issubclass(kind, Real | np.bool_) for kind in held):
+    if all(issubclass(kind, Real | Decimal | np.bool_) for kind in held):
         return _filled(values, _are(values, *void), np.nan).astype(np.float64)
     if all(issubclass(kind, date | datetime | np.datetime64) for kind in held):
         return _times(_filled(values, _are(values, *void), None), name)
@@ -86,14 +87,17 @@ def _text(values: NDArray[Any], name: str) -> NDArray[Any]:
     others = values[~written]
     absent = _are(others, *(kind for kind in set(map(type, others)) if kind.__name__ in _MISSING_TYPES))
     absent |= np.fromiter((isinstance(x, float) and x != x for x in others), np.bool_, len(others))
-    if not absent.all() or not written.any():
-        odd = others[~absent][0]
-        other = values[written][0] if written.any() else next(x for x in values if type(x) is not type(odd))
-        raise DataError(
-            f"column {name!r} holds values of different kinds, such as {odd!r} ({type(odd).__name__}) and {other!r} "
-            f"({type(other).__name__}); convert the column to one kind"
-        )
+    if not absent.all():
+        raise DataError(_odd_values(values, others[~absent][0], name))
     return _filled(values, ~written, None)
+
+
+def _odd_values(values: NDArray[Any], odd: Any, name: str) -> str:
+    held = f"column {name!r} holds values such as {odd!r} ({type(odd).__name__})"
+    other = next((x for x in values if x is not None and type(x) is not type(odd)), None)
+    if other is None:
+        return f"{held}; expected numbers, truth values, text or times"
+    return f"{held} and {other!r} ({type(other).__name__}), of different kinds; convert the column to one kind"
 
 
 def _filled(values: NDArray[Any], where: NDArray[np.bool_], filler: float | None) -> NDArray[Any]:

@@ -73,8 +73,16 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
         return np.zeros(values.shape, np.bool_)
     if not fits:
         raise SpecError(_misfit(term, values, kind, value), place_of(literal) or place_of(term))
-    other = _moment(value, place_of(literal)) if kind == "time" and isinstance(value, str) else value
-    return _relate(relation, values, other)
+    if kind == "time" and isinstance(value, str):
+        return _relate(relation, values, _moment(value, place_of(literal)))
+    return _relate(relation, values if isinstance(value, str) else _with_room(values, value), value)
+
+
+def _with_room(values: NDArray[Any], value: float) -> NDArray[Any]:
+    """The same numbers in a type into which a value fits that they are compared with."""
+    small = values.dtype.kind == "f" and values.dtype.itemsize < 8
+    too_large = small and abs(value) > float(np.finfo(values.dtype).max)
+    return values.astype(np.float64) if too_large or (values.dtype.kind == "b" and value not in {0, 1}) else values
 
 
 def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:

@@ -54,12 +54,14 @@ def constant_value(quantity: Quantity) -> float | None:
     Raises
     ------
     SpecError
-        Where the number is too large to be represented.
+        Where the number is too large to be represented, or there is none.
     """
     try:
         value = _constant_value(quantity)
     except OverflowError:
         value = math.inf
+    except ZeroDivisionError:
+        raise SpecError("this divides by zero", place_of(quantity)) from None
     if value is not None and not math.isfinite(value):
         raise SpecError("this number is too large to work with", place_of(quantity))
     return value

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 from isonomia.errors import SpecError, nearest
 from isonomia.spec.lexemes import value_text
 from isonomia.spec.substitute import put_values
+from isonomia.spec.terms import value_of
 from isonomia.spec.tree import Column, Comparison, Each, Formula, Implies, Junction, Literal, Not, Value, Variable
 
 __all__ = ["expand"]
@@ -58,7 +59,7 @@ def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> 
 
 def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:
     if isinstance(node.source, Column):
-        occurring = [Literal(value, place=node.source.place) for value in values(node.source)]
+        occurring = [Literal(value_of(value), place=node.source.place) for value in values(node.source)]
     else:
         occurring = list(dict.fromkeys(node.source))
     excluded = [_resolved(item, known) for item in node.excluded]

@@ -47,7 +47,8 @@ def explain(formula: Formula) -> str:
         One sentence. It is meant for a reader; the exact statement is the formula's text.
     """
     sentence = _formula(formula)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    first = len(sentence) - len(sentence.lstrip("(["))
+    return f"{sentence[:first]}{sentence[first].upper()}{sentence[first + 1 :]}."
 
 
 def _formula(formula: Formula) -> str:
@@ -122,7 +123,7 @@ def _between(middle: Quantity, relation: Relation, first: Quantity, last: Quanti
         case Arithmetic("/", Rate() | Mean() as above, Rate() | Mean() as below):
             return f"{_leaf(above)} is {between} times {_other(below, above)}"
         case Arithmetic("-", a, b):
-            return f"the difference {_quantity(a)} minus {_other(b, a)} is {between}"
+            return f"{_quantity(a)} minus {_other(b, a)} is {between}"
         case _:
             return f"{_quantity(middle)} is {between}"
 

@@ -12,13 +12,13 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError, UsageError
-from isonomia.spec.tree import Formula
+from isonomia.spec.tree import Formula, Row
 from isonomia.spec.walk import DEEPEST
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = ["parse_formula"]
+__all__ = ["parse_condition", "parse_formula"]
 
 
 def parse_formula(text: str) -> Formula:
@@ -44,19 +44,42 @@ def parse_formula(text: str) -> Formula:
     >>> parse_formula("P[hired] >= 80%")
     Comparison(first=Rate(event=Column(name='hired'), given=None), rest=(('>=', Constant(value=0.8)),))
     """
+    from isonomia.spec.build import build_formula
+
+    return build_formula(_read(text, "start"), text)
+
+
+def parse_condition(text: str) -> Row:
+    """Read a condition by itself, such as ``sex == 'F' and age < 25``.
+
+    Raises
+    ------
+    SpecError
+        Where the text is no condition.
+
+    Examples
+    --------
+    >>> parse_condition("sex == 'F'")
+    Compare(relation='==', left=Column(name='sex'), right=Literal(value='F'))
+    """
+    from isonomia.spec.build import build_condition
+
+    return build_condition(_read(text, "condition"), text)
+
+
+def _read(text: str, start: str) -> Tree[Token] | Token:
     if not isinstance(text, str):
         raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
     from lark.exceptions import UnexpectedInput
 
-    from isonomia.spec.build import build_formula
     from isonomia.spec.complaints import complaint
 
     try:
-        tree = _parser().parse(text)
+        tree = _parser().parse(text, start=start)
     except UnexpectedInput as error:
         raise complaint(error, text, _parser()) from None
     _check_depth(tree, text)
-    return build_formula(tree.children[0], text)
+    return tree.children[0]
 
 
 @cache
@@ -64,7 +87,14 @@ def _parser() -> Lark:
     from lark import Lark
 
     grammar = resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer="basic", propagate_positions=True, maybe_placeholders=True)
+    return Lark(
+        grammar,
+        start=["start", "condition"],
+        parser="lalr",
+        lexer="basic",
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:

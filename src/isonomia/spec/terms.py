@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -155,7 +155,7 @@ def value_of(value: Any) -> Value:
         plain = plain.isoformat()
         if moment(plain) is not None:
             return str(plain)
-    elif isinstance(plain, bool | int | str) or (isinstance(plain, float) and math.isfinite(plain)):
+    elif isinstance(plain, bool | int | float | str) and (isinstance(plain, str) or abs(plain) <= sys.float_info.max):
         return plain
     raise UsageError(
         f"expected text, a truth value, a finite number or a date without time zone, but got {value!r} of type "

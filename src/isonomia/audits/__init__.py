@@ -1,0 +1,1 @@
+"""The audits: each composes the other rooms into one answer."""

@@ -1,0 +1,179 @@
+"""One verb for every audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from isonomia.audits.rates import RatesPlan, check_rates, plan_rates
+from isonomia.audits.rates.request import METHODS, Request
+from isonomia.engine.budget import Budget
+from isonomia.engine.observer import Observer, Silent
+from isonomia.engine.schedule import Schedule
+from isonomia.engine.seeds import fresh_seed, root
+from isonomia.errors import UsageError, nearest
+from isonomia.models.adapt import adapt
+from isonomia.populations.protocol import Population
+from isonomia.populations.sample import Sample
+from isonomia.records.verdict import Verdict
+from isonomia.spec.property import Property, parse
+
+__all__ = ["check", "plan"]
+
+
+def check(
+    property: Property | str,  # noqa: A002  (the word of the glossary)
+    model: Any = None,
+    population: Population | Any = None,
+    *,
+    delta: float = 0.05,
+    budget: Budget | str | float | None = None,
+    seed: int | None = None,
+    method: str = "auto",
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    features: Sequence[str] | None = None,
+    growth: float = 1.02,
+    workers: int = 1,
+    observer: Observer | None = None,
+) -> Verdict:
+    """Check whether a property holds of a model and a population.
+
+    Parameters
+    ----------
+    property
+        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``) or made with Python operators.
+    model
+        Anything with ``predict``, or callable on a batch. ``None`` where the table already has what the property
+        names, for example a column ``prediction``.
+    population
+        Whom it is about: :class:`Sample`, :class:`Census` or :class:`Generator`. A bare table or a path counts as a
+        :class:`Sample`.
+    delta
+        The risk of a wrong answer, chosen before anything is seen.
+    budget
+        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``).
+    seed
+        Makes it repeatable; a fresh one is taken, and stated in the verdict, where none is given.
+    method
+        ``"auto"`` takes bets where the property is linear in the rates and a confidence region elsewhere; ``"bets"``,
+        ``"region"`` and ``"verifair"`` demand one of the three.
+    ranges
+        The lowest and highest possible value of columns whose means are asked for.
+    features
+        The columns that the model is given, in order, where it cannot say so itself.
+    growth
+        How much larger each batch makes the total. A decision falls at the end of a batch, so smaller is thriftier
+        with people, larger is thriftier with calls of the model.
+    workers
+        How many batches are measured side by side; the verdict does not depend on it.
+    observer
+        Who is told about progress.
+
+    Returns
+    -------
+    Verdict
+        *holds*, *violated* or *undecided*. Guarantee: if the assumptions that the verdict lists are true, the
+        probability that the answer is wrong is at most ``delta``, although the draws were looked at after every batch.
+
+    Raises
+    ------
+    IsonomiaError
+        With a message that says what was expected, what came, and what to do.
+    """
+    number = fresh_seed() if seed is None else seed
+    root(number)
+    request = Request(
+        prop=_property(property),
+        model=None if model is None else adapt(model, features),
+        population=_population(population),
+        delta=_delta(delta),
+        budget=Budget.of(budget),
+        seed=int(number),
+        method=_method(method),
+        ranges=_ranges(ranges or {}),
+        schedule=Schedule(growth=_growth(growth)),
+        workers=workers,
+    )
+    return check_rates(request, observer or Silent())
+
+
+def plan(
+    property: Property | str,  # noqa: A002  (the word of the glossary)
+    guesses: Mapping[str, float],
+    *,
+    shares: Mapping[str, float] | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+) -> RatesPlan:
+    """Say beforehand how many people a check will take, and how few any method could do with.
+
+    Parameters
+    ----------
+    property
+        What is to be checked.
+    guesses
+        What each rate might be, by its text: ``{"P[hired | sex == 'F']": 0.3, "P[hired | sex == 'M']": 0.35}``.
+    shares
+        Which share of the population meets each condition, by its text; equal shares where nothing is said.
+    delta
+        The risk.
+    seed
+        The forecast is a simulation; the seed makes it repeatable.
+    """
+    return plan_rates(_property(property), guesses, shares or {}, _delta(delta), seed)
+
+
+def _property(value: Property | str) -> Property:
+    if isinstance(value, Property):
+        return value
+    if isinstance(value, str):
+        return parse(value)
+    raise UsageError(f"expected property as text or as a Property, but {value!r} of type {type(value).__name__} came")
+
+
+def _population(value: Any) -> Population:
+    if value is None:
+        raise UsageError("expected a population: Sample(table), Census(table) or Generator(draw)")
+    if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")):
+        found: Population = value
+        return found
+    if callable(value):
+        raise UsageError("expected a population, but a function came: wrap it, Generator(draw)")
+    if isinstance(value, str | PathLike) or hasattr(value, "__len__") or hasattr(value, "__dataframe__"):
+        return Sample(value)
+    raise UsageError(f"expected a population, but {value!r} of type {type(value).__name__} came: try Sample(table)")
+
+
+def _delta(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
+        raise UsageError(
+            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: "
+            "0.05 is common, 1e-6 is strict"
+        )
+    return float(value)
+
+
+def _method(value: str) -> str:
+    if value not in METHODS:
+        hint = nearest(str(value), METHODS)
+        raise UsageError(f"expected method as one of {', '.join(METHODS)}, but {value!r} came.{hint}")
+    return value
+
+
+def _growth(value: float) -> float:
+    if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
+        raise UsageError(f"expected growth above 1 and at most 4, but growth={value!r} came")
+    return float(value)
+
+
+def _ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    checked = {}
+    for name, pair in ranges.items():
+        low, high = (float(end) for end in pair)
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but {pair!r} came")
+        checked[name] = (low, high)
+    return checked

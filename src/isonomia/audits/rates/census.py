@@ -1,0 +1,132 @@
+"""The exact check of a census: everybody is asked, nothing is estimated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
+
+import numpy as np
+
+from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.known import compared
+from isonomia.audits.rates.question import Question
+from isonomia.engine.observer import Observer, Progress
+from isonomia.errors import DataError
+from isonomia.evidence.exact import exact_truth, exact_value
+from isonomia.models.protocol import Model
+from isonomia.populations.census import Census
+from isonomia.records.verdict import Expression, LeafRecord
+from isonomia.spec.names import leaves_of
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf, Quantity
+
+__all__ = ["Counted", "count_everybody"]
+
+AT_ONCE = 2**18
+"""Rows in one call of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a census came to.
+
+    Attributes
+    ----------
+    answer
+        Whether the formula is true; ``None`` where a group has nobody in it, or where it was interrupted.
+    leaves, expressions
+        The exact values.
+    empty
+        The leaves whose group has nobody in it.
+    asked
+        How many people were asked about.
+    interrupted
+        Whether somebody pressed Ctrl-C before the end.
+    """
+
+    answer: bool | None
+    leaves: tuple[LeafRecord, ...]
+    expressions: tuple[Expression, ...]
+    empty: tuple[Leaf, ...]
+    asked: int
+    interrupted: bool
+
+
+def count_everybody(question: Question, model: Model | None, census: Census, observer: Observer) -> Counted:
+    """Ask about every row, and evaluate the formula on the exact values.
+
+    Raises
+    ------
+    DataError
+        Where a denominator is zero.
+    """
+    totals = {leaf: _Total() for leaf in question.leaves}
+    began, asked, interrupted = time.monotonic(), 0, False
+    try:
+        for start in range(0, census.size, AT_ONCE):
+            table = census.table.slice(start, start + AT_ONCE)
+            reader = Reader(batch_of(question, model, table), _row_from(start))
+            for leaf, total in totals.items():
+                total.add(*reader.exact(leaf))
+            asked += table.rows
+            observer.advance(Progress(asked, census.size, asked / census.size, time.monotonic() - began, _exactly))
+    except KeyboardInterrupt:
+        interrupted = True
+    values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
+    empty = tuple(leaf for leaf in question.leaves if leaf not in values)
+    answer = None if empty or interrupted else exact_truth(question.formula, values)
+    return Counted(
+        answer,
+        tuple(_leaf_record(leaf, totals[leaf], interrupted) for leaf in question.leaves),
+        tuple(
+            _expression(quantity, relation, threshold, {} if interrupted else values)
+            for quantity, relation, threshold in compared(question.formula)
+        ),
+        empty,
+        asked,
+        interrupted,
+    )
+
+
+@dataclass(slots=True)
+class _Total:
+    """A running sum: whole numbers stay whole, others are added without loss."""
+
+    n: int = 0
+    sum: Fraction | float = Fraction(0)
+
+    def add(self, n: int, amount: int | float) -> None:
+        self.n += n
+        self.sum = self.sum + amount if isinstance(amount, int) else fsum((float(self.sum), amount))
+
+    def mean(self) -> Fraction:
+        return Fraction(self.sum) / self.n
+
+
+def _row_from(start: int) -> Callable[[int], str]:
+    return lambda row: f"row {start + row}"
+
+
+def _exactly() -> str:
+    return "counting everybody"
+
+
+def _leaf_record(leaf: Leaf, total: _Total, interrupted: bool) -> LeafRecord:
+    if not total.n:
+        return LeafRecord(to_text(leaf), 0, None, -np.inf, np.inf)
+    mean = float(total.mean())
+    ends = (-np.inf, np.inf) if interrupted else (mean, mean)
+    return LeafRecord(to_text(leaf), total.n, mean, *ends)
+
+
+def _expression(quantity: Quantity, relation: str, threshold: float, values: dict[Leaf, Fraction]) -> Expression:
+    if any(leaf not in values for leaf in leaves_of(quantity)):
+        return Expression(to_text(quantity), relation, threshold, None, -np.inf, np.inf)
+    try:
+        value = float(exact_value(quantity, values))
+    except DataError:
+        return Expression(to_text(quantity), relation, threshold, None, -np.inf, np.inf)
+    return Expression(to_text(quantity), relation, threshold, value, value, value)

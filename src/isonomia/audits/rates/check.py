@@ -1,0 +1,183 @@
+"""Checking a property about rates, from the call to the verdict."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from time import monotonic
+from typing import Any
+from typing import Literal as OneOf
+
+from isonomia.audits.rates.census import count_everybody
+from isonomia.audits.rates.known import compared
+from isonomia.audits.rates.prepare import prepare
+from isonomia.audits.rates.question import Question, ask_about
+from isonomia.audits.rates.request import Request
+from isonomia.audits.rates.sampling import Progressed, Sampling
+from isonomia.engine.loop import Outcome, run
+from isonomia.engine.observer import Observer
+from isonomia.errors import DataError
+from isonomia.evidence.exact import exact_truth
+from isonomia.populations.census import Census
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf
+from isonomia.version import __version__
+
+__all__ = ["check_rates"]
+
+ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
+    True: "holds",
+    False: "violated",
+    None: "undecided",
+}
+
+REASONS = {
+    "decided": "decided",
+    "budget": "the budget of people is spent",
+    "time": "the budget of time is spent",
+    "exhausted": "every row is used up",
+    "interrupted": "interrupted",
+}
+
+
+def check_rates(request: Request, observer: Observer) -> Verdict:
+    """Check a property about rates.
+
+    Raises
+    ------
+    IsonomiaError
+        Where the property, the data or the model is not what the check needs.
+    """
+    question = ask_about(request.prop, request.population, request.model, request.ranges)
+    if not question.leaves:
+        remark = "the property compares constants only: neither the model nor the population matters"
+        answer = ANSWERS[exact_truth(question.formula, {})]
+        return _verdict(request, answer, "exact", stopped="nothing to ask", remarks=(remark,))
+    if isinstance(request.population, Census) and request.population.exact:
+        return _exact(request, question, request.population, observer)
+    return _sampled(request, question, observer)
+
+
+def _exact(request: Request, question: Question, census: Census, observer: Observer) -> Verdict:
+    began = monotonic()
+    observer.begin(str(request.prop))
+    try:
+        counted = count_everybody(question, request.model, census, observer)
+    finally:
+        observer.end()
+    stopped = "interrupted" if counted.interrupted else "a group is empty" if counted.empty else "everybody was asked"
+    return _verdict(
+        request,
+        ANSWERS[counted.answer],
+        "exact",
+        samples=counted.asked,
+        leaves=counted.leaves,
+        expressions=counted.expressions,
+        remarks=() if counted.interrupted else _nobody(counted.empty, counted.asked),
+        stopped=stopped,
+        seconds=monotonic() - began,
+    )
+
+
+def _sampled(request: Request, question: Question, observer: Observer) -> Verdict:
+    prepared = prepare(request, question)
+    work = prepared.work
+    observer.begin(str(request.prop))
+    try:
+        outcome = run(
+            work,
+            prepared.schedule,
+            prepared.budget,
+            observer,
+            available=prepared.available,
+            workers=request.workers,
+        )
+    finally:
+        observer.end()
+    tallies = work.leaf_tallies(outcome.state)
+    empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
+    zero = () if empty else work.zero_denominators(outcome.state)
+    if zero and outcome.reason == "exhausted":
+        raise _zero_denominator(work, outcome)
+    counted_out = outcome.reason == "exhausted" and work.sizes is not None and not empty
+    answer, method = work.evidence.decision(outcome.state.evidence), work.evidence.method
+    if answer is not None and (zero or empty):
+        answer = None
+    if answer is None and counted_out:
+        values = {leaf: Fraction(round(tally.weights[-1])) / round(tally.n) for leaf, tally in tallies.items()}
+        answer, method = exact_truth(question.formula, values), "exact"
+    knowledge = work.knowledge(outcome.state)
+    return _verdict(
+        request,
+        ANSWERS[answer],
+        method,
+        samples=outcome.samples,
+        leaves=tuple(knowledge.leaf(leaf) for leaf in question.leaves),
+        expressions=tuple(knowledge.expression(*item) for item in compared(question.formula)),
+        remarks=(*work.evidence.remarks, *_nobody(empty, outcome.samples), *_never_seen(work, outcome, bool(zero))),
+        stopped=REASONS[outcome.reason] if method != "exact" else "everybody was asked",
+        seconds=outcome.seconds,
+    )
+
+
+def _verdict(
+    request: Request,
+    answer: OneOf["holds", "violated", "undecided"],
+    method: str,
+    *,
+    stopped: str,
+    remarks: tuple[str, ...] = (),
+    samples: int = 0,
+    leaves: tuple[LeafRecord, ...] = (),
+    expressions: tuple[Expression, ...] = (),
+    seconds: float = 0.0,
+) -> Verdict:
+    population, model = request.population, request.model
+    return Verdict(
+        text=str(request.prop),
+        answer=answer,
+        delta=request.delta,
+        risk=0.0 if method == "exact" or answer == "undecided" else request.delta,
+        method=method,
+        samples=samples,
+        leaves=leaves,
+        expressions=expressions,
+        stopped=stopped,
+        assumptions=_assumptions(request),
+        remarks=remarks,
+        seed=request.seed,
+        seconds=seconds,
+        population={"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()},
+        model={} if model is None else {"name": model.name, "fingerprint": model.fingerprint()},
+        name=request.prop.name,
+        version=__version__,
+    )
+
+
+def _assumptions(request: Request) -> tuple[str, ...]:
+    words = list(request.population.assumptions)
+    if request.model is not None:
+        words.append("the model gives the same answer for the same person")
+    return tuple(words)
+
+
+def _nobody(empty: tuple[Leaf, ...], asked: int) -> tuple[str, ...]:
+    conditions = dict.fromkeys("everybody" if leaf.given is None else to_text(leaf.given) for leaf in empty)
+    return tuple(
+        f"nobody with {condition} appeared among {asked:,} people, so nothing is known about them"
+        for condition in conditions
+    )
+
+
+def _never_seen(work: Sampling[Any], outcome: Outcome[Progressed[Any]], zero: bool) -> tuple[str, ...]:
+    if not zero:
+        return ()
+    return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
+
+
+def _zero_denominator(work: Sampling[Any], outcome: Outcome[Progressed[Any]]) -> DataError:
+    return DataError(
+        f"expected a denominator that is not zero, but {work.named_denominator(outcome.state)} was 0 in all "
+        f"{outcome.samples:,} draws: the ratio has no value. Compare a difference instead, or multiply out: "
+        "a >= 0.8 * b."
+    )

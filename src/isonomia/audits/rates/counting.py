@@ -1,0 +1,133 @@
+"""Counting: from a table and the model's answers to the tallies of channels. Rows go no further than here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.rates.question import Question
+from isonomia.errors import DataError
+from isonomia.evidence.channels import Channel
+from isonomia.models.checked import ask
+from isonomia.models.protocol import Model
+from isonomia.populations.table import Table
+from isonomia.spec.batch import Batch
+from isonomia.spec.names import columns_of
+from isonomia.spec.rows import numbers, truth
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf, Mean, Rate, Row
+
+__all__ = ["Reader", "batch_of"]
+
+Booleans = NDArray[np.bool_]
+
+
+def batch_of(question: Question, model: Model | None, table: Table) -> Batch:
+    """Ask the model once about a table, and keep the columns that the question names."""
+    columns = {name: table.column(name) for name in question.columns if name in table.names}
+    if model is None or not (question.wants_prediction or question.wants_score):
+        return Batch(table.rows, columns)
+    answer = ask(model, table, question.wants_score, question.wants_prediction)
+    return Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Evaluates conditions and leaves on one batch, each once however often it is used."""
+
+    batch: Batch
+    where: Callable[[int], str]
+    _members: dict[Row, Booleans] = field(default_factory=dict)
+    _seen: dict[Leaf, NDArray[Any]] = field(default_factory=dict)
+
+    def members(self, given: Row | None) -> Booleans | None:
+        """Who meets a condition; ``None`` for everybody."""
+        if given is None:
+            return None
+        if given not in self._members:
+            self._members[given] = truth(given, self.batch)
+        return self._members[given]
+
+    def tally(self, channel: Channel, tickets: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        """Count a channel's draws by cell."""
+        chosen = self.members(channel.given)
+        if channel.ticket is not None and tickets is not None:
+            held = tickets == channel.ticket.index
+            chosen = held if chosen is None else chosen & held
+        (first, *others) = channel.leaves
+        if not others and isinstance(first, Rate):
+            return self._yes_no(first, chosen)
+        columns = [self._values(leaf) if chosen is None else self._values(leaf)[chosen] for leaf in channel.leaves]
+        for leaf, column in zip(channel.leaves, columns, strict=True):
+            if isinstance(leaf, Mean):
+                self._check_range(leaf, column, chosen, channel.grid.nodes[channel.leaves.index(leaf)])
+        return channel.grid.tally(columns)
+
+    def exact(self, leaf: Leaf) -> tuple[int, int | float]:
+        """How many people a leaf's group has in this batch, and the sum of its values over them."""
+        chosen = self.members(leaf.given)
+        if isinstance(leaf, Rate):
+            no, yes = self._yes_no(leaf, chosen)
+            return int(no + yes), int(yes)
+        column = self._values(leaf) if chosen is None else self._values(leaf)[chosen]
+        self._check_range(leaf, column, chosen, (_or(leaf.low, -np.inf), _or(leaf.high, np.inf)))
+        return len(column), float(column.sum())
+
+    def apart(self, groups: Sequence[Row | None]) -> int | None:
+        """The first row that meets two of the conditions, or ``None`` when they keep people apart."""
+        taken: Booleans | None = None
+        for given in groups:
+            chosen = self.members(given)
+            mask = np.ones(self.batch.rows, dtype=bool) if chosen is None else chosen
+            if taken is not None and bool((taken & mask).any()):
+                return int(np.argmax(taken & mask))
+            taken = mask if taken is None else taken | mask
+        return None
+
+    def misfit(self, condition: Row) -> int | None:
+        """The first row that does not meet a condition; ``None`` when all do, or when the columns are not there."""
+        if any(name not in self.batch.columns for name in columns_of(condition)):
+            return None
+        met = truth(condition, self.batch)
+        return None if bool(met.all()) else int(np.argmin(met))
+
+    def _yes_no(self, leaf: Rate, chosen: Booleans | None) -> NDArray[np.float64]:
+        event = self._values(leaf)
+        n = self.batch.rows if chosen is None else int(np.count_nonzero(chosen))
+        yes = int(np.count_nonzero(event if chosen is None else event & chosen))
+        return np.asarray([n - yes, yes], dtype=float)
+
+    def _values(self, leaf: Leaf) -> NDArray[Any]:
+        if leaf not in self._seen:
+            self._seen[leaf] = (
+                truth(leaf.event, self.batch) if isinstance(leaf, Rate) else numbers(leaf.term, self.batch)
+            )
+        return self._seen[leaf]
+
+    def _check_range(
+        self, leaf: Mean, column: NDArray[np.float64], chosen: Booleans | None, nodes: tuple[float, ...]
+    ) -> None:
+        outside = ~((column >= nodes[0]) & (column <= nodes[-1]))
+        if not bool(outside.any()):
+            return
+        index = int(np.argmax(outside))
+        row = index if chosen is None else int(np.flatnonzero(chosen)[index])
+        value = float(column[index])
+        term = to_text(leaf.term)
+        if np.isnan(value):
+            raise DataError(
+                f"expected a number for {term} of everybody in {to_text(leaf)}, but it is missing for "
+                f"{self.where(row)}. Leave such people out with a condition: {term} is not missing."
+            )
+        raise DataError(
+            f"expected {term} between {nodes[0]:g} and {nodes[-1]:g}, but it is {value:g} for {self.where(row)}. "
+            "Declare a wider range: the guarantee rests on it."
+        )
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value

@@ -1,0 +1,149 @@
+"""Planning a check about rates: what it will cost if guessed rates are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isonomia.errors import UsageError, nearest
+from isonomia.evidence.by_bets import bets_for
+from isonomia.evidence.channels import Channel
+from isonomia.evidence.planning import Forecast, default_shares, forecast
+from isonomia.spec.names import leaves_of
+from isonomia.spec.parse import parse_condition, parse_formula
+from isonomia.spec.property import Property
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Comparison, Constant, Each, Leaf, Mean, Rate, Row
+from isonomia.spec.walk import nodes
+
+__all__ = ["RatesPlan", "plan_rates"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatesPlan:
+    """What a check is likely to cost.
+
+    Attributes
+    ----------
+    text
+        The property.
+    delta
+        The risk.
+    answer
+        What it would turn out to be: ``"holds"``, ``"violated"``, or ``"undecided"`` on the boundary.
+    samples
+        How many people it takes on average.
+    early, late
+        One run in ten takes fewer than ``early``, one in ten more than ``late``.
+    limit
+        The fewest that any method with this risk could take on average.
+    """
+
+    text: str
+    delta: float
+    answer: str
+    samples: float
+    early: float
+    late: float
+    limit: float
+
+    def __str__(self) -> str:
+        if self.answer == "undecided":
+            return f"{self.text}\n  the guesses lie exactly on the boundary: no number of samples decides it"
+        return (
+            f"{self.text}\n  if the guesses are right it is {self.answer} after about {self.samples:,.0f} people "
+            f"(8 runs in 10: {self.early:,.0f} to {self.late:,.0f}); no method with risk {self.delta:g} could do with "
+            f"fewer than {self.limit:,.0f} on average"
+        )
+
+
+def plan_rates(
+    prop: Property,
+    guesses: Mapping[str, float],
+    shares: Mapping[str, float],
+    delta: float,
+    seed: int,
+) -> RatesPlan:
+    """Forecast a check.
+
+    Parameters
+    ----------
+    prop
+        The property, without a ``for``: what its groups are is not known without data.
+    guesses
+        For each leaf, by its text, what it might be.
+    shares
+        For each condition, by its text, which share of the population meets it; equal shares where nothing is said.
+    delta
+        The risk.
+    seed
+        The forecast is a simulation; the seed makes it repeatable.
+    """
+    if any(isinstance(node, Each) for node in nodes(prop.formula)):
+        raise UsageError("expected a property without 'for': write out the groups, or use for g in {'a', 'b'}")
+    leaves = leaves_of(prop.formula)
+    ranges = {leaf: _range(leaf) for leaf in leaves}
+    means = _means(leaves, guesses, ranges)
+    evidence = bets_for(prop.formula, ranges, (None,), delta)
+    if evidence is None:
+        raise UsageError(f"expected a property that is linear in the rates, but {prop} came: its cost is not known")
+    table = _shares(evidence.channels, shares)
+    found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
+    answer = {True: "holds", False: "violated", None: "undecided"}[found.answer]
+    return RatesPlan(str(prop), delta, answer, found.mean, found.early, found.late, found.limit)
+
+
+def _means(
+    leaves: tuple[Leaf, ...], guesses: Mapping[str, float], ranges: Mapping[Leaf, tuple[float, float]]
+) -> dict[Leaf, float]:
+    given = {_leaf(text): value for text, value in guesses.items()}
+    strange = [leaf for leaf in given if leaf not in leaves]
+    if strange:
+        known = [to_text(leaf) for leaf in leaves]
+        text = to_text(strange[0])
+        raise UsageError(f"the property has no leaf {text}: it has {', '.join(known)}.{nearest(text, known)}")
+    for leaf in leaves:
+        low, high = ranges[leaf]
+        if leaf not in given:
+            raise UsageError(f"expected a guess for {to_text(leaf)}: say what it might be")
+        if not low < given[leaf] < high:
+            raise UsageError(f"expected a guess strictly between {low:g} and {high:g}, but {given[leaf]!r} came")
+    return given
+
+
+def _shares(channels: tuple[Channel, ...], shares: Mapping[str, float]) -> dict[Channel, float]:
+    table = default_shares(channels)
+    known: dict[Row | None, float] = {parse_condition(text): value for text, value in shares.items()}
+    for condition, share in known.items():
+        if condition not in {channel.given for channel in channels}:
+            raise UsageError(f"the property has no condition {to_text(condition) if condition else 'for everybody'}")
+        if not 0 < share <= 1:
+            raise UsageError(f"expected a share between 0 and 1, but {share!r} came")
+    for channel in channels:
+        of = channel.ticket.of if channel.ticket else 1
+        if channel.given is None:
+            table[channel] = 1.0 / of
+        elif channel.given in known:
+            table[channel] = known[channel.given] / of
+    return table
+
+
+def _leaf(text: str) -> Leaf:
+    formula = parse_formula(f"{text} >= 0")
+    if (
+        isinstance(formula, Comparison)
+        and isinstance(formula.first, Rate | Mean)
+        and formula.rest == ((">=", Constant(0.0)),)
+    ):
+        return formula.first
+    raise UsageError(f"expected a leaf such as P[hired | sex == 'F'], but {text!r} came")
+
+
+def _range(leaf: Leaf) -> tuple[float, float]:
+    if isinstance(leaf, Rate):
+        return 0.0, 1.0
+    if leaf.low is None or leaf.high is None:
+        raise UsageError(f"expected a range for {to_text(leaf)}: write E[... from 0 to 1 | ...]")
+    return leaf.low, leaf.high

@@ -1,0 +1,140 @@
+"""Preparing a sampled check: which evidence, from which source, within which budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.question import Question, need_ranges
+from isonomia.audits.rates.request import Request
+from isonomia.audits.rates.sampling import Sampling
+from isonomia.engine.budget import Budget
+from isonomia.engine.schedule import Schedule
+from isonomia.engine.seeds import root
+from isonomia.errors import SpecError, UsageError
+from isonomia.evidence.by_bets import BetEvidence, bets_for
+from isonomia.evidence.by_region import RegionEvidence, region_for
+from isonomia.evidence.by_verifair import VerifairEvidence, verifair_for
+from isonomia.evidence.channels import stream_of
+from isonomia.populations.census import Census
+from isonomia.populations.rows import WithReplacement
+from isonomia.spec.batch import Batch
+from isonomia.spec.names import outputs_of
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf, Rate
+
+__all__ = ["Prepared", "prepare"]
+
+AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
+
+UNLIMITED = 10_000_000
+"""The people asked about at most when the population is unlimited and no budget was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A check that is ready to run."""
+
+    work: Sampling[Any]
+    budget: Budget
+    schedule: Schedule
+    available: float
+
+
+def prepare(request: Request, question: Question) -> Prepared:
+    """Choose how a property is decided by sampling.
+
+    Raises
+    ------
+    SpecError
+        Where a mean has no known range, or where no stream can give a leaf's group.
+    UsageError
+        Where bets are demanded for a property that is not linear in the rates.
+    """
+    need_ranges(question)
+    _need_streams(request, question)
+    population = request.population
+    sizes = _group_sizes(request, question)
+    evidence = _evidence(request, question, sizes)
+    if sizes is not None and any(channel.ticket for channel in evidence.channels):
+        # A ticket takes a part of a group whose mean is not the group's, so a finite group cannot be counted down.
+        sizes, evidence = None, _evidence(request, question, None)
+    replaced = isinstance(population, Census) and sizes is None
+    source = WithReplacement(population.table) if isinstance(population, Census) and replaced else None
+    work: Sampling[Any] = Sampling(
+        question,
+        population,
+        source or population.open(root(request.seed)),
+        request.model,
+        evidence,
+        request.delta,
+        request.seed,
+        sizes,
+        evidence if isinstance(evidence, BetEvidence) else None,
+    )
+    available = float("inf") if population.size is None or replaced else float(population.size)
+    budget = request.budget
+    if available == float("inf") and budget == Budget():
+        budget = Budget(samples=UNLIMITED)
+    return Prepared(work, budget, _schedule(request, evidence), available)
+
+
+def _need_streams(request: Request, question: Question) -> None:
+    for leaf in question.leaves:
+        if stream_of(leaf, request.population.streams) is None:
+            given = "no condition" if leaf.given is None else f"the condition {to_text(leaf.given)}"
+            streams = " and ".join("everybody" if row is None else to_text(row) for row in request.population.streams)
+            raise SpecError(
+                f"{to_text(leaf)} has {given}, but this population can only be drawn by its streams, {streams}: "
+                "each leaf's condition must name one of them",
+                leaf.place,
+            )
+
+
+def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:
+    """How many rows each leaf's group has, where rows can be drawn without replacement and that can be known.
+
+    It can for a census whose groups do not depend on the model, and for yes/no leaves.
+    """
+    population = request.population
+    if not isinstance(population, Census) or request.method not in {"auto", "bets"}:
+        return None
+    if any(
+        not isinstance(leaf, Rate) or (leaf.given is not None and outputs_of(leaf.given)) for leaf in question.leaves
+    ):
+        return None
+    columns = {name: population.table.column(name) for name in question.columns if name in population.names}
+    reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
+    members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
+    return {
+        leaf: float(population.size if chosen is None else np.count_nonzero(chosen)) for leaf, chosen in members.items()
+    }
+
+
+def _evidence(request: Request, question: Question, sizes: dict[Leaf, float] | None) -> AnyEvidence:
+    formula, leaves, ranges = question.formula, question.leaves, question.ranges
+    streams, delta = request.population.streams, request.delta
+    if request.method == "verifair":
+        return verifair_for(formula, leaves, ranges, streams, delta)
+    bets: BetEvidence | None = None
+    if request.method in {"auto", "bets"}:
+        bets = bets_for(formula, ranges, streams, delta, sizes)
+    if bets is None and request.method == "bets":
+        raise UsageError(
+            f"expected a property that is linear in the rates for method='bets', but {request.prop} came: use "
+            "method='auto', which takes a confidence region where bets cannot be made"
+        )
+    return bets or region_for(formula, leaves, ranges, streams, delta)
+
+
+def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:
+    """The schedule asked for; where every draw informs every channel, the first batches may be as small as can be."""
+    schedule = request.schedule
+    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
+    streams = {stream for stream, _, _ in groups}
+    if len(groups) == len(streams) and schedule == Schedule():
+        return Schedule(first=len(streams))
+    return schedule

@@ -1,0 +1,120 @@
+"""The question: a property made concrete for a population and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isonomia.errors import SpecError
+from isonomia.models.protocol import Model
+from isonomia.populations.protocol import Population
+from isonomia.spec.expand import expand
+from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of
+from isonomia.spec.property import Property
+from isonomia.spec.ranges import range_of
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Column, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
+
+__all__ = ["Question", "ask_about", "need_ranges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A formula without quantifiers, and what evaluating it on a batch needs.
+
+    Attributes
+    ----------
+    formula
+        The claim.
+    leaves
+        Its distinct leaves, in order of appearance.
+    ranges
+        The lowest and highest possible value of each leaf; leaves without a known range are absent.
+    columns
+        The table's columns that it names.
+    wants_prediction, wants_score
+        What the model is asked for.
+    covered
+        For each column that a ``for`` runs over, its name and the condition that its value is missing or one of those
+        known beforehand.
+    """
+
+    formula: Formula
+    leaves: tuple[Leaf, ...]
+    ranges: Mapping[Leaf, tuple[float, float]]
+    columns: tuple[str, ...]
+    wants_prediction: bool
+    wants_score: bool
+    covered: tuple[tuple[str, Row], ...]
+
+
+def ask_about(
+    prop: Property,
+    population: Population,
+    model: Model | None,
+    declared: Mapping[str, tuple[float, float]],
+) -> Question:
+    """Make a property concrete.
+
+    Raises
+    ------
+    SpecError
+        Where the property names something that is not there.
+    """
+    check_names(prop.formula, population.names, model is not None)
+    known: dict[str, tuple[Value, ...]] = {}
+
+    def values(column: Column) -> tuple[Value, ...]:
+        if column.name not in known:
+            known[column.name] = population.values(column.name)
+        return known[column.name]
+
+    formula = expand(prop.formula, values)
+    leaves = leaves_of(formula)
+    score = model.score_range if model is not None else declared.get("score")
+    ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
+    outputs = outputs_of(formula)
+    columns = dict.fromkeys((*columns_of(prop.formula), *columns_of(formula)))
+    if model is None:
+        columns |= dict.fromkeys(output.name for output in outputs)
+    return Question(
+        formula,
+        leaves,
+        ranges,
+        tuple(columns),
+        model is not None and any(output.name == "prediction" for output in outputs),
+        model is not None and any(output.name == "score" for output in outputs),
+        tuple((name, _known(Column(name), values)) for name, values in known.items()),
+    )
+
+
+def need_ranges(question: Question) -> None:
+    """Make sure that every mean has a known range, without which no finite number of draws says anything.
+
+    Raises
+    ------
+    SpecError
+        With three ways of stating one.
+    """
+    for leaf in question.leaves:
+        if leaf not in question.ranges:
+            raise SpecError(
+                f"the range of {to_text(leaf)} is not known, and without one a single rare person could move the mean "
+                "by any amount. Write it into the property, E[... from 0 to 100 | ...], or declare the column's range "
+                "with ranges={'column': (0, 100)}, --range column=0:100 on the command line.",
+                leaf.place,
+            )
+
+
+def _range(
+    leaf: Leaf, declared: Mapping[str, tuple[float, float]], score: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    if isinstance(leaf, Rate):
+        return 0.0, 1.0
+    if leaf.low is not None and leaf.high is not None:
+        return leaf.low, leaf.high
+    return range_of(leaf.term, declared, score)
+
+
+def _known(column: Column, values: tuple[Value, ...]) -> Row:
+    return RowJunction("or", (Missing(column), Member(column, tuple(map(Literal, values)))))

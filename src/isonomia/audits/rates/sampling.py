@@ -1,0 +1,241 @@
+"""The work of a sampled check: draw, ask, count, bet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.known import Knowledge, closing_in
+from isonomia.audits.rates.question import Question
+from isonomia.engine.loop import Plan
+from isonomia.engine.seeds import batch_rng, split_rng, ticket_rng
+from isonomia.errors import DataError
+from isonomia.evidence.allocation import best_shares, split
+from isonomia.evidence.by_bets import BetEvidence
+from isonomia.evidence.channels import Channel, leaf_channel
+from isonomia.evidence.hypotheses import denominators_of
+from isonomia.evidence.polynomials import Polynomial
+from isonomia.evidence.protocol import Evidence, Tallies
+from isonomia.evidence.region import LeafTally
+from isonomia.models.protocol import Model
+from isonomia.populations.protocol import Population, Source
+from isonomia.populations.table import Table
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf, Row
+
+__all__ = ["Progressed", "Reading", "Sampling"]
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one batch came to: how many people, and the counts in every channel."""
+
+    people: int
+    tallies: Tallies
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed(Generic[S]):
+    """What all batches so far came to: the evidence's own state, and the counts of each leaf."""
+
+    evidence: S
+    leaves: Mapping[Channel, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Sampling(Generic[S]):
+    """A sampled check, as the engine's loop needs it.
+
+    Attributes
+    ----------
+    question, population, source, model
+        What is asked, of whom, drawn from where, answered by which model.
+    evidence
+        How it is decided.
+    delta, seed
+        The risk, and the seed of all randomness.
+    sizes
+        For draws without replacement, how many people each leaf's group has.
+    bets
+        The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
+    """
+
+    question: Question
+    population: Population
+    source: Source
+    model: Model | None
+    evidence: Evidence[S]
+    delta: float
+    seed: int
+    sizes: Mapping[Leaf, float] | None = None
+    bets: BetEvidence | None = None
+
+    @cached_property
+    def leaf_channels(self) -> tuple[Channel, ...]:
+        """One channel for each leaf alone, from which intervals are made."""
+        streams = self.population.streams
+        return tuple(leaf_channel(leaf, streams, self.question.ranges) for leaf in self.question.leaves)
+
+    @cached_property
+    def _channels(self) -> tuple[Channel, ...]:
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels)))
+
+    @cached_property
+    def _denominators(self) -> tuple[Polynomial, ...]:
+        return denominators_of(self.question.formula, self.question.ranges)
+
+    @cached_property
+    def _kept_apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
+        """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
+        found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+        for table in (*self.bets.against, *self.bets.in_favour) if self.bets else ():
+            for stream in {channel.stream for channel in table.channels}:
+                for ticket in {channel.ticket for channel in table.channels}:
+                    groups = dict.fromkeys(
+                        channel.given
+                        for channel in table.channels
+                        if (channel.stream, channel.ticket) == (stream, ticket)
+                    )
+                    if len(groups) > 1:
+                        found[stream, tuple(groups)] = None
+        return tuple(found)
+
+    def begin(self) -> Progressed[S]:
+        """Nothing seen."""
+        return Progressed(
+            self.evidence.begin(), {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels}
+        )
+
+    def measure(self, plan: Plan) -> Reading:
+        """Draw one batch from each stream, ask the model about it, and count."""
+        people, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        shares = split(plan.n, np.asarray(plan.shares), split_rng(self.seed, plan.index))
+        for stream, n in enumerate(shares.tolist()):
+            if n:
+                table = self.source.batch(plan.start, n, batch_rng(self.seed, plan.index, stream), stream)
+                people += table.rows
+                if table.rows:
+                    tallies |= self._count(table, plan, stream)
+        return Reading(people, tallies)
+
+    def absorb(self, state: Progressed[S], reading: Reading) -> Progressed[S]:
+        """Let the evidence take in the batch, and add up the leaves' counts."""
+        leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
+        return Progressed(self.evidence.step(state.evidence, reading.tallies), leaves)
+
+    def shares(self, state: Progressed[S]) -> tuple[float, ...]:
+        """Even at first; once every leaf was seen, where the evidence grows fastest."""
+        streams = len(self.population.streams)
+        if streams == 1 or self.bets is None or not all(map(np.any, state.leaves.values())):
+            return (1.0 / streams,) * streams
+        means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
+        return tuple(best_shares(self.bets, means, streams).tolist())
+
+    def asked(self, reading: Reading) -> int:
+        """How many people the batch had."""
+        return reading.people
+
+    def decided(self, state: Progressed[S]) -> bool:
+        """Whether the evidence suffices and no denominator may still be zero."""
+        return self.evidence.decision(state.evidence) is not None and not self.zero_denominators(state)
+
+    def share(self, state: Progressed[S]) -> float:
+        """How far the evidence has come."""
+        return self.evidence.progress(state.evidence)
+
+    def closing_in(self, state: Progressed[S]) -> str:
+        """The first compared quantity with its interval and threshold."""
+        return closing_in(self.question, self.knowledge(state))
+
+    def knowledge(self, state: Progressed[S]) -> Knowledge:
+        """What is known of every leaf and every compared quantity."""
+        return Knowledge(self.leaf_tallies(state), self.population.streams, self.delta, self.sizes)
+
+    def leaf_tallies(self, state: Progressed[S]) -> dict[Leaf, LeafTally]:
+        """The counts of each leaf."""
+        return {
+            channel.leaves[0]: LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
+            for channel, counts in state.leaves.items()
+        }
+
+    def zero_denominators(self, state: Progressed[S]) -> tuple[Polynomial, ...]:
+        """The denominators that no draw so far has shown to differ from zero."""
+        means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
+        return tuple(polynomial for polynomial in self._denominators if _value(polynomial, means) == 0)
+
+    def named_denominator(self, state: Progressed[S]) -> str:
+        """The leaves of the first denominator that may be zero, as text."""
+        leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
+        return " and ".join(map(to_text, leaves))
+
+    def _count(self, table: Table, plan: Plan, stream: int) -> dict[Channel, NDArray[np.float64]]:
+        batch = batch_of(self.question, self.model, table)
+        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {_shown(table, row)}")
+        self._check(reader, table, stream)
+        tickets: dict[int, NDArray[np.int64]] = {}
+        counted = {}
+        for channel in self._channels:
+            if channel.stream == stream:
+                held = None
+                if channel.ticket is not None:
+                    of = channel.ticket.of
+                    if of not in tickets:
+                        tickets[of] = ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
+                    held = tickets[of]
+                counted[channel] = reader.tally(channel, held)
+        return counted
+
+    def _check(self, reader: Reader, table: Table, stream: int) -> None:
+        for where, groups in self._kept_apart:
+            row = reader.apart(groups) if where == stream else None
+            if row is not None:
+                raise DataError(
+                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
+                    f"{_shown(table, row)}"
+                )
+        condition = self.population.streams[stream]
+        row = reader.misfit(condition) if condition is not None else None
+        if condition is not None and row is not None:
+            raise DataError(
+                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
+                f"{_shown(table, row)}"
+            )
+        # A value that turns up late would make "for every value" a claim about fewer groups than there are.
+        unforeseen = self.question.covered if self.population.size is None else ()
+        for name, known in unforeseen:
+            row = reader.misfit(known)
+            if row is None:
+                continue
+            raise DataError(
+                f"expected {name} to be one of the values seen in a pilot draw, but this person has another: "
+                f"{_shown(table, row)}. Declare them: Generator(draw, values={{{name!r}: [...]}})."
+            )
+
+
+def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
+    return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())
+
+
+def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
+    """The leaf's mean with its prior, so that no mean is at an end of its range."""
+    weights = counts + channel.grid.prior()
+    return float(weights @ channel.grid.values()[:, 0] / weights.sum())
+
+
+def _shown(table: Table, row: int) -> str:
+    items = list(table.row(row).items())
+    text = ", ".join(f"{name}={value!r}" for name, value in items[:8])
+    return "{" + text + (", ..." if len(items) > 8 else "") + "}"
+
+
+def _listed(groups: tuple[Row | None, ...]) -> str:
+    return ", ".join("everybody" if group is None else to_text(group) for group in groups)

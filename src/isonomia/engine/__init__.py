@@ -1,0 +1,12 @@
+"""How an audit runs: numbered batches, seeds, budgets, the order of decisions, and progress.
+
+Batch ``i`` always has the ``i``-th child of the seed, and decisions are taken in the order of the batches, so the same
+seed gives the same verdict whatever the order in which batches are executed.
+"""
+
+from isonomia.engine.budget import Budget
+from isonomia.engine.loop import Outcome, Plan, run
+from isonomia.engine.observer import Observer, Progress, Silent
+from isonomia.engine.schedule import Schedule
+
+__all__ = ["Budget", "Observer", "Outcome", "Plan", "Progress", "Schedule", "Silent", "run"]

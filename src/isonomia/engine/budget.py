@@ -1,0 +1,62 @@
+"""How much a check may cost: in people asked, in seconds, or both."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from isonomia.errors import UsageError
+
+__all__ = ["Budget"]
+
+UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most people to ask about and the most seconds to take; infinite where nothing is said."""
+
+    samples: float = inf
+    seconds: float = inf
+
+    @classmethod
+    def of(cls, value: Budget | str | float | None) -> Budget:
+        """Read a budget.
+
+        A number of people (``100000``, ``"1e6"``), a time (``"30s"``, ``"5min"``), or both (``"1e6, 5min"``).
+        """
+        if value is None:
+            return cls()
+        if isinstance(value, Budget):
+            return value
+        if isinstance(value, str):
+            return cls._from_text(value)
+        if isinstance(value, bool) or not value > 0:
+            raise UsageError(f"expected budget as a positive number of people, but budget={value!r} came")
+        return cls(samples=float(value))
+
+    @classmethod
+    def _from_text(cls, text: str) -> Budget:
+        samples, seconds = inf, inf
+        for part in text.replace(",", " ").split():
+            found = re.fullmatch(r"([0-9._]+(?:e[0-9]+)?)(s|sec|min|h)?", part)
+            amount = _amount(found.group(1)) if found else 0.0
+            if found is None or not amount > 0:
+                raise UsageError(
+                    "expected budget as a number of people (100000, 1e6), a time (30s, 5min, 1h) or both, "
+                    f"but {text!r} came"
+                )
+            if found.group(2):
+                seconds = amount * UNITS[found.group(2)]
+            else:
+                samples = amount
+        return cls(samples, seconds)
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return value if isfinite(value) else 0.0

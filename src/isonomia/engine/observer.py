@@ -1,0 +1,72 @@
+"""Who is told how a check is coming along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Observer", "Progress", "Silent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a check has come.
+
+    Attributes
+    ----------
+    samples
+        People asked about so far.
+    most
+        How many there can be; infinite where nothing limits it.
+    share
+        How far the evidence for the nearer answer has come, from 0 to 1.
+    seconds
+        The time taken.
+    closing_in
+        Computes the first compared quantity, its interval and its threshold as a line of text; called only by an
+        observer that shows it.
+    """
+
+    samples: int
+    most: float
+    share: float
+    seconds: float
+    closing_in: Callable[[], str]
+
+    @property
+    def samples_left(self) -> float:
+        """A guess at how many more are needed, if evidence keeps growing at the pace it had; infinite before any."""
+        if self.share <= 0:
+            return float("inf")
+        return self.samples * (1.0 - self.share) / self.share
+
+
+class Observer(Protocol):
+    """Sees a check begin, advance and end."""
+
+    def begin(self, text: str) -> None:
+        """A check of this property begins."""
+        ...
+
+    def advance(self, progress: Progress) -> None:
+        """A batch was taken in."""
+        ...
+
+    def end(self) -> None:
+        """The check is over, for whatever reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """An observer that shows nothing."""
+
+    def begin(self, text: str) -> None:
+        """Show nothing."""
+
+    def advance(self, progress: Progress) -> None:
+        """Show nothing."""
+
+    def end(self) -> None:
+        """Show nothing."""

@@ -1,0 +1,38 @@
+"""Seeds: every use of randomness has its own child of the run's seed, found by number and not by order of asking."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isonomia.errors import UsageError
+
+__all__ = ["batch_rng", "fresh_seed", "root", "split_rng", "ticket_rng"]
+
+DRAWS, TICKETS, SPLITS = 1, 2, 3
+
+
+def fresh_seed() -> int:
+    """A seed nobody chose, to be stated in the verdict."""
+    return int(np.random.SeedSequence().generate_state(1, dtype=np.uint32)[0])
+
+
+def root(seed: int) -> np.random.SeedSequence:
+    """The root of a run's randomness."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise UsageError(f"expected seed as a whole number that is not negative, but seed={seed!r} came")
+    return np.random.SeedSequence(int(seed))
+
+
+def batch_rng(seed: int, batch: int, stream: int) -> np.random.Generator:
+    """The randomness of one stream's draws in one batch."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(DRAWS, batch, stream)))
+
+
+def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
+    """The randomness of the tickets of one stream's draws in one batch, independent of the draws."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
+
+
+def split_rng(seed: int, batch: int) -> np.random.Generator:
+    """The randomness by which one batch is spread over streams."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(SPLITS, batch)))

@@ -1,0 +1,9 @@
+"""What is kept of an audit: verdicts with everything that they rest on.
+
+A verdict is one of *holds*, *violated* and *undecided*. The first two are wrong with probability at most the ``risk``
+that the verdict states; the third says that the draws so far allow either.
+"""
+
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+
+__all__ = ["Expression", "LeafRecord", "Verdict"]

@@ -1,0 +1,178 @@
+"""The verdict: an answer with its guarantee, and what is known about everything that it compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+from typing import Literal as OneOf
+
+from isonomia.errors import DataError, UsageError
+from isonomia.records.words import as_html, as_text
+
+__all__ = ["Expression", "LeafRecord", "Verdict"]
+
+FORMAT = 1
+"""The version of the stored form."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRecord:
+    """What is known of one leaf.
+
+    Attributes
+    ----------
+    text
+        The leaf as it is written in the property.
+    n
+        How many draws informed it.
+    estimate
+        Their mean; ``None`` where there were none.
+    low, high
+        The values that the draws do not refute; by itself it misses the truth with probability at most the verdict's
+        ``delta``, at all times together.
+    """
+
+    text: str
+    n: int
+    estimate: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What is known of one compared quantity.
+
+    Attributes
+    ----------
+    text
+        The quantity.
+    relation, threshold
+        What it must be, for example ``>=`` and 0.8.
+    estimate
+        Its value at the leaves' estimates; ``None`` where it has none.
+    low, high
+        The values that the draws do not refute, in the sense of :class:`LeafRecord`.
+    """
+
+    text: str
+    relation: str
+    threshold: float
+    estimate: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to a check.
+
+    Attributes
+    ----------
+    text
+        The property's text.
+    answer
+        ``"holds"``, ``"violated"`` or ``"undecided"``.
+    delta
+        The risk that was chosen beforehand.
+    risk
+        The probability that this kind of answer is wrong: at most ``delta``; 0 for an exact answer and for none.
+    method
+        ``"bets"``, ``"region"``, ``"verifair"`` or ``"exact"``.
+    samples
+        How many people the model was asked about.
+    leaves, expressions
+        What is known of each leaf and of each compared quantity.
+    stopped
+        Why it stopped, in words.
+    assumptions
+        What the guarantee rests on, in words.
+    remarks
+        What a reader should know about how the answer was reached.
+    seed
+        The seed that repeats it.
+    seconds
+        How long it took.
+    population, model
+        What was audited: kind, size, name, fingerprint.
+    counterexamples
+        Inputs that violate the property by themselves; a statement about rates has none.
+    name
+        The property's name, where it has one.
+    version
+        The version of Isonomia that gave the verdict.
+    """
+
+    text: str
+    answer: OneOf["holds", "violated", "undecided"]
+    delta: float
+    risk: float
+    method: str
+    samples: int
+    leaves: tuple[LeafRecord, ...]
+    expressions: tuple[Expression, ...]
+    stopped: str
+    assumptions: tuple[str, ...]
+    remarks: tuple[str, ...]
+    seed: int
+    seconds: float
+    population: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+    counterexamples: tuple[Mapping[str, Any], ...] = ()
+    name: str | None = None
+    version: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """``True`` for holds, ``False`` for violated, ``None`` for undecided."""
+        return {"holds": True, "violated": False}.get(self.answer)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer was computed from the whole population, without any risk."""
+        return self.method == "exact" and self.answer != "undecided"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the first compared quantity."""
+        first = self.expressions[0]
+        return first.low, first.high
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The interval of every compared quantity and every leaf, by its text."""
+        leaves = {item.text: (item.low, item.high) for item in self.leaves}
+        return leaves | {item.text: (item.low, item.high) for item in self.expressions}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values that JSON can hold; :meth:`from_dict` brings it back."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
+        """Bring back what :meth:`to_dict` gave, also after a walk through JSON."""
+        if data.get("format") != FORMAT:
+            raise DataError(f"expected a stored verdict of format {FORMAT}, but format {data.get('format')!r} came")
+        known = {item.name for item in fields(cls)}
+        values = {key: value for key, value in data.items() if key in known}
+        missing = {"text", "answer", "delta", "risk", "method"} - set(values)
+        if missing:
+            raise DataError(f"expected a stored verdict, but {sorted(missing)} are missing from it")
+        values["leaves"] = tuple(LeafRecord(**item) for item in values["leaves"])
+        values["expressions"] = tuple(Expression(**item) for item in values["expressions"])
+        for key in ("assumptions", "remarks", "counterexamples"):
+            values[key] = tuple(values[key])
+        return cls(**values)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def __bool__(self) -> bool:
+        raise UsageError(
+            "a verdict has three answers, so it is neither true nor false by itself: use verdict.holds, which is "
+            "True, False or None"
+        )

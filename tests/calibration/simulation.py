@@ -1,0 +1,95 @@
+"""Simulated audits by the thousand, looked at after every batch.
+
+An error rate is accepted when the number of errors among ``R`` independent repetitions is at most the binomial
+quantile that a rate of exactly ``delta`` exceeds with probability 1e-6: a method that keeps its promise fails a test
+with probability at most 1e-6 (and with fixed seeds it either always does or never).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from isonomia.evidence.bets import Game, begin, step
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Floats]
+
+REPETITIONS = 20_000
+FALSE_ALARM = 1e-6
+DELTAS = (0.05, 0.01)
+
+
+def batches(total: int, *, single: int = 30, first: int = 1, growth: float = 0.1) -> list[int]:
+    """Batch sizes: ``single`` small ones, then each a tenth of what was drawn before, up to ``total``."""
+    sizes = [first] * single
+    while sum(sizes) < total:
+        sizes.append(max(first, min(int(growth * sum(sizes)), total - sum(sizes))))
+    return sizes
+
+
+def peaks(games: Sequence[Game], draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int) -> Floats:
+    """The largest log-wealth of each game in each repetition; every game sees the same draws."""
+    states = [begin(game, repetitions) for game in games]
+    for size in sizes:
+        counts = draw(rng, size, repetitions)
+        states = [step(game, state, counts) for game, state in zip(games, states, strict=True)]
+    return np.stack([state.peak for state in states])
+
+
+def error_rate(log_wealth: Floats, delta: float) -> float:
+    """The share of repetitions whose log-wealth ever reached ``log(1/delta)``."""
+    return float(np.mean(log_wealth >= np.log(1.0 / delta)))
+
+
+def most_errors(repetitions: int, delta: float) -> int:
+    """The number of errors that a true error rate of ``delta`` exceeds with probability at most ``FALSE_ALARM``."""
+    return int(binom.ppf(1.0 - FALSE_ALARM, repetitions, delta))
+
+
+def assert_calibrated(log_wealth: Floats, deltas: Sequence[float] = DELTAS) -> None:
+    """Assert that at each ``delta`` the error rate is compatible with being at most ``delta``."""
+    for delta in deltas:
+        errors = int(np.sum(log_wealth >= np.log(1.0 / delta)))
+        most = most_errors(len(log_wealth), delta)
+        assert errors <= most, f"{errors} errors in {len(log_wealth)} repetitions at delta={delta}: at most {most}"
+
+
+def two_streams(rates: Sequence[float]) -> Draw:
+    """Each channel is a stream of its own: as many draws in each."""
+
+    def draw(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
+        yes = rng.binomial(size, np.broadcast_to(rates, (repetitions, len(rates)))).astype(float)
+        return np.stack([size - yes, yes], axis=-1)
+
+    return draw
+
+
+def one_stream(rates: Sequence[float], shares: Sequence[float]) -> Draw:
+    """One stream of people, each of whom belongs to one channel or, with what the shares leave, to none."""
+
+    def draw(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
+        everyone = [*shares, max(0.0, 1.0 - sum(shares))]
+        members = rng.multinomial(size, everyone, size=repetitions)[:, : len(shares)]
+        yes = rng.binomial(members, rates)
+        return np.stack([members - yes, yes], axis=-1).astype(float)
+
+    return draw
+
+
+def cells(probabilities: Sequence[Sequence[float]]) -> Draw:
+    """Each channel a stream whose draws fall into cells with the given probabilities."""
+
+    def draw(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
+        return np.stack([rng.multinomial(size, row, size=repetitions) for row in probabilities], axis=1).astype(float)
+
+    return draw
+
+
+def yes_no_game(sides: Sequence[Sequence[float]], bounds: Sequence[float], sizes: Sequence[float] | None = None) -> Game:
+    """A polytope over yes/no leaves, ``sides`` holding a coefficient a leaf."""
+    payoffs = [[np.asarray([0.0, a]) for a in side] for side in sides]
+    return Game.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)

@@ -1,0 +1,40 @@
+import pytest
+
+from isonomia.errors import SpecError
+from isonomia.spec.construct import constant_value
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.tree import Arithmetic, Comparison, Constant, Power
+
+
+def quantity(text):
+    formula = parse_formula(f"{text} > 0")
+    assert isinstance(formula, Comparison)
+    return formula.first
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 2 * 3 - 4 / 2", 5),
+        ("-(1 + 1) ** 2", -4),
+        ("max(1, 2) + min(1, 2) + abs(-3)", 6),
+        ("1 + P[a]", None),
+        ("min(1, P[a])", None),
+        ("-P[a] ** 2", None),
+    ],
+)
+def test_a_constant_has_a_value_and_nothing_else_has(text, expected):
+    assert constant_value(quantity(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (Arithmetic("/", Constant(1), Constant(0)), "divides by zero"),
+        (Arithmetic("*", Constant(1e300), Constant(1e300)), "too large"),
+        (Power(Constant(10), 400), "too large"),
+    ],
+)
+def test_a_constant_that_is_no_number_is_refused(node, message):
+    with pytest.raises(SpecError, match=message):
+        constant_value(node)

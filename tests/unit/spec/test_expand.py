@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from isonomia.errors import SpecError
+from isonomia.spec.expand import expand
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.text import to_text
+
+VALUES = {"wide": tuple(np.array([1, 2])), "race": ("white", "black", "asian"), "n": (1, 2), "one": ("x",), "none": ()}
+
+
+def written_out(text):
+    return to_text(expand(parse_formula(text), lambda column: VALUES[column.name]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("for g in n: P[n == g] > 0", "P[n == 1] > 0 and P[n == 2] > 0"),
+        ("for g in wide: P[n == g] > 0", "P[n == 1] > 0 and P[n == 2] > 0"),
+        ("for g in one: P[a == g] > 0", "P[a == 'x'] > 0"),
+        ("for g in {true, 2}: P[a in {g, 5}] > 0", "P[a in {true, 5}] > 0 and P[a in {2, 5}] > 0"),
+        (
+            "for g in race except 'white': P[a | race == g] > P[a | race == 'white']",
+            "P[a | race == 'black'] > P[a | race == 'white'] and P[a | race == 'asian'] > P[a | race == 'white']",
+        ),
+        ("for g in n except 1.0: P[n == g] > 0", "P[n == 2] > 0"),
+        (
+            "for g in n: for h in n except g: P[n == g] > P[n == h]",
+            "P[n == 1] > P[n == 2] and P[n == 2] > P[n == 1]",
+        ),
+        ("not (for g in one: P[a == g] > 0) ==> P[b] > 0", "not P[a == 'x'] > 0 ==> P[b] > 0"),
+        (
+            "for g in one: E[abs(-a) + min(b, c) | not (x == g) and g is missing] ** 2 - max(P[a == g], -1) > 0",
+            "E[abs(-a) + min(b, c) | not x == 'x' and 'x' is missing] ** 2 - max(P[a == 'x'], -1) > 0",
+        ),
+    ],
+)
+def test_a_for_becomes_the_conjunction_over_its_values(text, expected):
+    assert written_out(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("for g in none: P[a == g] > 0", "no value for `g`"),
+        ("for g in one except 'x': P[a == g] > 0", "no value for `g`"),
+        ("for g in race except 'blak': P[a == g] > 0", "'blak' does not occur.*'white', 'black'.*mean 'black'"),
+        ("for g in n: for h in race except g: P[a == h] > 0", "excluded value 1 does not occur"),
+    ],
+)
+def test_a_for_over_nothing_or_with_a_stranger_is_refused_at_its_place(text, message):
+    with pytest.raises(SpecError, match=message) as caught:
+        written_out(text)
+    assert caught.value.place is not None

@@ -1,0 +1,68 @@
+import pytest
+
+from isonomia.spec.explain import explain
+from isonomia.spec.parse import parse_formula
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8",
+            "The share of people with prediction equal to 1 among those whose sex is 'F' is at least 0.8 times the "
+            "share among those whose sex is 'M'.",
+        ),
+        (
+            "P[prediction == 1 | sex == 'F'] >= 0.9 * P[prediction == 1]",
+            "The share of people with prediction equal to 1 among those whose sex is 'F' is at least 0.9 times the "
+            "share in the whole population.",
+        ),
+        (
+            "0.8 <= P[a | b] / P[a | not b] <= 1.25",
+            "The share of people with a true among those whose b is true is between 0.8 and 1.25 times the share among "
+            "those whose b is false.",
+        ),
+        (
+            "abs(E[score | sex == 'F'] - E[score | sex == 'M']) <= 0.05",
+            "The mean score among those whose sex is 'F' and the mean among those whose sex is 'M' differ by at most "
+            "0.05.",
+        ),
+        (
+            "P[a] - P[b] < 0.1",
+            "The share of people with a true exceeds the share of people with b true by less than 0.1.",
+        ),
+        ("P[a] - P[b] > 0", "The share of people with a true is more than the share of people with b true."),
+        (
+            "P[a] - P[b] >= -0.1",
+            "The share of people with a true is at least the share of people with b true minus 0.1.",
+        ),
+        ("0.5 < P[a]", "The share of people with a true is more than 0.5."),
+        ("0.5 < P[a] < 0.6", "The share of people with a true is strictly between 0.5 and 0.6."),
+        (
+            "for g in race except 'white': P[hired | race == g] > 0.5",
+            "For every value g of race except 'white': the share of people with hired true among those whose race is g "
+            "is more than 0.5.",
+        ),
+        (
+            "for g in {'a', 'b'}: P[x == g] > 0",
+            "For every g among 'a' and 'b': the share of people with x equal to g is more than 0.",
+        ),
+        (
+            "P[a] > 0.5 ==> not P[b] > 0.5",
+            "If the share of people with a true is more than 0.5, then [it is not the case that the share of people "
+            "with b true is more than 0.5].",
+        ),
+        (
+            "P[18 <= age <= 30 | region in {'n', 'e'} and x is missing] > 0",
+            "The share of people with age between 18 and 30 among those whose region is 'n' or 'e' and whose x is "
+            "missing is more than 0.",
+        ),
+        (
+            "E[income / 12 | age >= 18 or not (a == 1)] > 0",
+            "The mean income divided by 12 among those either whose age is at least 18 or for whom it is not true that "
+            "a is 1 is more than 0.",
+        ),
+    ],
+)
+def test_a_formula_is_said_in_plain_english(text, expected):
+    assert explain(parse_formula(text)) == expected

@@ -1,0 +1,53 @@
+import pytest
+
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.ranges import range_of
+from isonomia.spec.tree import Comparison, Mean, Variable
+
+DECLARED = {"x": (-1.0, 2.0), "y": (1.0, 4.0), "prediction": (0.0, 1.0)}
+
+
+def term(text):
+    formula = parse_formula(f"E[{text}] > 0")
+    assert isinstance(formula, Comparison)
+    assert isinstance(formula.first, Mean)
+    return formula.first.term
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x", (-1, 2)),
+        ("-x", (-2, 1)),
+        ("x + y", (0, 6)),
+        ("x - y", (-5, 1)),
+        ("x * y", (-4, 8)),
+        ("x / y", (-1, 2)),
+        ("y / x", None),
+        ("y / 2", (0.5, 2)),
+        ("abs(x)", (0, 2)),
+        ("abs(y)", (1, 4)),
+        ("abs(-y)", (1, 4)),
+        ("min(x, y)", (-1, 2)),
+        ("max(x, y)", (1, 4)),
+        ("max(x, z)", None),
+        ("x < 3", (0, 1)),
+        ("not a or b is missing", (0, 1)),
+        ("true + 1", (2, 2)),
+        ("score", (0, 1)),
+        ("score['a'] * 10", (0, 10)),
+        ("prediction", (0, 1)),
+        ("z", None),
+        ("z + 1", None),
+        ("'a'", None),
+        ("x * 1e308 * 1e10", None),
+    ],
+)
+def test_the_range_of_a_term_follows_from_those_of_its_columns(text, expected):
+    assert range_of(term(text), DECLARED, (0.0, 1.0)) == expected
+
+
+def test_what_is_not_declared_has_no_range():
+    assert range_of(term("score"), {}, None) is None
+    assert range_of(Variable("g"), {}, None) is None
+    assert range_of(term("score"), {"score": (0, 5)}, None) == (0, 5)

@@ -1,0 +1,53 @@
+import pytest
+
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Column, Compare, Constant, Literal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8",
+        "0.8 <= P[a] / P[b] <= 1.25",
+        "(P[a] - P[b]) * 2 > P[c] - (P[d] - P[e])",
+        "P[a] / (P[b] / P[c]) > P[a] / P[b] / P[c]",
+        "-P[a] ** 2 > (-P[a]) ** 2",
+        "(-0.5) ** 2 > -0.5",
+        "(P[a] > 0.5 or P[b] > 0.5) and not P[c] > 0.5",
+        "(P[a] > 0.5 and P[b] > 0.5) and P[c] > 0.5",
+        "P[a] > 0.5 ==> P[b] > 0.5 ==> P[c] > 0.5",
+        "(P[a] > 0.5 ==> P[b] > 0.5) ==> P[c] > 0.5",
+        "for g in race except 'white', 'x': P[race == g] > 0.5 and P[b] > 0",
+        "(for g in race: P[race == g] > 0.5) and P[b] > 0",
+        "for g in race: P[`g` == g] > 0",
+        "for race in `race`: P[`race` == race] > 0",
+        "E[income from 0 to 100000 | 0 <= age < 25 and a] > 3",
+        "P[a is not missing or b not in {1, 1.0, true}] > 0",
+        "P[not (a and b)] > 0",
+        'P[`hours per week` == "it\'s"] > 0',
+        "P[(a == b) == c] > 0",
+        "E[a - (b - c) * -2 + abs(-(d + e))] > min(1, P[a], 2)",
+        "E[score['good'] - score[1]] > 1e-09",
+    ],
+)
+def test_text_in_its_plainest_form_is_written_as_it_was_read(text):
+    assert to_text(parse_formula(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("((P[((a))]))>=80%", "P[a] >= 0.8"),
+        ("P[a] ^ 2 > 1.0", "P[a] ** 2 > 1"),
+        ("P[a == 1 and 1 < b] > 0", "P[a == 1 < b] > 0"),
+        ("for g in race except {'a'}: P[a] > 0", "for g in race except 'a': P[a] > 0"),
+    ],
+)
+def test_other_text_is_written_in_its_plainest_form(text, expected):
+    assert to_text(parse_formula(text)) == expected
+
+
+def test_rows_and_quantities_can_be_written_alone():
+    assert to_text(Compare("==", Column("a"), Literal("x"))) == "a == 'x'"
+    assert to_text(Constant(-2.0)) == "-2"
