@@ -23,13 +23,17 @@ verdict
 
 from __future__ import annotations
 
-from isonomia.audits.check import check, plan
+from typing import TYPE_CHECKING, Any
+
 from isonomia.engine.budget import Budget
 from isonomia.errors import DataError, IsonomiaError, ModelError, NumericalError, SpecError, UsageError
 from isonomia.populations import Census, Generator, Sample
 from isonomia.records import Verdict
 from isonomia.spec import E, P, Property, col, each, maximum, minimum, parse, prediction, score
 from isonomia.version import __version__
+
+if TYPE_CHECKING:
+    from isonomia.audits.check import check, plan
 
 __all__ = [
     "Budget",
@@ -57,3 +61,13 @@ __all__ = [
     "prediction",
     "score",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the audits, with SciPy behind them, when they are first used: importing the package stays quick."""
+    if name in {"check", "plan"}:
+        from isonomia.audits import check as verbs
+
+        globals().update(check=verbs.check, plan=verbs.plan)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

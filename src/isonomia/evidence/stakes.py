@@ -144,7 +144,10 @@ def _newton_stakes(
         to_mu, to_z, gain = _newton_direction(scaled, bounds, estimate, weights, playable, (mu, most), f)
         if gain.max(initial=0.0) < TOLERANCE:
             break
-        mu, z, f, value = _line_search(scaled, bounds, estimate, weights, most, (mu, z, f, value), (to_mu, to_z))
+        rows = np.flatnonzero(gain >= TOLERANCE)
+        problem = (scaled[rows], bounds[rows], estimate[rows], weights[rows], most[rows])
+        here = (mu[rows], z[rows], f[rows], value[rows])
+        mu[rows], z[rows], f[rows], value[rows] = _line_search(*problem, here, (to_mu[rows], to_z[rows]))
     return Stakes(mu, z, f)
 
 

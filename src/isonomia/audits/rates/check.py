@@ -107,14 +107,21 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         values = {leaf: Fraction(round(tally.weights[-1])) / round(tally.n) for leaf, tally in tallies.items()}
         answer, method = exact_truth(question.formula, values), "exact"
     knowledge = work.knowledge(outcome.state)
+    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
+    remarks = (
+        *work.evidence.remarks,
+        *_nobody(empty, outcome.samples),
+        *_never_seen(work, outcome, bool(zero)),
+        *_ahead_of_intervals(answer, method, expressions),
+    )
     return _verdict(
         request,
         ANSWERS[answer],
         method,
         samples=outcome.samples,
         leaves=tuple(knowledge.leaf(leaf) for leaf in question.leaves),
-        expressions=tuple(knowledge.expression(*item) for item in compared(question.formula)),
-        remarks=(*work.evidence.remarks, *_nobody(empty, outcome.samples), *_never_seen(work, outcome, bool(zero))),
+        expressions=expressions,
+        remarks=remarks,
         stopped=REASONS[outcome.reason] if method != "exact" else "everybody was asked",
         seconds=outcome.seconds,
     )
@@ -173,6 +180,14 @@ def _never_seen(work: Sampling[Any], outcome: Outcome[Progressed[Any]], zero: bo
     if not zero:
         return ()
     return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
+
+
+def _ahead_of_intervals(answer: bool | None, method: str, expressions: tuple[Expression, ...]) -> tuple[str, ...]:
+    if answer is None or method != "bets" or not any(item.low < item.threshold < item.high for item in expressions):
+        return ()
+    return (
+        "the bets settle this one claim sooner than the intervals, which speak of every threshold at once, leave it",
+    )
 
 
 def _zero_denominator(work: Sampling[Any], outcome: Outcome[Progressed[Any]]) -> DataError:

@@ -1,0 +1,51 @@
+"""The command's front door: help, version, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from isonomia.cli.check import check
+from isonomia.cli.demo import demo
+from isonomia.cli.plan import plan
+from isonomia.errors import IsonomiaError
+from isonomia.version import __version__
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="isonomia",
+    help="Audit a machine-learning model as a black box: state what must hold, get holds, violated or undecided.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(check)
+app.command()(plan)
+
+
+@app.callback()
+def _front(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"isonomia {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; an error that Isonomia raised on purpose is a message and exit code 2."""
+    try:
+        app()
+    except IsonomiaError as error:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("error: ", "bold red"), str(error)))
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -1,0 +1,90 @@
+"""``isonomia check``: one or more properties of a model and a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from isonomia.cli.outcome import conclude
+from isonomia.errors import UsageError
+
+__all__ = ["check", "parse_ranges"]
+
+
+def check(
+    properties: Annotated[list[str], typer.Argument(metavar="PROPERTY...", help="What must hold.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
+    model: Annotated[
+        str | None, typer.Option(help="The model as module:object; leave out where the table has its predictions.")
+    ] = None,
+    census: Annotated[
+        bool,
+        typer.Option("--census/--sample", help="Whether the rows are the whole population or a sample of it."),
+    ] = False,
+    delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
+    budget: Annotated[str | None, typer.Option(help="The most people, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
+    method: Annotated[str, typer.Option(help="auto, bets, region or verifair.")] = "auto",
+    ranges: Annotated[
+        list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
+    ] = None,
+    features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say each property in plain English.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line a property, and no progress.")] = False,
+) -> None:
+    """Check whether properties hold of a model and a table.
+
+    Example: isonomia check "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8" --model
+    hiring:model --data applicants.csv --delta 1e-6
+    """
+    from isonomia.audits.check import check as check_property
+    from isonomia.models.loading import load
+    from isonomia.populations import Census, Sample
+    from isonomia.report import LiveProgress, show
+    from isonomia.report.terminal import summary
+    from isonomia.spec import parse
+
+    console = Console(highlight=False)
+    parsed = [parse(text) for text in properties]
+    columns = None if features is None else [name.strip() for name in features.split(",")]
+    loaded = None if model is None else load(model, columns)
+    population = Census(data) if census else Sample(data)
+    observer = None if quiet else LiveProgress(Console(stderr=True))
+    verdicts = []
+    for prop in parsed:
+        verdict = check_property(
+            prop,
+            loaded,
+            population,
+            delta=delta,
+            budget=budget,
+            seed=seed,
+            method=method,
+            ranges=parse_ranges(ranges or []),
+            observer=observer,
+        )
+        verdicts.append(verdict)
+        if not quiet:
+            show(verdict, console, prop.explain() if explain else None)
+    if quiet and len(verdicts) == 1:
+        summary(verdicts, console)
+    raise typer.Exit(conclude(verdicts, console, json))
+
+
+def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
+    """Read ``COLUMN=LOW:HIGH`` as the ranges of columns."""
+    ranges = {}
+    for item in items:
+        name, _, ends = item.rpartition("=")
+        low, _, high = ends.partition(":")
+        try:
+            ranges[name] = (float(low), float(high))
+        except ValueError:
+            raise UsageError(
+                f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but {item!r} came"
+            ) from None
+    return ranges

@@ -1,0 +1,35 @@
+"""How verdicts end a command: what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from isonomia.errors import UsageError
+from isonomia.records.verdict import Verdict
+from isonomia.report.terminal import summary
+
+__all__ = ["conclude", "exit_code"]
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 where all hold, 1 where one is violated, 3 where none is violated but one is undecided."""
+    answers = {verdict.answer for verdict in verdicts}
+    return 1 if "violated" in answers else 3 if "undecided" in answers else 0
+
+
+def conclude(verdicts: Sequence[Verdict], console: Console, store: Path | None) -> int:
+    """Sum up several verdicts, store them if asked to, and give the exit code."""
+    if len(verdicts) > 1:
+        summary(list(verdicts), console)
+    if store is not None:
+        try:
+            store.write_text(json.dumps([verdict.to_dict() for verdict in verdicts], indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"expected a file that can be written for --json, but {store}: {error.strerror}"
+            ) from error
+    return exit_code(verdicts)

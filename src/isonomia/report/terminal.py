@@ -1,0 +1,106 @@
+"""A verdict on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from isonomia.records.verdict import Verdict
+from isonomia.records.words import answer_line, guarantee, number
+from isonomia.report.gauge import ASCII, UNICODE, gauge
+
+__all__ = ["show", "summary"]
+
+STYLES = {"holds": "bold green", "violated": "bold red", "undecided": "bold yellow"}
+SIGNS = {"holds": "✔ HOLDS", "violated": "✘ VIOLATED", "undecided": "? UNDECIDED"}
+PLAIN = {"holds": "HOLDS", "violated": "VIOLATED", "undecided": "UNDECIDED"}
+
+
+def show(verdict: Verdict, console: Console, explanation: str | None = None) -> None:
+    """Print a verdict with what is known and what it rests on.
+
+    Parameters
+    ----------
+    verdict
+        What to show.
+    console
+        Where; colours and line drawing follow what it can do.
+    explanation
+        The property in plain English.
+    """
+    fancy = _is_fancy(console)
+    title = Text((SIGNS if fancy else PLAIN)[verdict.answer], style=STYLES[verdict.answer])
+    if verdict.name:
+        title.append(f"  {verdict.name}", style="bold")
+    parts: list[RenderableType] = [Text(verdict.text, style="cyan")]
+    if explanation:
+        parts.append(Text(explanation, style="italic"))
+    parts += [Text(), Text(f"{_capital(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
+    if verdict.expressions:
+        parts.append(_expressions(verdict, fancy))
+    if verdict.leaves:
+        parts.append(_leaves(verdict))
+    parts.append(_notes(verdict))
+    border = STYLES[verdict.answer].removeprefix("bold ")
+    console.print(Panel(Group(*parts), title=title, title_align="left", border_style=border, padding=(0, 1)))
+
+
+def summary(verdicts: list[Verdict], console: Console) -> None:
+    """Print one line for each of several verdicts."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading, justify in (("answer", "left"), ("property", "left"), ("people asked", "right"), ("risk", "right")):
+        table.add_column(heading, justify=justify, style=None)  # type: ignore[arg-type]
+    for verdict in verdicts:
+        answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
+        risk = "–" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
+        table.add_row(answer, Text(verdict.name or verdict.text), f"{verdict.samples:,}", risk)
+    console.print(table)
+
+
+def _expressions(verdict: Verdict, fancy: bool) -> Group:
+    """A gauge for each compared quantity, named where there is more than one."""
+    parts: list[RenderableType] = []
+    style = STYLES[verdict.answer].removeprefix("bold ")
+    for item in verdict.expressions:
+        if len(verdict.expressions) > 1:
+            parts.append(Text(f"{item.text} {item.relation} {number(item.threshold)}"))
+        line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=style)
+        line.append(f"  {number(item.estimate)} in [{number(item.low)}, {number(item.high)}]", style="default")
+        line.append(f"  {item.relation} {number(item.threshold)}", style="bold")
+        parts.append(line)
+    return Group(*parts)
+
+
+def _leaves(verdict: Verdict) -> Padding:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("rate", overflow="fold")
+    for heading in ("estimate", "interval", "people"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for leaf in verdict.leaves:
+        cells = (leaf.text, number(leaf.estimate), f"[{number(leaf.low)}, {number(leaf.high)}]", f"{leaf.n:,}")
+        # A column's name may hold square brackets, which are no markup here.
+        table.add_row(*map(Text, cells))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _notes(verdict: Verdict) -> Padding:
+    """What the answer rests on and how to repeat it, in small print."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(style="dim", overflow="fold")
+    for kind, items in (("assumes", verdict.assumptions), ("note", verdict.remarks)):
+        for item in items:
+            grid.add_row(kind, Text(item))
+    grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {verdict.seconds:.2f} s")
+    return Padding(grid, (1, 0, 0, 0))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _is_fancy(console: Console) -> bool:
+    return console.encoding.lower().startswith("utf")
