@@ -21,12 +21,19 @@ app = typer.Typer(
     name="isonomia",
     help="Audit a machine-learning model as a black box: state what must hold, get holds, violated or undecided.",
     no_args_is_help=True,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
 app.command()(check)
 app.command()(plan)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"isonomia {__version__}")
+        raise typer.Exit
 
 
 @app.callback()

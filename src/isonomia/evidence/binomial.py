@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import betainccinv, betaincinv
 
 from isonomia.errors import UsageError
 
@@ -35,7 +35,7 @@ def upper_limit(successes: ArrayLike, n: ArrayLike, delta: float) -> Floats:
     """The exact upper confidence limit, wrong with probability at most ``delta`` for fixed ``n``; 1 at no failure."""
     s, total = _checked(successes, n, delta)
     inside = s < total
-    value = betaincinv(np.where(inside, s + 1.0, 1.0), np.where(inside, total - s, 1.0), 1.0 - delta)
+    value = betainccinv(np.where(inside, s + 1.0, 1.0), np.where(inside, total - s, 1.0), delta)
     return np.where(inside, value, 1.0)
 
 

@@ -133,22 +133,59 @@ def _most(scaled: Floats) -> Floats:
 def _newton_stakes(
     payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, playable: NDArray[np.bool_]
 ) -> Stakes:
-    """Any number of sides and cells: projected Newton rounds with a line search."""
-    repetitions, sides = bounds.shape
+    """Any number of sides and cells: projected Newton rounds with a line search.
+
+    A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
+    and stick. Such repetitions start again with imagined draws in every cell, fewer and fewer of them.
+    """
     scaled = payoffs / weights[:, None, :, None]
+    here = (np.zeros_like(bounds), np.ones_like(weights), np.ones_like(estimate))
+    stuck = _climb(scaled, bounds, estimate, weights, playable, here, np.arange(len(bounds)))
+    if len(stuck):
+        again = tuple(part[stuck] for part in (scaled, bounds, estimate, weights, playable))
+        other = (np.zeros_like(again[1]), np.ones_like(again[3]), np.ones_like(again[2]))
+        for imagined in (*(10.0**-k for k in range(1, 13)), 0.0):
+            mixed = (again[2] + imagined) / (again[2] + imagined).sum(axis=-1, keepdims=True)
+            _climb(again[0], again[1], mixed, again[3], again[4], other, np.arange(len(stuck)))
+        old = _value(here[2][stuck], here[1][stuck], here[0][stuck], *again[1:4])
+        better = _value(other[2], other[1], other[0], *again[1:4]) > old
+        for part, replacement in zip(here, other, strict=True):
+            part[stuck[better]] = replacement[better]
+    return Stakes(*here)
+
+
+def _climb(
+    scaled: Floats,
+    bounds: Floats,
+    estimate: Floats,
+    weights: Floats,
+    playable: NDArray[np.bool_],
+    here: tuple[Floats, Floats, Floats],
+    rows: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Improve stakes, rests and factors in place; return the repetitions that stuck or were not done in time."""
+    mu, z, f = here
     most = _most(scaled)
-    mu, z = np.zeros((repetitions, sides)), np.ones_like(weights)
-    f = np.ones_like(estimate)
-    value = np.zeros(repetitions)
+    value = _value(f, z, mu, bounds, estimate, weights)
+    stuck = []
     for _ in range(ROUNDS):
-        to_mu, to_z, gain = _newton_direction(scaled, bounds, estimate, weights, playable, (mu, most), f)
-        if gain.max(initial=0.0) < TOLERANCE:
+        to_mu, to_z, gain = _newton_direction(
+            scaled[rows], bounds[rows], estimate[rows], weights[rows], playable[rows], (mu[rows], most[rows]), f[rows]
+        )
+        going = gain >= TOLERANCE
+        rows, before = rows[going], value[rows[going]]
+        if not len(rows):
             break
-        rows = np.flatnonzero(gain >= TOLERANCE)
-        problem = (scaled[rows], bounds[rows], estimate[rows], weights[rows], most[rows])
-        here = (mu[rows], z[rows], f[rows], value[rows])
-        mu[rows], z[rows], f[rows], value[rows] = _line_search(*problem, here, (to_mu[rows], to_z[rows]))
-    return Stakes(mu, z, f)
+        mu[rows], z[rows], f[rows], value[rows] = _line_search(
+            *(part[rows] for part in (scaled, bounds, estimate, weights, most)),
+            here=(mu[rows], z[rows], f[rows], before),
+            direction=(to_mu[going], to_z[going]),
+        )
+        # A step that only rounding keeps from being better is no wall.
+        still = value[rows] <= before
+        stuck.append(rows[still & (gain[going] > 1e-9)])
+        rows = rows[~still]
+    return np.concatenate([*stuck, rows])
 
 
 def _newton_direction(
@@ -164,12 +201,14 @@ def _newton_direction(
     inverse = estimate / f
     square = inverse / f
     mass = weights[:, :, None]
-    slope_mu = np.einsum("rjgc,rgc->rj", scaled, mass * inverse) - bounds
+    slope_mu = (scaled * (mass * inverse)[:, None]).sum(axis=(-2, -1)) - bounds
     slope_z = weights * (inverse.sum(axis=-1) - 1.0)
     bend_z = weights * square.sum(axis=-1)
-    cross = np.einsum("rjgc,rgc->rjg", scaled, mass * square)
-    bend_mu = np.einsum("rjgc,rkgc,rgc->rjk", scaled, scaled, mass * square)
-    bend_mu -= np.einsum("rjg,rkg->rjk", cross, cross / bend_z[:, None, :])
+    squared = scaled * (mass * square)[:, None]
+    cross = squared.sum(axis=-1)
+    flat = (*bounds.shape, -1)
+    bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
+    bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
     free = playable & np.where(slope_mu > 0, mu < most, mu > 0)
     right = np.where(free, slope_mu - (cross * (slope_z / bend_z)[:, None, :]).sum(axis=-1), 0.0)
     to_mu = _masked_solve(bend_mu, right, free)
@@ -205,7 +244,7 @@ def _line_search(
     for _ in range(40):
         new_mu = np.clip(mu + size[:, None] * direction[0], 0.0, most)
         new_z = z + size[:, None] * direction[1]
-        new_f = new_z[:, :, None] + np.einsum("rj,rjgc->rgc", new_mu, scaled)
+        new_f = new_z[:, :, None] + (new_mu[:, :, None, None] * scaled).sum(axis=1)
         new_value = _value(new_f, new_z, new_mu, bounds, estimate, weights)
         better = waiting & (new_value > value)
         mu = np.where(better[:, None], new_mu, mu)

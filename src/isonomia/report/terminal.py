@@ -51,12 +51,15 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None) -> 
 def summary(verdicts: list[Verdict], console: Console) -> None:
     """Print one line for each of several verdicts."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading, justify in (("answer", "left"), ("property", "left"), ("people asked", "right"), ("risk", "right")):
-        table.add_column(heading, justify=justify, style=None)  # type: ignore[arg-type]
+    table.add_column("answer", no_wrap=True)
+    table.add_column("property", overflow="fold")
+    table.add_column("people asked", justify="right")
+    table.add_column("risk", justify="right")
+    table.add_column("stopped because")
     for verdict in verdicts:
         answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
         risk = "–" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
-        table.add_row(answer, Text(verdict.name or verdict.text), f"{verdict.samples:,}", risk)
+        table.add_row(answer, Text(verdict.name or verdict.text), f"{verdict.samples:,}", risk, Text(verdict.stopped))
     console.print(table)
 
 

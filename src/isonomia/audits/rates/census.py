@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
@@ -80,7 +80,7 @@ def count_everybody(question: Question, model: Model | None, census: Census, obs
     answer = None if empty or interrupted else exact_truth(question.formula, values)
     return Counted(
         answer,
-        tuple(_leaf_record(leaf, totals[leaf], interrupted) for leaf in question.leaves),
+        tuple(_leaf_record(leaf, totals[leaf], interrupted, question.ranges) for leaf in question.leaves),
         tuple(
             _expression(quantity, relation, threshold, {} if interrupted else values)
             for quantity, relation, threshold in compared(question.formula)
@@ -114,12 +114,14 @@ def _exactly() -> str:
     return "counting everybody"
 
 
-def _leaf_record(leaf: Leaf, total: _Total, interrupted: bool) -> LeafRecord:
+def _leaf_record(
+    leaf: Leaf, total: _Total, interrupted: bool, ranges: Mapping[Leaf, tuple[float, float]]
+) -> LeafRecord:
+    unknown = ranges.get(leaf, (-np.inf, np.inf))
     if not total.n:
-        return LeafRecord(to_text(leaf), 0, None, -np.inf, np.inf)
+        return LeafRecord(to_text(leaf), 0, None, *unknown)
     mean = float(total.mean())
-    ends = (-np.inf, np.inf) if interrupted else (mean, mean)
-    return LeafRecord(to_text(leaf), total.n, mean, *ends)
+    return LeafRecord(to_text(leaf), total.n, mean, *(unknown if interrupted else (mean, mean)))
 
 
 def _expression(quantity: Quantity, relation: str, threshold: float, values: dict[Leaf, Fraction]) -> Expression:

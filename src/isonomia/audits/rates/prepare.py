@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -135,6 +135,6 @@ def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:
     schedule = request.schedule
     groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
     streams = {stream for stream, _, _ in groups}
-    if len(groups) == len(streams) and schedule == Schedule():
-        return Schedule(first=len(streams))
+    if 0 < len(groups) == len(streams):
+        return replace(schedule, first=len(streams))
     return schedule

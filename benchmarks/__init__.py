@@ -1,0 +1,1 @@
+"""Runnable measurements: each prints a table and writes JSON."""

@@ -1,0 +1,180 @@
+"""How near the checks come to the information-theoretic limit.
+
+    python -m benchmarks.limit [--repetitions 400] [--json benchmarks/results/limit.json]
+
+For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
+least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
+shares, in the batches of the default schedule; a run ends only when the method decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.engine.schedule import Schedule
+from isonomia.evidence.bets import Game, State, begin, step
+from isonomia.evidence.information import limit
+from isonomia.evidence.mixture import hindsight_price
+from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.verifair import adaptive_error
+
+Floats = NDArray[np.float64]
+
+RATIO = 0.8
+DELTAS = (1e-10, 1e-6, 1e-3, 0.05)
+MAJORITY = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.98)
+TIMES = (0.5, 0.7, 0.9, 1.0, 1.2)
+PAIRS = [(m * t, m) for m in MAJORITY for t in TIMES if m * t <= 0.98]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rates, and the half-space that must be refuted to answer rightly."""
+
+    rates: Floats
+    coefficients: Floats
+
+    @classmethod
+    def of(cls, minority: float, majority: float) -> Pair:
+        """The half-space is the wrong answer's."""
+        holds = minority > RATIO * majority
+        return cls(np.asarray([minority, majority]), np.asarray([1.0, -RATIO]) * (1 if holds else -1))
+
+    def limit(self, delta: float) -> float:
+        """The least mean number of draws, in equal shares, of any method with this risk."""
+        payoffs = np.zeros((1, 1, 2, 2))
+        payoffs[0, 0, :, 1] = self.coefficients
+        estimate = np.stack([1 - self.rates, self.rates], axis=-1)[None]
+        weights = np.full((1, 2), 0.5)
+        stakes = best_stakes(payoffs, np.zeros((1, 1)), estimate, weights)
+        nats = float((weights[0] * ((estimate[0] * np.log(stakes.factors[0])).sum(-1) + 1 - stakes.rests[0])).sum())
+        return limit(delta, nats)
+
+
+def by_bets(pair: Pair, delta: float) -> Callable[[Floats | None, NDArray[np.bool_] | None], NDArray[np.bool_]]:
+    """Projection bets, as a check makes them."""
+    game = Game.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [np.ones(2), np.ones(2)])
+    kept: list[State] = []
+
+    def absorb(counts: Floats | None, keep: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        if counts is not None:
+            kept[:] = [step(game, kept[0] if kept else begin(game, len(counts)), counts)]
+        elif keep is not None:
+            kept[:] = [State(kept[0].log_wealth[keep], kept[0].peak[keep], kept[0].tally[keep])]
+        return kept[0].peak >= np.log(1 / delta)
+
+    return absorb
+
+
+def by_total(decided: Callable[[Pair, Floats, float], NDArray[np.bool_]]) -> Callable[..., object]:
+    """A method that looks only at the counts so far."""
+
+    def method(pair: Pair, delta: float) -> Callable[[Floats | None, NDArray[np.bool_] | None], NDArray[np.bool_]]:
+        total: list[Floats] = []
+
+        def absorb(counts: Floats | None, keep: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+            if counts is not None:
+                total[:] = [counts + (total[0] if total else 0.0)]
+            elif keep is not None:
+                total[:] = [total[0][keep]]
+            return decided(pair, total[0], delta)
+
+        return absorb
+
+    return method
+
+
+def mixture_decides(pair: Pair, total: Floats, delta: float) -> NDArray[np.bool_]:
+    """The joint beta-binomial region misses the half-space."""
+    payoffs = np.zeros((len(total), 1, 2, 2))
+    payoffs[:, 0, :, 1] = pair.coefficients
+    weights = total + 1e-9
+    draws = weights.sum(-1)
+    stakes = best_stakes(payoffs, np.zeros((len(total), 1)), weights / draws[..., None], draws / draws.sum(-1)[:, None])
+    value = (weights * np.log(stakes.factors)).sum((-2, -1)) + (draws * (1 - stakes.rests)).sum(-1)
+    price = hindsight_price(np.asarray([0.0, 1.0]), total).sum(-1)
+    return value - price >= np.log(1 / delta)
+
+
+def verifair_decides(pair: Pair, total: Floats, delta: float) -> NDArray[np.bool_]:
+    """The paper's rule for the ratio, with its two lemmas at delta / 2 each."""
+    n = total[0, 0].sum()
+    error = adaptive_error(delta / 2, n)
+    low, high = (total[..., 1] / n).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = error / high + error * (low + error) / (high * (high - error))
+        gap = low / high - RATIO
+    decided = (high > error) & (np.abs(gap) >= spread)
+    return decided & ((gap > 0) == (pair.coefficients[0] > 0))
+
+
+METHODS: dict[str, Callable[..., object]] = {
+    "bets": by_bets,
+    "mixture region": by_total(mixture_decides),
+    "verifair": by_total(verifair_decides),
+}
+
+
+def mean_draws(
+    method: Callable[..., object], pair: Pair, delta: float, repetitions: int, seed: int
+) -> tuple[float, float]:
+    """Mean and standard error of the draws until the right answer is given."""
+    rng = np.random.default_rng(seed)
+    absorb = method(pair, delta)
+    stops = np.zeros(repetitions)
+    running, total = np.arange(repetitions), 0
+    for size in Schedule(first=2).sizes():
+        each = max(size // 2, 1)
+        total += 2 * each
+        yes = rng.binomial(each, pair.rates, size=(len(running), 2)).astype(float)
+        done = absorb(np.stack([each - yes, yes], axis=-1), None)  # type: ignore[operator]
+        stops[running[done]] = total
+        running = running[~done]
+        if not len(running):
+            return float(stops.mean()), float(stops.std() / np.sqrt(repetitions))
+        if done.any():
+            absorb(None, ~done)  # type: ignore[operator]
+    raise AssertionError("a schedule has no end")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/limit.json"))
+    arguments = parser.parse_args()
+    began, rows = time.perf_counter(), []
+    print(f"{'risk':>8}  {'method':<15} {'geometric mean':>14} {'least':>7} {'worst':>7}   worst pair")
+    for delta in DELTAS:
+        for name, method in METHODS.items():
+            ratios = []
+            for number, (minority, majority) in enumerate(PAIRS):
+                pair = Pair.of(minority, majority)
+                least = pair.limit(delta)
+                mean, error = mean_draws(method, pair, delta, arguments.repetitions, seed=number)
+                ratios.append(mean / least)
+                rows.append(
+                    {"delta": delta, "method": name, "minority": minority, "majority": majority, "limit": least,
+                     "mean": mean, "standard_error": error, "over_limit": mean / least}
+                )  # fmt: skip
+            worst = int(np.argmax(ratios))
+            middle = float(np.exp(np.mean(np.log(ratios))))
+            print(
+                f"{delta:>8g}  {name:<15} {middle:>14.3f} {min(ratios):>7.2f} {max(ratios):>7.2f}   "
+                f"{PAIRS[worst][0]:.3g} / {PAIRS[worst][1]:.3g}",
+                flush=True,
+            )
+    print(f"{len(PAIRS)} pairs, {arguments.repetitions} repetitions each, {time.perf_counter() - began:.0f} s")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps({"ratio": RATIO, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""How fast checks run, and how much memory they take.
+
+    python -m benchmarks.speed [--json benchmarks/results/speed.json]
+
+Three measurements, each beside the plain NumPy work that no audit could avoid: an exact check of a census of a million
+rows, a hundred million draws of a generator with a trivial model, and the cost of one step of the bets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import isonomia as iso
+from isonomia.evidence.bets import Game, begin, step
+
+
+def census(rows: int) -> dict[str, Any]:
+    """An exact check of a table with a text column."""
+    rng = np.random.default_rng(0)
+    table = {"sex": np.where(rng.random(rows) < 0.5, "F", "M").astype(object), "x": rng.random(rows)}
+    population = iso.Census(table)
+    began = time.perf_counter()
+    verdict = iso.check(
+        "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8",
+        lambda batch: (batch["x"] < 0.3).astype(int),
+        population,
+    )
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    hired = (table["x"] < 0.3).astype(int) == 1
+    for sex in ("F", "M"):
+        group = table["sex"] == sex
+        np.count_nonzero(group), np.count_nonzero(group & hired)
+    plain = time.perf_counter() - began
+    return {"what": f"census of {rows:,} rows", "answer": verdict.answer, "seconds": seconds, "plain": plain}
+
+
+def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Two numeric columns."""
+    return {"group": rng.random(n), "x": rng.random(n)}
+
+
+def generator(draws: int) -> dict[str, Any]:
+    """A claim on the boundary, so that every draw of the budget is made."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    verdict = iso.check(
+        "P[prediction | group < 0.5] / P[prediction | group >= 0.5] >= 0.99999",
+        lambda batch: batch["x"] < 0.3,
+        iso.Generator(draw),
+        delta=1e-10,
+        budget=draws,
+        seed=1,
+    )
+    seconds = time.perf_counter() - began
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    rng, began = np.random.default_rng(0), time.perf_counter()
+    for _ in range(draws // 2**18):
+        rng.random(2**18), rng.random(2**18)
+    plain = time.perf_counter() - began
+    return {
+        "what": f"{verdict.samples:,} draws of a generator",
+        "answer": verdict.answer,
+        "seconds": seconds,
+        "plain": plain,
+        "million_draws_a_second": verdict.samples / seconds / 1e6,
+        "memory_grown_mib": grown,
+    }
+
+
+def bets(steps: int) -> dict[str, Any]:
+    """One step of a two-group ratio claim."""
+    rng = np.random.default_rng(0)
+    game = Game.of([[np.asarray([0.0, 1.0]), np.asarray([0.0, -0.8])]], [0.0], [np.ones(2), np.ones(2)])
+    batches = [
+        np.stack([100 - yes, yes], axis=-1)[None].astype(float) for yes in rng.binomial(100, 0.3, size=(steps, 2))
+    ]
+    state, began = begin(game), time.perf_counter()
+    for counts in batches:
+        state = step(game, state, counts)
+    seconds = time.perf_counter() - began
+    return {"what": f"{steps:,} steps of a bet", "seconds": seconds, "microseconds_a_step": seconds / steps * 1e6}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/speed.json"))
+    arguments = parser.parse_args()
+    rows = [census(1_000_000), generator(100_000_000), bets(2000)]
+    for row in rows:
+        extra = {key: value for key, value in row.items() if key not in {"what", "answer", "seconds", "plain"}}
+        plain = f", plain NumPy {row['plain']:.2f} s" if "plain" in row else ""
+        print(
+            f"{row['what']:<40} {row['seconds']:.2f} s{plain}  " + ", ".join(f"{k} {v:.1f}" for k, v in extra.items())
+        )
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

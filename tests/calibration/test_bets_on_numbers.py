@@ -1,0 +1,82 @@
+"""Bets on the mean of a bounded number keep their risk, whatever its distribution. Acceptance as in :mod:`simulation`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from simulation import REPETITIONS, Floats, assert_calibrated, batches, cells, peaks
+
+from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.cells import Grid, grid_for
+
+COARSE = Grid((tuple(np.linspace(0.0, 1.0, 9).tolist()),))
+SIZES = batches(2_000, single=12, growth=0.25)
+
+
+def game_on(grid: Grid, mean: float, direction: float) -> Game:
+    return Game.of([[direction * grid.values()[:, 0]]], [direction * mean], [grid.prior()])
+
+
+def spread(x: Floats, nodes: int) -> Floats:
+    """Tallies of numbers in [0, 1]: shape (repetitions, draws) to (repetitions, nodes)."""
+    position = x * (nodes - 1)
+    below = np.clip(np.floor(position), 0, nodes - 2)
+    above = position - below
+    where = (np.arange(len(x))[:, None] * nodes + below).astype(np.intp).ravel()
+    flat = np.bincount(where, weights=(1.0 - above).ravel(), minlength=len(x) * nodes)
+    flat += np.bincount(where + 1, weights=above.ravel(), minlength=len(x) * nodes)
+    return flat.reshape(len(x), nodes)
+
+
+def test_the_simulated_tally_is_the_grids_own():
+    x = np.random.default_rng(3).beta(2.0, 3.0, size=(4, 50))
+    assert np.allclose(spread(x, 9), [COARSE.tally([row]) for row in x])
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+@pytest.mark.parametrize("shape", [(0.5, 0.5), (2.0, 8.0), (0.1, 5.0)])
+def test_bets_on_a_continuous_number_keep_the_risk(shape, direction):
+    rng = np.random.default_rng(201)
+
+    def draw(rng, size, repetitions):
+        return spread(rng.beta(*shape, size=(repetitions, size)), 9)[:, None, :]
+
+    game = game_on(COARSE, float(beta.mean(*shape)), direction)
+    assert_calibrated(peaks([game], draw, batches(800, single=12, growth=0.3), rng, REPETITIONS)[0])
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        [0.0, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1],
+        [0.01, 0.0, 0.0, 0.0, 0.99, 0.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0],
+    ],
+)
+def test_bets_on_a_two_point_number_keep_the_risk(truth):
+    game = game_on(COARSE, float(np.asarray(truth) @ COARSE.values()[:, 0]), 1.0)
+    assert_calibrated(peaks([game], cells([truth]), SIZES, np.random.default_rng(202), REPETITIONS)[0])
+
+
+def test_bets_on_the_difference_of_two_numbers_keep_the_risk():
+    nodes = COARSE.values()[:, 0]
+    truths = [np.diff(beta.cdf(np.linspace(0, 1, 10), 2, 5)), np.diff(beta.cdf(np.linspace(0, 1, 10), 4, 5))]
+    bound = float(truths[0] @ nodes - truths[1] @ nodes)
+    game = Game.of([[nodes, -nodes]], [bound], [COARSE.prior()] * 2)
+    assert_calibrated(peaks([game], cells(truths), SIZES, np.random.default_rng(203), REPETITIONS)[0])
+
+
+def test_bets_on_the_full_grid_keep_the_risk():
+    # Fewer looks than elsewhere: 129 cells are dear. In slices, to stay small in memory.
+    grid = grid_for([(0.0, 1.0)])
+    assert grid is not None
+    truth = np.diff(beta.cdf(np.linspace(0.0, 1.0, 130), 1.5, 4.0))
+    game = game_on(grid, float(truth @ grid.values()[:, 0]), 1.0)
+    rng, found = np.random.default_rng(204), []
+    for _ in range(10):
+        state = begin(game, REPETITIONS // 10)
+        for size in batches(1_000, single=4, first=2, growth=1.0):
+            state = step(game, state, rng.multinomial(size, truth, size=REPETITIONS // 10)[:, None, :].astype(float))
+        found.append(state.peak)
+    assert_calibrated(np.concatenate(found))

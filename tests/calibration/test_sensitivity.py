@@ -1,0 +1,50 @@
+"""The error rates are not vacuous: a threshold that was too low would be noticed.
+
+Lower limits leave the measured rates (in comments) a margin of more than five standard errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulation import REPETITIONS, batches, error_rate, most_errors, peaks, two_streams, yes_no_game
+
+from isonomia.evidence.mixture import log_evidence
+
+
+@pytest.fixture(scope="module")
+def peak():
+    game = yes_no_game([[1.0]], [0.5])
+    return peaks([game], two_streams([0.5]), batches(100_000, growth=0.05), np.random.default_rng(601), REPETITIONS)[0]
+
+
+@pytest.fixture(scope="module")
+def region_peak():
+    rng, tally, highest = np.random.default_rng(602), np.zeros((REPETITIONS, 2)), np.zeros(REPETITIONS)
+    for size in batches(100_000, growth=0.05):
+        yes = rng.binomial(size, 0.5, size=REPETITIONS)
+        tally += np.stack([size - yes, yes], axis=-1)
+        evidence = log_evidence(np.asarray([0.0, 1.0]), tally, np.full(REPETITIONS, 0.5))
+        highest = np.maximum(highest, evidence)
+    return highest
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.01])
+def test_bets_on_the_boundary_use_a_good_part_of_the_risk(peak, delta):
+    # Measured: 0.026 and 0.0053.
+    assert error_rate(peak, delta) > 0.4 * delta
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.01])
+def test_bets_with_six_tenths_of_the_threshold_exceed_the_risk(peak, delta):
+    assert np.sum(peak >= 0.6 * np.log(1.0 / delta)) > most_errors(REPETITIONS, delta)
+
+
+def test_a_region_uses_a_good_part_of_the_risk(region_peak):
+    # Measured: 0.018.
+    assert error_rate(region_peak, 0.05) > 0.2 * 0.05
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.01])
+def test_a_region_with_half_the_threshold_exceeds_the_risk(region_peak, delta):
+    assert np.sum(region_peak >= 0.5 * np.log(1.0 / delta)) > most_errors(REPETITIONS, delta)

@@ -1,0 +1,189 @@
+"""The command as a person meets it: a real process, real files, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isonomia.records import Verdict
+
+MODELS = """
+import time
+import numpy as np
+
+def fair(batch):
+    return (np.asarray(batch["x"]) < 0.5).astype(int)
+
+def unfair(batch):
+    return (np.asarray(batch["x"]) < np.where(np.asarray(batch["sex"]) == "F", 0.2, 0.8)).astype(int)
+
+def nan(batch):
+    return np.full(len(batch["x"]), np.nan)
+
+def short(batch):
+    return np.ones(len(batch["x"]) - 1)
+
+def raises(batch):
+    raise RuntimeError("out of cheese")
+
+def zero(batch):
+    return np.zeros(len(batch["x"]), dtype=int)
+
+def slow(batch):
+    time.sleep(0.05)
+    return fair(batch)
+"""
+RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audit")
+    rng = np.random.default_rng(0)
+    lines = ["sex,x,age"]
+    lines += [f"{rng.choice(['F', 'M'])},{rng.random():.6f},{rng.integers(18, 80)}" for _ in range(3000)]
+    (path / "people.csv").write_text("\n".join(lines) + "\n")
+    (path / "empty.csv").write_text("sex,x,age\n")
+    (path / "hiring.py").write_text(MODELS)
+    return path
+
+
+def isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("model", "delta", "code", "word"),
+    [("fair", "0.01", 0, "HOLDS"), ("unfair", "0.01", 1, "VIOLATED"), ("fair", "1e-200", 3, "UNDECIDED")],
+)
+def test_the_exit_code_is_the_answer(folder: Path, model: str, delta: str, code: int, word: str) -> None:
+    done = isonomia(folder, "check", RATIO, "--model", f"hiring:{model}", "--data", "people.csv", "--delta", delta)
+    assert (done.returncode, word in done.stdout) == (code, True)
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (["P[prediction == 1 | sex = 'F'] >= 0.2", "--model", "hiring:fair"], ["line 1, column 25", "^", "=="]),
+        (["P[prediction == 1 | sx == 'F'] >= 0.2", "--model", "hiring:fair"], ["'sx'", "Did you mean 'sex'", "^^"]),
+        (["P[prediction == 1 | sex == 3] >= 0.2", "--model", "hiring:fair"], ["`sex` is text", "in quotes"]),
+        ([RATIO], ["pass a model"]),
+        ([RATIO, "--model", "hiring:nan"], ["nan", "row"]),
+        ([RATIO, "--model", "hiring:short"], ["should give 8 predictions", "gave 7"]),
+        ([RATIO, "--model", "hiring:raises"], ["RuntimeError", "out of cheese"]),
+        ([RATIO, "--model", "hiring:zero"], ["denominator", "sex == 'M'"]),
+        ([RATIO, "--model", "hiring:zero", "--census"], ["denominator", "sex == 'M'"]),
+        ([RATIO, "--model", "hiring:fair", "--delta", "0"], ["delta=0"]),
+        ([RATIO, "--model", "hiring:fair", "--delta", "1"], ["delta=1"]),
+        ([RATIO, "--model", "hiring:fair", "--delta", "2"], ["delta=2"]),
+        ([RATIO, "--model", "hiring:fairr"], ["Did you mean 'fair'"]),
+        ([RATIO, "--model", "nowhere:model"], ["nowhere"]),
+        ([RATIO, "--model", "hiring:fair", "--budget", "soon"], ["expected budget"]),
+        ([RATIO, "--model", "hiring:fair", "--method", "magic"], ["expected method"]),
+        (["E[age] >= 30"], ["range", "--range"]),
+        (["E[age] >= 30", "--range", "age"], ["COLUMN=LOW:HIGH"]),
+        (["E[age] >= 30", "--range", "age=0:20"], ["between 0 and 20", "age="]),
+        (["P[x < 0.5] / 0 >= 1"], ["divides by zero"]),
+        (["P[x < 0.5] >= 0.1", "--json", "nowhere/out.json"], ["--json"]),
+    ],
+)
+def test_a_wrong_input_gets_a_clear_message_and_exit_code_2(
+    folder: Path, arguments: list[str], messages: list[str]
+) -> None:
+    done = isonomia(folder, "check", *arguments, "--data", "people.csv", "--seed", "1")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for message in messages:
+        assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [("empty.csv", "no rows"), ("peple.csv", "people.csv"), ("x.doc", ".csv")]
+)
+def test_a_wrong_file_gets_a_clear_message_and_exit_code_2(folder: Path, data: str, message: str) -> None:
+    done = isonomia(folder, "check", RATIO, "--model", "hiring:fair", "--data", data)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_group_that_never_appears_is_undecided_and_says_so(folder: Path) -> None:
+    done = isonomia(folder, "check", "P[x < 0.5 | sex == 'X'] >= 0.2", "--data", "people.csv")
+    assert done.returncode == 3
+    assert "nobody with sex == 'X'" in " ".join(done.stdout.replace("│", " ").split())
+
+
+def test_verdicts_are_written_as_json_and_come_back(folder: Path) -> None:
+    other = "P[prediction == 1 | sex == 'F'] >= 0.99"
+    done = isonomia(
+        folder,
+        "check",
+        RATIO,
+        other,
+        "--model",
+        "hiring:fair",
+        "--data",
+        "people.csv",
+        "--census",
+        "--json",
+        "out.json",
+    )
+    assert done.returncode == 1
+    verdicts = [Verdict.from_dict(item) for item in json.loads((folder / "out.json").read_text())]
+    assert [verdict.answer for verdict in verdicts] == ["holds", "violated"]
+
+
+def test_quiet_prints_one_line_and_why_it_stopped(folder: Path) -> None:
+    done = isonomia(folder, "check", "P[x < 0.5] >= 0.5", "--data", "people.csv", "-q", "--delta", "1e-9")
+    assert done.returncode == 3
+    assert "every row is used up" in done.stdout
+
+
+def test_a_plan_is_printed(folder: Path) -> None:
+    done = isonomia(folder, "plan", "P[h | g] >= 0.3", "--guess", "P[h | g]=0.4", "--share", "g=0.5", "--delta", "1e-6")
+    assert done.returncode == 0
+    assert "holds" in done.stdout
+    wrong = isonomia(folder, "plan", "P[h | g] >= 0.3", "--guess", "0.4")
+    assert wrong.returncode == 2
+    assert "--guess" in wrong.stderr
+
+
+def test_the_demo_shows_all_three_answers(folder: Path) -> None:
+    done = isonomia(folder, "demo")
+    assert done.returncode == 1
+    for word in ("HOLDS", "VIOLATED", "UNDECIDED"):
+        assert word in done.stdout
+    assert done.stderr == ""
+
+
+def test_ctrl_c_ends_with_an_undecided_verdict_that_shows_what_is_known(folder: Path) -> None:
+    arguments = ["check", RATIO, "--model", "hiring:slow", "--data", "people.csv", "--delta", "1e-300"]
+    command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "interrupted" in stdout
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["plan"], ["demo"]])
+def test_every_command_has_help_with_an_example(folder: Path, command: list[str]) -> None:
+    done = isonomia(folder, *command, "--help")
+    assert done.returncode == 0
+    assert ("Example: isonomia" if command else "demo") in done.stdout
+
+
+def test_the_version_is_printed(folder: Path) -> None:
+    assert isonomia(folder, "--version").stdout.startswith("isonomia ")

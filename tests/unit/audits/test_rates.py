@@ -1,0 +1,367 @@
+"""The rates audit, from a property to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import isonomia as iso
+
+RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
+
+
+def people(n: int, rng: np.random.Generator) -> dict[str, Any]:
+    return {"sex": np.where(rng.random(n) < 0.4, "F", "M"), "x": rng.random(n), "race": rng.choice(["a", "b", "c"], n)}
+
+
+def hires(women: float, men: float) -> Callable[[Any], Any]:
+    return lambda table: (np.asarray(table["x"]) < np.where(np.asarray(table["sex"]) == "F", women, men)).astype(int)
+
+
+def table(n: int, seed: int = 0) -> dict[str, Any]:
+    return people(n, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("women", "answer"), [(0.5, "holds"), (0.3, "violated")])
+@pytest.mark.parametrize("method", ["auto", "bets", "region", "verifair"])
+def test_every_method_gives_the_right_answer(women: float, answer: str, method: str) -> None:
+    verdict = iso.check(RATIO, hires(women, 0.5), iso.Generator(people), delta=1e-6, seed=3, method=method)
+    assert verdict.answer == answer
+    assert verdict.risk == 1e-6
+    assert verdict.method == ("bets" if method == "auto" else method)
+
+
+def test_bets_take_fewer_people_than_a_region_and_a_region_fewer_than_verifair() -> None:
+    spent = {
+        method: iso.check(RATIO, hires(0.46, 0.5), iso.Generator(people), delta=1e-8, seed=1, method=method).samples
+        for method in ("bets", "region", "verifair")
+    }
+    assert spent["bets"] < spent["region"] < spent["verifair"]
+
+
+def test_the_same_seed_gives_the_same_verdict_whatever_the_number_of_workers() -> None:
+    verdicts = [
+        iso.check(RATIO, hires(0.44, 0.5), iso.Generator(people), delta=1e-3, seed=5, workers=workers)
+        for workers in (1, 3)
+    ]
+    first, second = ({**verdict.to_dict(), "seconds": 0} for verdict in verdicts)
+    assert first == second
+
+
+def test_another_seed_gives_another_run() -> None:
+    runs = [iso.check(RATIO, hires(0.44, 0.5), iso.Generator(people), delta=1e-3, seed=seed) for seed in (1, 2)]
+    assert runs[0].leaves != runs[1].leaves
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_the_kind_of_table_does_not_matter(kind: Callable[[Any], Any]) -> None:
+    data = {name: column.tolist() for name, column in table(3000).items()}
+    verdict = iso.check(RATIO, hires(0.5, 0.5), iso.Sample(kind(data)), delta=0.05, seed=1)
+    reference = iso.check(RATIO, hires(0.5, 0.5), iso.Sample(table(3000)), delta=0.05, seed=1)
+    assert (verdict.answer, verdict.samples, verdict.leaves) == (reference.answer, reference.samples, reference.leaves)
+
+
+def test_a_sample_uses_each_row_once_and_may_end_undecided() -> None:
+    asked: list[float] = []
+
+    def model(batch: Any) -> Any:
+        asked.extend(batch["x"].tolist())
+        return hires(0.4, 0.5)(batch)
+
+    data = table(400)
+    verdict = iso.check(RATIO, model, iso.Sample(data), delta=1e-6, seed=1)
+    assert verdict.answer == "undecided"
+    assert verdict.holds is None
+    assert verdict.risk == 0
+    assert verdict.stopped == "every row is used up"
+    assert sorted(asked) == sorted(data["x"].tolist())
+    low, high = verdict.interval
+    assert low < 0.8 < high
+
+
+def test_a_census_is_exact_and_a_tie_counts_as_written() -> None:
+    data = {"sex": ["F"] * 5 + ["M"] * 4, "hired": [1, 1, 0, 0, 0, 1, 1, 0, 0]}
+    text = "P[hired | sex == 'F'] / P[hired | sex == 'M'] {} 0.8"
+    assert iso.check(text.format(">="), population=iso.Census(data)).answer == "holds"
+    verdict = iso.check(text.format(">"), population=iso.Census(data))
+    assert verdict.answer == "violated"
+    assert verdict.exact
+    assert verdict.risk == 0
+    assert verdict.interval == (0.8, 0.8)
+
+
+def test_a_census_needs_no_range_for_a_mean() -> None:
+    verdict = iso.check("E[pay] >= 2", population=iso.Census({"pay": [1.0, 2.0, 3.0]}))
+    assert verdict.answer == "holds"
+    assert verdict.leaves[0].estimate == 2.0
+
+
+def test_rows_drawn_without_replacement_end_exact_when_used_up() -> None:
+    data = table(300)
+    exact = iso.check(RATIO, hires(0.41, 0.5), iso.Census(data))
+    verdict = iso.check(RATIO, hires(0.41, 0.5), iso.Census(data, exact=False), delta=1e-12, seed=1)
+    assert verdict.answer == exact.answer
+    assert verdict.method == "exact"
+    assert verdict.samples == 300
+    assert [leaf.estimate for leaf in verdict.leaves] == pytest.approx([leaf.estimate for leaf in exact.leaves])
+
+
+def test_drawing_without_replacement_is_cheaper_than_independent_draws() -> None:
+    data = table(4000)
+    spent = []
+    for population in (iso.Census(data, exact=False), iso.Generator(people)):
+        runs = [iso.check(RATIO, hires(0.46, 0.5), population, delta=0.01, seed=seed) for seed in range(8)]
+        assert {run.answer for run in runs} == {"holds"}
+        spent.append(np.mean([run.samples for run in runs]))
+    assert spent[0] < spent[1]
+
+
+def test_a_sampled_census_with_groups_made_by_the_model_draws_with_replacement() -> None:
+    text = "P[sex == 'F' | prediction == 1] >= 0.2"
+    verdict = iso.check(text, hires(0.5, 0.5), iso.Census(table(2000), exact=False), delta=1e-3, seed=1)
+    assert verdict.answer == "holds"
+    assert not any("without replacement" in remark for remark in verdict.remarks)
+
+
+def test_overlapping_conditions_are_handled_and_the_verdict_says_how() -> None:
+    text = "P[prediction == 1 | sex == 'F'] / P[prediction == 1] >= 0.8"
+    verdict = iso.check(text, hires(0.5, 0.5), iso.Generator(people), delta=1e-6, seed=1)
+    assert verdict.answer == "holds"
+    assert any("overlap" in remark for remark in verdict.remarks)
+
+
+def test_several_events_of_one_group_are_one_bet() -> None:
+    text = "P[x < 0.5 | sex == 'F'] - P[x < 0.3 | sex == 'F'] >= 0.1"
+    verdict = iso.check(text, population=iso.Generator(people), delta=1e-6, seed=1)
+    assert verdict.answer == "holds"
+    assert any("share a group" in remark for remark in verdict.remarks)
+
+
+def test_a_formula_that_is_not_linear_is_decided_by_a_region() -> None:
+    text = "P[prediction == 1 | sex == 'F'] * P[prediction == 1 | sex == 'M'] <= 0.4"
+    verdict = iso.check(text, hires(0.5, 0.5), iso.Generator(people), delta=1e-6, seed=1)
+    assert (verdict.answer, verdict.method) == ("holds", "region")
+    assert any("branch and bound" in remark for remark in verdict.remarks)
+    with pytest.raises(iso.UsageError, match="method='auto'"):
+        iso.check(text, hires(0.5, 0.5), iso.Generator(people), method="bets")
+
+
+def test_every_group_is_compared() -> None:
+    text = "for g in race except 'a': abs(P[x < 0.4 | race == g] - P[x < 0.4 | race == 'a']) <= 0.1"
+    verdict = iso.check(text, population=iso.Generator(people), delta=1e-3, seed=1)
+    assert verdict.answer == "holds"
+    assert len(verdict.expressions) == 2
+
+
+def test_a_group_that_turns_up_late_stops_the_run() -> None:
+    def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        return {"g": rng.choice(["a", "b"], n), "x": rng.random(n)}
+
+    with pytest.raises(iso.DataError, match="Declare them"):
+        iso.check("for v in g: P[x < 0.5 | g == v] >= 0.49", population=iso.Generator(draw, values={"g": ["a"]}))
+
+
+def test_a_group_that_never_appears_leaves_it_undecided_and_says_so() -> None:
+    for population in (iso.Sample(table(200)), iso.Census(table(200))):
+        verdict = iso.check("P[x < 0.5 | sex == 'X'] >= 0.2", population=population, seed=1)
+        assert verdict.answer == "undecided"
+        assert any("nobody with sex == 'X'" in remark for remark in verdict.remarks)
+        assert (verdict.leaves[0].n, verdict.leaves[0].estimate) == (0, None)
+
+
+@pytest.mark.parametrize("population", [iso.Sample, iso.Census])
+def test_a_denominator_that_is_zero_is_an_error(population: Callable[[Any], Any]) -> None:
+    with pytest.raises(iso.DataError, match="denominator that is not zero"):
+        iso.check(RATIO, lambda batch: np.zeros(len(batch["x"]), dtype=int), population(table(500)), seed=1)
+
+
+def test_a_denominator_not_yet_seen_keeps_a_generator_undecided_within_its_budget() -> None:
+    model = hires(0.5, 0.0)
+    verdict = iso.check(RATIO, model, iso.Generator(people), budget=2000, seed=1)
+    assert verdict.answer == "undecided"
+    assert any("may have no value" in remark for remark in verdict.remarks)
+
+
+def test_an_interruption_ends_undecided_with_what_is_known() -> None:
+    calls = []
+
+    def model(batch: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 20:
+            raise KeyboardInterrupt
+        return hires(0.4, 0.5)(batch)
+
+    verdict = iso.check(RATIO, model, iso.Generator(people), delta=1e-9, seed=1)
+    assert (verdict.answer, verdict.stopped) == ("undecided", "interrupted")
+    assert verdict.leaves[0].n > 0
+
+
+def test_the_model_is_asked_once_a_batch() -> None:
+    rows: list[int] = []
+
+    def model(batch: Any) -> Any:
+        rows.append(len(batch["x"]))
+        return hires(0.5, 0.5)(batch)
+
+    verdict = iso.check(RATIO, model, iso.Generator(people), delta=1e-3, seed=1)
+    assert sum(rows) == verdict.samples
+
+
+def test_a_mean_needs_a_range_and_a_value_outside_it_stops_the_run_with_the_row() -> None:
+    population = iso.Sample(table(500))
+    with pytest.raises(iso.SpecError, match="from 0 to 100"):
+        iso.check("E[x | sex == 'F'] >= 0.4", population=population)
+    assert iso.check("E[x from 0 to 1 | sex == 'F'] >= 0.3", population=population, seed=1).answer == "holds"
+    declared = iso.check("E[2 * x | sex == 'F'] >= 0.6", population=population, ranges={"x": (0, 1)}, seed=1)
+    assert declared.answer == "holds"
+    with pytest.raises(iso.DataError, match=r"between 0 and 0\.5.*sex="):
+        iso.check("E[x from 0 to 0.5] >= 0.4", population=population, seed=1)
+
+
+def test_a_missing_number_in_a_mean_is_an_error_that_says_how_to_leave_it_out() -> None:
+    data = {"pay": [1.0, np.nan, 3.0] * 50}
+    with pytest.raises(iso.DataError, match="is not missing"):
+        iso.check("E[pay from 0 to 5] >= 1", population=iso.Sample(data), seed=1)
+    verdict = iso.check("E[pay from 0 to 5 | pay is not missing] >= 1", population=iso.Sample(data), seed=1)
+    assert verdict.answer == "holds"
+
+
+def test_scores_have_a_known_range() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=2000), "b": rng.normal(size=2000)})
+    model = LogisticRegression().fit(frame, frame["a"] > 0)
+    frame["sex"] = rng.choice(["F", "M"], 2000)
+    text = "abs(E[score | sex == 'F'] - E[score | sex == 'M']) <= 0.2"
+    assert iso.check(text, model, iso.Sample(frame), delta=0.01, seed=1).answer == "holds"
+
+
+def _streams(women: float, men: float) -> iso.Generator:
+    def of(sex: str, rate: float) -> Callable[[int, np.random.Generator], dict[str, Any]]:
+        return lambda n, rng: {"sex": np.full(n, sex), "hired": rng.random(n) < rate}
+
+    return iso.Generator({"sex == 'F'": of("F", women), "sex == 'M'": of("M", men)})
+
+
+def test_groups_drawn_separately_get_draws_where_they_matter() -> None:
+    text = "P[hired | sex == 'F'] - P[hired | sex == 'M'] >= 0.4"
+    verdict = iso.check(text, population=_streams(0.5, 0.02), delta=1e-10, seed=1)
+    women, men = (leaf.n for leaf in verdict.leaves)
+    assert verdict.answer == "holds"
+    assert women > 2 * men
+
+
+def test_a_stream_that_gives_the_wrong_people_is_an_error() -> None:
+    population = iso.Generator({"sex == 'F'": people, "sex == 'M'": people})
+    with pytest.raises(iso.DataError, match="expected only people with sex == 'F'"):
+        iso.check("P[x < 0.5 | sex == 'F'] >= 0.3", population=population, seed=1)
+
+
+def test_a_leaf_that_no_stream_serves_is_refused_with_the_streams() -> None:
+    with pytest.raises(iso.SpecError, match="sex == 'F' and sex == 'M'"):
+        iso.check("P[hired] >= 0.3", population=_streams(0.5, 0.5))
+
+
+def test_constants_need_nobody() -> None:
+    verdict = iso.check("1 >= 0.5", population=iso.Sample(table(10)))
+    assert (verdict.answer, verdict.samples, verdict.risk) == ("holds", 0, 0)
+
+
+def test_a_claim_that_no_rate_can_break_is_decided_at_once() -> None:
+    verdict = iso.check("P[x < 0.5] >= -1", population=iso.Generator(people), delta=1e-9, seed=1)
+    assert verdict.answer == "holds"
+    assert verdict.samples < 10
+
+
+def test_stored_predictions_need_no_model() -> None:
+    data = {"prediction": [1, 0] * 500, "sex": ["F", "F", "M", "M"] * 250}
+    assert iso.check(RATIO, population=iso.Census(data)).answer == "holds"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0}, "delta=0"),
+        ({"delta": 1}, "delta=1"),
+        ({"delta": 2}, "delta=2"),
+        ({"delta": "0.1"}, "delta='0.1'"),
+        ({"method": "bet"}, "Did you mean 'bets'"),
+        ({"growth": 1.0}, "growth="),
+        ({"seed": -1}, "seed=-1"),
+        ({"ranges": {"x": (1, 0)}}, "low < high"),
+        ({"population": None}, "expected a population"),
+        ({"population": people}, r"Generator\(draw\)"),
+        ({"population": 3}, "of type int"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_named_with_its_value(options: dict[str, Any], message: str) -> None:
+    arguments = {"population": table(20)} | options
+    with pytest.raises(iso.UsageError, match=message):
+        iso.check("P[x < 0.5] >= 0.1", **arguments)
+
+
+def test_a_property_must_be_text_or_a_property() -> None:
+    with pytest.raises(iso.UsageError, match="of type int"):
+        iso.check(3, population=table(20))  # type: ignore[arg-type]
+
+
+def test_python_operators_and_text_give_the_same_verdict() -> None:
+    sex, prediction = iso.col("sex"), iso.prediction
+    made = iso.P(prediction == 1, given=sex == "F") / iso.P(prediction == 1, given=sex == "M") >= 0.8
+    assert made == iso.parse(RATIO)
+    verdicts = [iso.check(prop, hires(0.5, 0.5), iso.Generator(people), seed=1) for prop in (made, RATIO)]
+    assert verdicts[0].leaves == verdicts[1].leaves
+
+
+def test_a_plan_names_the_cost_and_the_limit() -> None:
+    guesses = {"P[h | s == 'F']": 0.3, "P[h | s == 'M']": 0.3}
+    plan = iso.plan("P[h | s == 'F'] / P[h | s == 'M'] >= 0.8", guesses, delta=1e-6)
+    assert plan.answer == "holds"
+    assert plan.early < plan.samples < plan.late
+    assert plan.limit < plan.samples
+    assert plan.samples / plan.limit < 1.5
+    assert "no method" in str(plan)
+
+
+def test_a_plan_on_the_boundary_says_that_nothing_decides_it() -> None:
+    plan = iso.plan("P[h] >= 0.3", {"P[h]": 0.3})
+    assert (plan.answer, plan.samples) == ("undecided", float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("guesses", "shares", "message"),
+    [
+        ({}, {}, "expected a guess for"),
+        ({"P[h | g]": 1.5}, {}, "strictly between 0 and 1"),
+        ({"P[q]": 0.5}, {}, "has no leaf"),
+        ({"h": 0.5}, {}, "wrap it|expected a leaf"),
+        ({"P[h | g]": 0.5}, {"q": 0.5}, "has no condition"),
+        ({"P[h | g]": 0.5}, {"g": 1.5}, "share between 0 and 1"),
+    ],
+)
+def test_a_guess_that_makes_no_sense_is_refused(
+    guesses: dict[str, float], shares: dict[str, float], message: str
+) -> None:
+    with pytest.raises(iso.IsonomiaError, match=message):
+        iso.plan("P[h | g] >= 0.3", guesses, shares=shares)
+
+
+def test_a_plan_agrees_with_what_checks_then_take() -> None:
+    plan = iso.plan(
+        RATIO,
+        {"P[prediction == 1 | sex == 'F']": 0.5, "P[prediction == 1 | sex == 'M']": 0.5},
+        shares={"sex == 'F'": 0.4, "sex == 'M'": 0.6},
+        delta=1e-4,
+    )
+    taken = [
+        iso.check(RATIO, hires(0.5, 0.5), iso.Generator(people), delta=1e-4, seed=seed).samples for seed in range(30)
+    ]
+    error = np.std(taken) / np.sqrt(len(taken))
+    assert abs(np.mean(taken) - plan.samples) < 4 * error

@@ -1,0 +1,151 @@
+"""The engine: schedules, budgets, seeds, and the loop that runs batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from math import inf
+
+import pytest
+
+from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
+from isonomia.engine.seeds import batch_rng, root, split_rng, ticket_rng
+from isonomia.errors import UsageError
+
+
+@dataclass
+class Counting:
+    """Work that adds up batch sizes and is decided at a total; remembers the order in which it measured."""
+
+    stop_at: float = inf
+    streams: int = 1
+    interrupt_at: float = inf
+    measured: list[int] = field(default_factory=list)
+
+    def begin(self) -> int:
+        return 0
+
+    def measure(self, plan: Plan) -> tuple[int, int]:
+        if plan.start >= self.interrupt_at:
+            raise KeyboardInterrupt
+        self.measured.append(plan.index)
+        draws = batch_rng(7, plan.index, 0).integers(0, 1000)
+        return plan.n, int(draws)
+
+    def absorb(self, state: int, reading: tuple[int, int]) -> int:
+        return state * 31 + reading[1]
+
+    def shares(self, state: int) -> tuple[float, ...]:  # noqa: ARG002
+        return (1 / self.streams,) * self.streams
+
+    def asked(self, reading: tuple[int, int]) -> int:
+        return reading[0]
+
+    def decided(self, state: int) -> bool:
+        return state > self.stop_at
+
+    def share(self, state: int) -> float:  # noqa: ARG002
+        return 0.5
+
+    def closing_in(self, state: int) -> str:
+        return str(state)
+
+
+def _run(work: Counting, budget: Budget | None = None, workers: int = 1, **options: float) -> Outcome[int]:
+    return run(work, Schedule(), budget or Budget(), Silent(), workers=workers, **options)  # type: ignore[arg-type]
+
+
+def test_batches_grow_with_the_total_and_stop_growing_at_the_most() -> None:
+    sizes = list(islice(Schedule(first=8, growth=1.1, most=100).sizes(), 80))
+    totals = list(accumulate(sizes))
+    assert sizes[0] == 8
+    assert max(sizes) == 100
+    assert all(
+        size == min(max(8, int(0.1 * total)), 100) or size <= 100
+        for size, total in zip(sizes[1:], totals, strict=False)
+    )
+    assert sizes == sorted(sizes)
+
+
+def test_the_budget_of_people_is_spent_exactly() -> None:
+    outcome = _run(Counting(), Budget(samples=1003))
+    assert (outcome.samples, outcome.reason) == (1003, "budget")
+
+
+def test_a_finite_population_is_exhausted_exactly() -> None:
+    outcome = _run(Counting(), available=517)
+    assert (outcome.samples, outcome.reason) == (517, "exhausted")
+
+
+def test_a_decision_ends_the_run() -> None:
+    assert _run(Counting(stop_at=10**9)).reason == "decided"
+
+
+def test_the_budget_of_time_ends_the_run() -> None:
+    ticks = iter(range(1000))
+    outcome = run(Counting(), Schedule(), Budget(seconds=5), Silent(), clock=lambda: float(next(ticks)))
+    assert outcome.reason == "time"
+
+
+def test_an_interruption_keeps_what_is_known() -> None:
+    outcome = _run(Counting(interrupt_at=100))
+    assert outcome.reason == "interrupted"
+    assert 90 <= outcome.samples <= 110
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_the_outcome_does_not_depend_on_the_number_of_workers(workers: int) -> None:
+    alone = _run(Counting(), Budget(samples=2000))
+    together = _run(Counting(), Budget(samples=2000), workers=workers)
+    assert (alone.state, alone.samples) == (together.state, together.samples)
+
+
+def test_streams_are_measured_one_by_one() -> None:
+    work = Counting(streams=2)
+    _run(work, Budget(samples=500), workers=4)
+    assert work.measured == sorted(work.measured)
+
+
+def test_a_watcher_learns_how_far_it_is() -> None:
+    assert Progress(100, inf, 0.25, 1.0, lambda: "").samples_left == 300
+    assert Progress(100, inf, 0.0, 1.0, lambda: "").samples_left == inf
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, Budget()),
+        (1000, Budget(samples=1000)),
+        ("1e6", Budget(samples=1e6)),
+        ("30s", Budget(seconds=30)),
+        ("5min", Budget(seconds=300)),
+        ("1e6, 5min", Budget(1e6, 300)),
+        (Budget(5, 6), Budget(5, 6)),
+    ],
+)
+def test_budgets_are_read_as_people_write_them(value: object, expected: Budget) -> None:
+    assert Budget.of(value) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["soon", "0", "-5", "5 parsecs", 0, -1, True, "1e", "nan"])
+def test_a_budget_that_makes_no_sense_is_refused(value: object) -> None:
+    with pytest.raises(UsageError, match="expected budget"):
+        Budget.of(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(workers: object) -> None:
+    with pytest.raises(UsageError, match="workers="):
+        _run(Counting(), Budget(samples=10), workers=workers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])
+def test_a_seed_that_makes_no_sense_is_refused(seed: object) -> None:
+    with pytest.raises(UsageError, match="seed="):
+        root(seed)  # type: ignore[arg-type]
+
+
+def test_every_use_of_randomness_has_its_own_child() -> None:
+    rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), ticket_rng(1, 0, 0, 2), split_rng(1, 0)]
+    assert len({rng.integers(2**60) for rng in rngs}) == len(rngs)
+    assert batch_rng(3, 4, 5).integers(2**60) == batch_rng(3, 4, 5).integers(2**60)
