@@ -38,11 +38,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _front(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version),
+    ] = False,
 ) -> None:
-    if version:
-        typer.echo(f"isonomia {__version__}")
-        raise typer.Exit
+    del version  # the callback has dealt with it
 
 
 def main() -> None:

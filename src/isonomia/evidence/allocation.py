@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.by_bets import BetEvidence, Table
+from isonomia.evidence.by_bets import BetEvidence
 from isonomia.evidence.information import distance, truth_at
+from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.tables import Table
 from isonomia.spec.tree import Leaf
 
 __all__ = ["best_shares", "split"]
@@ -24,10 +26,12 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
 
     They maximise the information distance to the nearest parameters with the other answer (Garivier and Kaufmann 2016).
     That distance is concave in the shares; its slope along a stream is what that stream's draws contribute at the
-    projection, so multiplicative steps climb it. Validity does not depend on the shares: they are fixed before the
-    draws are seen.
+    projection, so multiplicative steps climb it. Where groups of one stream overlap the shares stay even. Validity does
+    not depend on the shares: they are fixed before the draws are seen.
     """
     shares = np.full(streams, 1.0 / streams)
+    if any(isinstance(table.game, SliceGame) for table in (*evidence.against, *evidence.in_favour)):
+        return shares
     truth = truth_at(evidence, means)
     tables = evidence.against if truth is not False else evidence.in_favour
     tables = tuple(table for table in tables if table.channels)

@@ -6,23 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isonomia.evidence.bets import Game, State, begin, step
-from isonomia.evidence.channels import Channel, channels_for
-from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of
+from isonomia.evidence.bets import Game
+from isonomia.evidence.channels import Channel
+from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.tables import Table, TableState, open_table, play_round, table_for
 from isonomia.spec.tree import Formula, Leaf, Row
 
 __all__ = ["BetEvidence", "bets_for"]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One polytope's game with the channels that inform it, in the game's order."""
-
-    channels: tuple[Channel, ...]
-    game: Game
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +46,37 @@ class BetEvidence:
     def remarks(self) -> tuple[str, ...]:
         """Whether tickets were needed, or several events of one group were bet on together."""
         remarks = []
+        if any(isinstance(table.game, SliceGame) for table in (*self.against, *self.in_favour)):
+            remarks.append(
+                "the conditions overlap, so each draw was one bet on all of them together, made for each value that "
+                "the rate they share might have"
+            )
         tickets = max((channel.ticket.of for channel in self.channels if channel.ticket), default=0)
         if tickets:
             remarks.append(
                 f"the conditions overlap, so each draw was given one of {tickets} random tickets before it was seen "
                 "and counted only for the groups of its ticket"
             )
-        if any(len(channel.leaves) > 1 for channel in self.channels):
+        if any(len(channel.leaves) > 1 and not channel.crossing for channel in self.channels):
             remarks.append("several leaves share a group, so each draw was one bet on all of them together")
-        if any(np.isfinite(table.game.sizes).any() for table in (*self.against, *self.in_favour)):
+        games = [table.game for table in (*self.against, *self.in_favour)]
+        if any(isinstance(game, Game) and bool(np.isfinite(game.sizes).any()) for game in games):
             remarks.append("rows were drawn without replacement and the bets say what is left")
         return tuple(remarks)
 
-    def begin(self) -> tuple[State, ...]:
+    def begin(self) -> tuple[TableState, ...]:
         """A wealth of 1 in every game."""
-        return tuple(begin(table.game) for table in (*self.against, *self.in_favour))
+        return tuple(open_table(table) for table in (*self.against, *self.in_favour))
 
-    def step(self, state: tuple[State, ...], tallies: Tallies) -> tuple[State, ...]:
+    def step(self, state: tuple[TableState, ...], tallies: Tallies) -> tuple[TableState, ...]:
         """Play one round of every game that is not won yet."""
         tables = (*self.against, *self.in_favour)
         return tuple(
-            before if self._won(before) else step(table.game, before, _counts(table, tallies))
+            before if self._won(before) else play_round(table, before, tallies)
             for table, before in zip(tables, state, strict=True)
         )
 
-    def decision(self, state: tuple[State, ...]) -> bool | None:
+    def decision(self, state: tuple[TableState, ...]) -> bool | None:
         """``True`` once the whole negation is refuted, ``False`` once the whole claim is."""
         if all(self._won(game) for game in state[: len(self.against)]):
             return True
@@ -85,14 +84,14 @@ class BetEvidence:
             return False
         return None
 
-    def progress(self, state: tuple[State, ...]) -> float:
+    def progress(self, state: tuple[TableState, ...]) -> float:
         """The least wealth on the better side, as a share of what is needed on the logarithmic scale."""
         need = np.log(1.0 / self.delta)
         sides = (state[: len(self.against)], state[len(self.against) :])
         shares = [min((float(game.peak[0]) / need for game in side), default=1.0) for side in sides]
         return float(np.clip(max(shares), 0.0, 1.0))
 
-    def _won(self, game: State) -> bool:
+    def _won(self, game: TableState) -> bool:
         return bool(game.peak[0] >= np.log(1.0 / self.delta))
 
 
@@ -102,6 +101,8 @@ def bets_for(
     streams: Sequence[Row | None],
     delta: float,
     sizes: Mapping[Leaf, float] | None = None,
+    *,
+    slices: bool = True,
 ) -> BetEvidence | None:
     """Prepare the bets on a claim; ``None`` where it is not a matter of linear comparisons.
 
@@ -118,48 +119,19 @@ def bets_for(
     sizes
         For draws without replacement, how many people each leaf's group has. Then no two groups of one comparison may
         overlap: a ticket would take a part of a group whose mean is not the group's.
+    slices
+        Whether groups that overlap may be bet on slice by slice; with ``False`` every draw gets a ticket.
     """
-    sides = [hypothesis_of(formula, ranges, positive=positive) for positive in (False, True)]
     tables: list[tuple[Table, ...]] = []
-    for hypothesis in sides:
-        games = None if hypothesis is None else _games(hypothesis, ranges, streams, sizes)
-        if games is None:
+    for positive in (False, True):
+        hypothesis = hypothesis_of(formula, ranges, positive=positive)
+        if hypothesis is None:
             return None
-        tables.append(games)
+        found = [
+            table_for(polytope, streams, ranges, delta, sizes=sizes, slices=slices) for polytope in hypothesis.polytopes
+        ]
+        whole = tuple(table for table in found if table is not None)
+        if len(whole) < len(found):
+            return None
+        tables.append(whole)
     return BetEvidence(delta, *tables)
-
-
-def _games(
-    hypothesis: Hypothesis,
-    ranges: Mapping[Leaf, tuple[float, float]],
-    streams: Sequence[Row | None],
-    sizes: Mapping[Leaf, float] | None,
-) -> tuple[Table, ...] | None:
-    tables = []
-    for polytope in hypothesis.polytopes:
-        channels = channels_for(polytope.leaves, streams, ranges)
-        if channels is None:
-            return None
-        tables.append(Table(channels, _game(polytope, channels, sizes)))
-    return tuple(tables)
-
-
-def _game(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[Leaf, float] | None) -> Game:
-    if not channels:
-        # Every value of the leaves lies in the polytope: one channel that never pays keeps the shapes simple.
-        return Game.of([[np.zeros(2)]], [0.0], [np.ones(2)])
-    payoffs = []
-    for side in polytope.sides:
-        coefficients = dict(side.coefficients)
-        payoffs.append(
-            [channel.grid.values() @ [coefficients.get(leaf, 0.0) for leaf in channel.leaves] for channel in channels]
-        )
-    people = None if sizes is None else [sizes[channel.leaves[0]] for channel in channels]
-    return Game.of(payoffs, [side.bound for side in polytope.sides], [c.grid.prior() for c in channels], people)
-
-
-def _counts(table: Table, tallies: Tallies) -> NDArray[np.float64]:
-    counts = np.zeros((1, *table.game.prior.shape))
-    for g, channel in enumerate(table.channels):
-        counts[0, g, : channel.grid.size] = tallies[channel]
-    return counts

@@ -3,7 +3,9 @@
 Bets on several leaves at once need, for each draw, that the mean of what it tells about a leaf is that leaf. That
 holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that overlap
 without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a polytope has
-such groups, every draw gets a random *ticket* before it is seen, and counts only for the groups of its ticket.
+such groups, there are two ways. A *crossed* channel keeps for each draw which of the groups it belongs to, and the bets
+go slice by slice (:mod:`isonomia.evidence.slices`). Where that is not possible every draw gets a random *ticket* before
+it is seen, and counts only for the groups of its ticket.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from isonomia.evidence.cells import Grid, grid_for
 from isonomia.spec.groups import conjuncts, disjoint
 from isonomia.spec.tree import Leaf, Mean, Row
 
-__all__ = ["Channel", "Ticket", "channels_for", "independent_classes", "leaf_channel", "stream_of"]
+__all__ = ["Channel", "Ticket", "channels_for", "crossed_channel", "independent_classes", "leaf_channel", "stream_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class Channel:
         What is read off each draw.
     grid
         The cells into which the draws are sorted.
+    crossing
+        For a channel that crosses groups, the groups' conditions: whether a draw meets each of them is read off first,
+        and a leaf of a group that it does not belong to counts as its lowest value.
     """
 
     given: Row | None
@@ -49,6 +54,7 @@ class Channel:
     ticket: Ticket | None
     leaves: tuple[Leaf, ...]
     grid: Grid
+    crossing: tuple[Row, ...] = ()
 
 
 def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:
@@ -88,6 +94,21 @@ def channels_for(
         ticket = Ticket(colours[stream, given], most) if most > 1 else None
         channels.append(Channel(given, stream, ticket, tuple(members), grid))
     return tuple(channels)
+
+
+def crossed_channel(
+    leaves: Sequence[Leaf], streams: Sequence[Row | None], ranges: Mapping[Leaf, tuple[float, float]]
+) -> Channel | None:
+    """One channel that sees every leaf of one stream, and for each draw whose groups it belongs to.
+
+    Returns ``None`` where the leaves come from several streams, or need more cells than there may be.
+    """
+    sources = {stream_of(leaf, streams) or 0 for leaf in leaves}
+    crossing = tuple(dict.fromkeys(leaf.given for leaf in leaves if leaf.given is not None))
+    grid = grid_for([*(None for _ in crossing), *(_kind(leaf, ranges) for leaf in leaves)])
+    if len(sources) != 1 or grid is None:
+        return None
+    return Channel(None, sources.pop(), None, tuple(leaves), grid, crossing)
 
 
 def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> tuple[tuple[Leaf, ...], ...]:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bets import Game
-from isonomia.evidence.by_bets import BetEvidence, Table
+from isonomia.evidence.by_bets import BetEvidence
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.tables import Table, plain_game
 from isonomia.spec.tree import Leaf
 
 __all__ = ["Distance", "cell_probabilities", "distance", "limit", "truth_at"]
@@ -65,7 +66,7 @@ def distance(table: Table, means: Mapping[Leaf, float], shares: Sequence[float])
     shares
         How often a draw of the population falls into each channel.
     """
-    game = table.game
+    game = plain_game(table)
     estimate = _estimate(game, table.channels, means)
     weights = np.asarray(shares, dtype=float)[None, :]
     stakes = best_stakes(game.payoffs[None], game.bounds[None], estimate[None], weights)
@@ -98,15 +99,16 @@ def _estimate(game: Game, channels: tuple[Channel, ...], means: Mapping[Leaf, fl
 
 def _excess(table: Table, means: Mapping[Leaf, float]) -> float:
     """How far the means lie beyond the most violated side; negative inside the polytope."""
+    game = plain_game(table)
     left = (
         [
             sum(
                 float(row[: channel.grid.size] @ cell_probabilities(channel, means))
                 for row, channel in zip(side, table.channels, strict=True)
             )
-            for side in table.game.payoffs
+            for side in game.payoffs
         ]
         if table.channels
         else [0.0]
     )
-    return float(np.max(np.asarray(left) - table.game.bounds))
+    return float(np.max(np.asarray(left) - game.bounds))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bets import State, begin, step
-from isonomia.evidence.by_bets import BetEvidence, Table
+from isonomia.evidence.by_bets import BetEvidence
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.information import cell_probabilities, distance, limit, truth_at
+from isonomia.evidence.tables import Table, plain_game
 from isonomia.spec.tree import Leaf
 
 __all__ = ["Forecast", "forecast"]
@@ -84,13 +85,13 @@ def _stops(
     rng: np.random.Generator,
 ) -> Floats:
     """When each of many simulated runs refutes one polytope."""
-    stops = np.zeros(repetitions)
+    game, stops = plain_game(table), np.zeros(repetitions)
     running = np.arange(repetitions)
-    state, n, needed = begin(table.game, repetitions), 0, np.log(1.0 / delta)
+    state, n, needed = begin(game, repetitions), 0, np.log(1.0 / delta)
     while len(running):
         size = max(8, int((growth - 1.0) * n))
         n += size
-        state = step(table.game, state, _draw(table, means, shares, size, len(running), rng))
+        state = step(game, state, _draw(table, means, shares, size, len(running), rng))
         won = state.peak >= needed
         stops[running[won]] = n
         running = running[~won]
@@ -106,7 +107,7 @@ def _draw(
     repetitions: int,
     rng: np.random.Generator,
 ) -> Floats:
-    counts = np.zeros((repetitions, *table.game.prior.shape))
+    counts = np.zeros((repetitions, *plain_game(table).prior.shape))
     for g, channel in enumerate(table.channels):
         members = rng.binomial(size, shares[channel], size=repetitions)
         cells = cell_probabilities(channel, means)

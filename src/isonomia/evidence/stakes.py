@@ -142,15 +142,13 @@ def _newton_stakes(
     here = (np.zeros_like(bounds), np.ones_like(weights), np.ones_like(estimate))
     stuck = _climb(scaled, bounds, estimate, weights, playable, here, np.arange(len(bounds)))
     if len(stuck):
-        again = tuple(part[stuck] for part in (scaled, bounds, estimate, weights, playable))
-        other = (np.zeros_like(again[1]), np.ones_like(again[3]), np.ones_like(again[2]))
+        other = (np.zeros_like(bounds), np.ones_like(weights), np.ones_like(estimate))
         for imagined in (*(10.0**-k for k in range(1, 13)), 0.0):
-            mixed = (again[2] + imagined) / (again[2] + imagined).sum(axis=-1, keepdims=True)
-            _climb(again[0], again[1], mixed, again[3], again[4], other, np.arange(len(stuck)))
-        old = _value(here[2][stuck], here[1][stuck], here[0][stuck], *again[1:4])
-        better = _value(other[2], other[1], other[0], *again[1:4]) > old
+            mixed = (estimate + imagined) / (estimate + imagined).sum(axis=-1, keepdims=True)
+            _climb(scaled, bounds, mixed, weights, playable, other, stuck)
+        old, new = (_value(f, z, mu, bounds, estimate, weights) for mu, z, f in (here, other))
         for part, replacement in zip(here, other, strict=True):
-            part[stuck[better]] = replacement[better]
+            part[new > old] = replacement[new > old]
     return Stakes(*here)
 
 
@@ -177,9 +175,13 @@ def _climb(
         if not len(rows):
             break
         mu[rows], z[rows], f[rows], value[rows] = _line_search(
-            *(part[rows] for part in (scaled, bounds, estimate, weights, most)),
-            here=(mu[rows], z[rows], f[rows], before),
-            direction=(to_mu[going], to_z[going]),
+            scaled[rows],
+            bounds[rows],
+            estimate[rows],
+            weights[rows],
+            most[rows],
+            (mu[rows], z[rows], f[rows], before),
+            (to_mu[going], to_z[going]),
         )
         # A step that only rounding keeps from being better is no wall.
         still = value[rows] <= before
@@ -206,7 +208,7 @@ def _newton_direction(
     bend_z = weights * square.sum(axis=-1)
     squared = scaled * (mass * square)[:, None]
     cross = squared.sum(axis=-1)
-    flat = (*bounds.shape, -1)
+    flat = (*bounds.shape, scaled.shape[2] * scaled.shape[3])
     bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
     bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
     free = playable & np.where(slope_mu > 0, mu < most, mu > 0)

@@ -46,11 +46,7 @@ class Reader:
 
     def members(self, given: Row | None) -> Booleans | None:
         """Who meets a condition; ``None`` for everybody."""
-        if given is None:
-            return None
-        if given not in self._members:
-            self._members[given] = truth(given, self.batch)
-        return self._members[given]
+        return None if given is None else self._met(given)
 
     def tally(self, channel: Channel, tickets: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Count a channel's draws by cell."""
@@ -58,6 +54,8 @@ class Reader:
         if channel.ticket is not None and tickets is not None:
             held = tickets == channel.ticket.index
             chosen = held if chosen is None else chosen & held
+        if channel.crossing:
+            return self._crossed(channel)
         (first, *others) = channel.leaves
         if not others and isinstance(first, Rate):
             return self._yes_no(first, chosen)
@@ -65,6 +63,17 @@ class Reader:
         for leaf, column in zip(channel.leaves, columns, strict=True):
             if isinstance(leaf, Mean):
                 self._check_range(leaf, column, chosen, channel.grid.nodes[channel.leaves.index(leaf)])
+        return channel.grid.tally(columns)
+
+    def _crossed(self, channel: Channel) -> NDArray[np.float64]:
+        """Count by membership of every group, and by every leaf within its own."""
+        columns: list[NDArray[Any]] = [self._met(given) for given in channel.crossing]
+        for leaf, nodes in zip(channel.leaves, channel.grid.nodes[len(channel.crossing) :], strict=True):
+            values, chosen = self._values(leaf), self.members(leaf.given)
+            if isinstance(leaf, Mean):
+                self._check_range(leaf, values if chosen is None else values[chosen], chosen, nodes)
+            absent = False if isinstance(leaf, Rate) else nodes[0]
+            columns.append(values if chosen is None else np.where(chosen, values, absent))
         return channel.grid.tally(columns)
 
     def exact(self, leaf: Leaf) -> tuple[int, int | float]:
@@ -94,6 +103,11 @@ class Reader:
             return None
         met = truth(condition, self.batch)
         return None if bool(met.all()) else int(np.argmin(met))
+
+    def _met(self, given: Row) -> Booleans:
+        if given not in self._members:
+            self._members[given] = truth(given, self.batch)
+        return self._members[given]
 
     def _yes_no(self, leaf: Rate, chosen: Booleans | None) -> NDArray[np.float64]:
         event = self._values(leaf)

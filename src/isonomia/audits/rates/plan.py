@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 
@@ -38,7 +39,8 @@ class RatesPlan:
     early, late
         One run in ten takes fewer than ``early``, one in ten more than ``late``.
     limit
-        The fewest that any method with this risk could take on average.
+        The fewest that any method with this risk could take on average; not a number where groups overlap, and then
+        ``samples`` is what the check takes at most.
     """
 
     text: str
@@ -52,11 +54,14 @@ class RatesPlan:
     def __str__(self) -> str:
         if self.answer == "undecided":
             return f"{self.text}\n  the guesses lie exactly on the boundary: no number of samples decides it"
-        return (
-            f"{self.text}\n  if the guesses are right it is {self.answer} after about {self.samples:,.0f} people "
-            f"(8 runs in 10: {self.early:,.0f} to {self.late:,.0f}); no method with risk {self.delta:g} could do with "
-            f"fewer than {self.limit:,.0f} on average"
+        cost = (
+            f"{self.text}\n  if the guesses are right the answer is {self.answer!r} after about {self.samples:,.0f} "
+            "people "
+            f"(8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
         )
+        if isnan(self.limit):
+            return f"{cost} at most; the groups overlap, which makes it cheaper by an amount not known beforehand"
+        return f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
 
 
 def plan_rates(
@@ -86,13 +91,15 @@ def plan_rates(
     leaves = leaves_of(prop.formula)
     ranges = {leaf: _range(leaf) for leaf in leaves}
     means = _means(leaves, guesses, ranges)
-    evidence = bets_for(prop.formula, ranges, (None,), delta)
+    evidence = bets_for(prop.formula, ranges, (None,), delta, slices=False)
     if evidence is None:
         raise UsageError(f"expected a property that is linear in the rates, but {prop} came: its cost is not known")
     table = _shares(evidence.channels, shares)
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
     answer = {True: "holds", False: "violated", None: "undecided"}[found.answer]
-    return RatesPlan(str(prop), delta, answer, found.mean, found.early, found.late, found.limit)
+    # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
+    least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
+    return RatesPlan(str(prop), delta, answer, found.mean, found.early, found.late, least)
 
 
 def _means(

@@ -60,7 +60,8 @@ def prepare(request: Request, question: Question) -> Prepared:
     sizes = _group_sizes(request, question)
     evidence = _evidence(request, question, sizes)
     if sizes is not None and any(channel.ticket for channel in evidence.channels):
-        # A ticket takes a part of a group whose mean is not the group's, so a finite group cannot be counted down.
+        # A ticket takes a part of a group whose mean is not the group's, so a finite group cannot be counted down; and
+        # independent draws allow slices, which need no tickets.
         sizes, evidence = None, _evidence(request, question, None)
     replaced = isinstance(population, Census) and sizes is None
     source = WithReplacement(population.table) if isinstance(population, Census) and replaced else None

@@ -1,0 +1,151 @@
+"""Tables: one polytope's game with the channels that inform it, whichever way its groups have to be kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.bets import Game, State, begin, step
+from isonomia.evidence.channels import Channel, channels_for, crossed_channel
+from isonomia.evidence.hypotheses import HalfSpace, Polytope
+from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.slices import SliceGame, SliceState, begin_slices, step_slices
+from isonomia.spec.tree import Leaf, Row
+
+__all__ = ["Table", "TableState", "open_table", "plain_game", "play_round", "table_for"]
+
+Floats = NDArray[np.float64]
+Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+TableState: TypeAlias = State | SliceState
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One polytope's game with its channels, in the game's order."""
+
+    channels: tuple[Channel, ...]
+    game: Game | SliceGame
+
+
+def plain_game(table: Table) -> Game:
+    """The table's game where its groups keep people apart or have tickets; planning and allocation know no others."""
+    if isinstance(table.game, SliceGame):
+        raise TypeError("a game of slices has no fixed payoffs")
+    return table.game
+
+
+def open_table(table: Table) -> TableState:
+    """A wealth of 1, nothing seen."""
+    return begin(table.game) if isinstance(table.game, Game) else begin_slices(table.game)
+
+
+def play_round(table: Table, state: TableState, tallies: Tallies) -> TableState:
+    """Play one batch."""
+    if isinstance(table.game, SliceGame) and isinstance(state, SliceState):
+        return step_slices(table.game, state, tallies[table.channels[0]])
+    if isinstance(table.game, Game) and isinstance(state, State):
+        return step(table.game, state, _counts(table, table.game, tallies))
+    raise TypeError("a state belongs to the game that it came from")
+
+
+def table_for(
+    polytope: Polytope,
+    streams: Sequence[Row | None],
+    ranges: Ranges,
+    delta: float,
+    *,
+    sizes: Mapping[Leaf, float] | None = None,
+    slices: bool = True,
+) -> Table | None:
+    """Set up the game against one polytope.
+
+    Groups that keep people apart need nothing. Groups that overlap are bet on slice by slice, where one leaf can be
+    sliced so that every side is left with one group; elsewhere each draw gets a ticket. ``None`` where one group has
+    too many leaves.
+    """
+    channels = channels_for(polytope.leaves, streams, ranges)
+    if channels is None:
+        return None
+    if slices and sizes is None and any(channel.ticket for channel in channels):
+        sliced = _sliced(polytope, streams, ranges, delta)
+        if sliced is not None:
+            return sliced
+    return Table(channels, _game(polytope, channels, sizes))
+
+
+def _game(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[Leaf, float] | None) -> Game:
+    if not channels:
+        # Every value of the leaves lies in the polytope: one channel that never pays keeps the shapes simple.
+        return Game.of([[np.zeros(2)]], [0.0], [np.ones(2)])
+    payoffs = []
+    for side in polytope.sides:
+        coefficients = dict(side.coefficients)
+        payoffs.append(
+            [channel.grid.values() @ [coefficients.get(leaf, 0.0) for leaf in channel.leaves] for channel in channels]
+        )
+    people = None if sizes is None else [sizes[channel.leaves[0]] for channel in channels]
+    return Game.of(payoffs, [side.bound for side in polytope.sides], [c.grid.prior() for c in channels], people)
+
+
+def _counts(table: Table, game: Game, tallies: Tallies) -> Floats:
+    counts = np.zeros((1, *game.prior.shape))
+    for g, channel in enumerate(table.channels):
+        counts[0, g, : channel.grid.size] = tallies[channel]
+    return counts
+
+
+def _sliced(polytope: Polytope, streams: Sequence[Row | None], ranges: Ranges, delta: float) -> Table | None:
+    leaf = _leaf_to_slice(polytope)
+    channel = None if leaf is None else crossed_channel(polytope.leaves, streams, ranges)
+    if leaf is None or channel is None:
+        return None
+    values = channel.grid.values()
+    inside = {given: values[:, k] for k, given in enumerate(channel.crossing)}
+    shown = {
+        other: values[:, len(channel.crossing) + k] * inside.get(other.given, 1.0)  # type: ignore[arg-type]
+        for k, other in enumerate(channel.leaves)
+    }
+    everybody = np.ones(len(values))
+    parts = [_part(side, leaf, shown, inside, everybody) for side in polytope.sides]
+    game = SliceGame(
+        others=np.stack([others for others, _, _ in parts]),
+        members=np.stack([members for _, members, _ in parts]),
+        slopes=np.asarray([slope for _, _, slope in parts]),
+        bounds=np.asarray([side.bound for side in polytope.sides]),
+        value=shown[leaf],
+        present=inside.get(leaf.given, everybody),  # type: ignore[arg-type]
+        span=ranges[leaf],
+        prior=channel.grid.prior(),
+        needed=float(np.log(1.0 / delta)),
+    )
+    return Table((channel,), game)
+
+
+def _leaf_to_slice(polytope: Polytope) -> Leaf | None:
+    """The leaf without which every side names one group only; of several, the one that most sides name."""
+    candidates = [
+        leaf
+        for leaf in polytope.leaves
+        if all(len({other.given for other in side.leaves if other != leaf}) <= 1 for side in polytope.sides)
+    ]
+    return max(candidates, key=lambda leaf: sum(leaf in side.leaves for side in polytope.sides), default=None)
+
+
+def _part(
+    side: HalfSpace, sliced: Leaf, shown: Mapping[Leaf, Floats], inside: Mapping[Row, Floats], everybody: Floats
+) -> tuple[Floats, Floats, float]:
+    """What a side's other leaves show in each cell, who they are about, and the sliced leaf's coefficient.
+
+    A side about the sliced leaf alone stays as it is, said of that leaf's own group.
+    """
+    coefficients = dict(side.coefficients)
+    slope = coefficients.pop(sliced, 0.0)
+    if not coefficients:
+        coefficients, slope = {sliced: slope}, 0.0
+    given = next(iter(coefficients)).given
+    others = sum((factor * shown[leaf] for leaf, factor in coefficients.items()), np.zeros(len(everybody)))
+    return others, everybody if given is None else inside[given], slope

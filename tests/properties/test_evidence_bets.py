@@ -1,0 +1,119 @@
+"""What holds for every bet, whatever its stakes: the expected factor of a batch is at most 1 where the truth is."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isonomia.evidence.bets import Game, begin, log_factor, step
+from isonomia.evidence.cells import Grid, grid_for
+
+few = settings(derandomize=True, deadline=None, max_examples=80)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def expectation(on_sides, rests, factors, bounds, draws, rates) -> float:
+    """The exact expectation of a batch's factor over binomial outcomes."""
+    total = 0.0
+    for yes in product(*(range(n + 1) for n in draws)):
+        chance = np.prod(
+            [comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)]
+        )
+        counts = np.stack([np.subtract(draws, yes), yes], axis=-1)[None].astype(float)
+        total += chance * np.exp(log_factor(on_sides, rests, factors, bounds, counts)[0])
+    return float(total)
+
+
+@few
+@given(seed=seeds, draws=st.lists(st.integers(0, 4), min_size=1, max_size=3), sides=st.integers(1, 3))
+def test_any_stakes_are_a_fair_bet_against_the_polytope(seed, draws, sides):
+    rng = np.random.default_rng(seed)
+    if not any(draws):
+        return
+    channels = len(draws)
+    rates = rng.choice([0.0, 1.0, *rng.random(3)], size=channels)
+    a = rng.normal(size=(sides, channels))
+    # A channel without draws in this batch may not be staked on.
+    a[:, np.asarray(draws) == 0] = 0.0
+    bounds = a @ rates + rng.choice([0.0, 0.05], size=sides)
+    mu = rng.exponential(1.0, size=sides) * rng.integers(0, 2, size=sides)
+    weights = np.maximum(np.asarray(draws) / sum(draws), 1e-9)
+    lean = (mu @ a) / weights
+    rests = np.maximum(-lean, 0.0) + rng.exponential(0.7, size=channels) + 1e-3
+    factors = np.stack([rests, rests + lean], axis=-1)
+    assert (factors > 0).all()
+    assert expectation(mu[None], rests[None], factors[None], bounds[None], draws, rates) <= 1.0 + 1e-9
+
+
+@few
+@given(seed=seeds, draws=st.lists(st.integers(0, 4), min_size=2, max_size=2))
+def test_the_step_that_is_played_is_a_fair_bet_after_any_past(seed, draws):
+    rng = np.random.default_rng(seed)
+    rates = rng.choice([0.0, 1.0, *rng.random(3)], size=2)
+    a = rng.normal(size=(int(rng.integers(1, 4)), 2))
+    bounds = a @ rates
+    game = Game.of([[np.asarray([0.0, x]) for x in side] for side in a], bounds.tolist(), [np.ones(2)] * 2)
+    past = rng.integers(0, 30, size=(1, 2, 2)) * rng.integers(0, 2, size=(1, 2, 1))
+    state = step(game, begin(game), past.astype(float))
+    mean = 0.0
+    for yes in product(*(range(n + 1) for n in draws)):
+        chance = np.prod([comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)])
+        counts = np.stack([np.subtract(draws, yes), yes], axis=-1)[None].astype(float)
+        if chance > 0:
+            mean += chance * np.exp((step(game, state, counts).log_wealth - state.log_wealth)[0])
+    assert mean <= 1.0 + 1e-9
+
+
+@few
+@given(seed=seeds)
+def test_the_step_without_replacement_is_a_fair_bet_after_any_past(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 12, size=2)
+    yes = np.asarray([rng.integers(0, size + 1) for size in sizes])
+    a = rng.normal(size=(int(rng.integers(1, 3)), 2))
+    game = Game.of([[np.asarray([0.0, x]) for x in side] for side in a], (a @ (yes / sizes)).tolist(), [np.ones(2)] * 2, sizes)
+    drawn = np.asarray([rng.integers(0, size + 1) for size in sizes])
+    seen = np.asarray([rng.hypergeometric(y, n - y, d) if d else 0 for y, n, d in zip(yes, sizes, drawn, strict=True)])
+    state = step(game, begin(game), np.stack([drawn - seen, seen], axis=-1)[None].astype(float))
+    left, good = sizes - drawn, yes - seen
+    draws = [int(rng.integers(0, min(3, n) + 1)) for n in left]
+    mean = 0.0
+    for k in product(*(range(n + 1) for n in draws)):
+        chance = np.prod(
+            [comb(g, x) * comb(m - g, n - x) / comb(m, n) for g, m, n, x in zip(good, left, draws, k, strict=True)]
+        )
+        if chance > 0:
+            counts = np.stack([np.subtract(draws, k), k], axis=-1)[None].astype(float)
+            mean += chance * np.exp((step(game, state, counts).log_wealth - state.log_wealth)[0])
+    assert mean <= 1.0 + 1e-9
+
+
+@few
+@given(seed=seeds, n=st.integers(1, 50))
+def test_a_tally_keeps_the_number_of_draws_and_every_mean(seed, n):
+    rng = np.random.default_rng(seed)
+    for kinds in ([(-2.0, 5.0)], [None, (0.0, 10.0)], [(0.0, 1.0), (1.0, 2.0)], [None, None, None]):
+        grid = grid_for(kinds)
+        assert grid is not None
+        columns = [rng.random(n) < 0.5 if kind is None else rng.uniform(*kind, size=n) for kind in kinds]
+        tally = grid.tally(columns)
+        assert (tally >= 0).all()
+        assert np.isclose(tally.sum(), n)
+        assert np.allclose(tally @ grid.values() / n, [column.mean() for column in columns])
+
+
+@few
+@given(seed=seeds)
+def test_a_tally_never_raises_a_wealth(seed):
+    rng = np.random.default_rng(seed)
+    grid = Grid((tuple(np.linspace(0.0, 1.0, 5)), tuple(np.linspace(-1.0, 2.0, 4))))
+    columns = [rng.random(20), rng.uniform(-1.0, 2.0, size=20)]
+    slopes = rng.normal(size=2)
+    values = grid.values() @ slopes
+    rest = -values.min() + rng.exponential(0.5) + 1e-3
+    exact = np.log(rest + np.stack(columns, axis=-1) @ slopes).sum()
+    assert grid.tally(columns) @ np.log(rest + values) <= exact + 1e-9
