@@ -31,7 +31,9 @@ def batches(total: int, *, single: int = 30, first: int = 1, growth: float = 0.1
     return sizes
 
 
-def peaks(games: Sequence[Game], draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int) -> Floats:
+def peaks(
+    games: Sequence[Game], draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
+) -> Floats:
     """The largest log-wealth of each game in each repetition; every game sees the same draws."""
     states = [begin(game, repetitions) for game in games]
     for size in sizes:
@@ -89,7 +91,9 @@ def cells(probabilities: Sequence[Sequence[float]]) -> Draw:
     return draw
 
 
-def yes_no_game(sides: Sequence[Sequence[float]], bounds: Sequence[float], sizes: Sequence[float] | None = None) -> Game:
+def yes_no_game(
+    sides: Sequence[Sequence[float]], bounds: Sequence[float], sizes: Sequence[float] | None = None
+) -> Game:
     """A polytope over yes/no leaves, ``sides`` holding a coefficient a leaf."""
     payoffs = [[np.asarray([0.0, a]) for a in side] for side in sides]
     return Game.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)

@@ -1,4 +1,7 @@
-"""Bets on the mean of a bounded number keep their risk, whatever its distribution. Acceptance as in :mod:`simulation`."""
+"""Bets on the mean of a bounded number keep their risk, whatever its distribution.
+
+Acceptance as in :mod:`simulation`.
+"""
 
 from __future__ import annotations
 

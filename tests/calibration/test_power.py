@@ -77,7 +77,8 @@ def test_a_number_of_small_variance_takes_far_fewer_draws_than_a_rate_of_the_sam
 
 
 def test_two_events_of_one_group_use_that_they_go_together():
-    # Measured: 1.18, standard error 0.013. Hired and qualified of one group, nearly always both or neither: their difference hardly varies.
+    # Measured: 1.18, standard error 0.013.
+    # Hired and qualified of one group, nearly always both or neither: their difference hardly varies.
     grid = Grid(((0.0, 1.0), (0.0, 1.0)))
     truth = np.asarray([0.5, 0.02, 0.08, 0.4])
     game = Game.of([[grid.values() @ [1.0, -1.0]]], [0.0], [grid.prior()])

@@ -1,6 +1,6 @@
 """The error rates are not vacuous: a threshold that was too low would be noticed.
 
-Lower limits leave the measured rates (in comments) a margin of more than five standard errors.
+Lower limits leave the measured rates (in comments) a margin of at least three standard errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def region_peak():
 
 @pytest.mark.parametrize("delta", [0.05, 0.01])
 def test_bets_on_the_boundary_use_a_good_part_of_the_risk(peak, delta):
-    # Measured: 0.026 and 0.0053.
+    # Measured: 0.031 and 0.0057.
     assert error_rate(peak, delta) > 0.4 * delta
 
 
@@ -41,8 +41,8 @@ def test_bets_with_six_tenths_of_the_threshold_exceed_the_risk(peak, delta):
 
 
 def test_a_region_uses_a_good_part_of_the_risk(region_peak):
-    # Measured: 0.018.
-    assert error_rate(region_peak, 0.05) > 0.2 * 0.05
+    # Measured: 0.037.
+    assert error_rate(region_peak, 0.05) > 0.5 * 0.05
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.01])

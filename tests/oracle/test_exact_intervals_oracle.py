@@ -67,7 +67,9 @@ def beta_binomial(k, n, a, b):
     return betabinom.logpmf(k, n, a, b)
 
 
-@pytest.mark.parametrize(("size", "n", "s"), [(30, 0, 0), (30, 12, 0), (30, 12, 12), (30, 12, 5), (30, 30, 7), (41, 20, 1)])
+@pytest.mark.parametrize(
+    ("size", "n", "s"), [(30, 0, 0), (30, 12, 0), (30, 12, 12), (30, 12, 5), (30, 30, 7), (41, 20, 1)]
+)
 def test_finite_evidence_is_prior_over_posterior(size, n, s):
     totals = np.arange(size + 1.0)
     found = log_finite_evidence(*(np.full_like(totals, v) for v in (s, n, size)), totals)
@@ -78,7 +80,9 @@ def test_finite_evidence_is_prior_over_posterior(size, n, s):
     assert np.allclose(found[possible], prior - posterior, atol=1e-9)
     # The same ratio as the marginal probability of what was seen over its probability given the total.
     seen = hypergeom.logpmf(s, size, totals[possible].astype(int), n)
-    marginal = np.log(np.sum(np.exp(beta_binomial(totals, size, 0.5, 0.5)) * hypergeom.pmf(s, size, totals.astype(int), n)))
+    marginal = np.log(
+        np.sum(np.exp(beta_binomial(totals, size, 0.5, 0.5)) * hypergeom.pmf(s, size, totals.astype(int), n))
+    )
     assert np.allclose(found[possible], marginal - seen, atol=1e-8)
 
 
@@ -86,5 +90,7 @@ def test_finite_evidence_is_prior_over_posterior(size, n, s):
 def test_the_finite_interval_is_the_hull_of_the_totals_that_are_not_refuted(delta):
     for size, n, s in [(25, 10, 3), (25, 10, 0), (25, 25, 4), (60, 59, 30), (60, 1, 1), (200, 150, 149), (7, 3, 2)]:
         totals = np.arange(size + 1.0)
-        kept = totals[log_finite_evidence(*(np.full_like(totals, v) for v in (s, n, size)), totals) < np.log(1 / delta) + 1e-9]
+        kept = totals[
+            log_finite_evidence(*(np.full_like(totals, v) for v in (s, n, size)), totals) < np.log(1 / delta) + 1e-9
+        ]
         assert finite_interval(s, n, size, delta) == pytest.approx((kept.min() / size, kept.max() / size))

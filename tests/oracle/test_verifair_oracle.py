@@ -84,7 +84,9 @@ def algorithm_1(first, second, delta):
         s[0] += first[n - 1]
         s[1] += second[n - 1]
         a, b = s[0] / n, s[1] / n
-        eps = math.sqrt((0.6 * math.log(math.log(n) / math.log(1.1) + 1.0) + 5.0 / 9.0 * math.log(24.0 * 2 / delta)) / n)
+        eps = math.sqrt(
+            (0.6 * math.log(math.log(n) / math.log(1.1) + 1.0) + 5.0 / 9.0 * math.log(24.0 * 2 / delta)) / n
+        )
         if b <= eps:
             continue
         inverse_error = eps / (b * (b - eps))

@@ -20,9 +20,7 @@ def expectation(on_sides, rests, factors, bounds, draws, rates) -> float:
     """The exact expectation of a batch's factor over binomial outcomes."""
     total = 0.0
     for yes in product(*(range(n + 1) for n in draws)):
-        chance = np.prod(
-            [comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)]
-        )
+        chance = np.prod([comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)])
         counts = np.stack([np.subtract(draws, yes), yes], axis=-1)[None].astype(float)
         total += chance * np.exp(log_factor(on_sides, rests, factors, bounds, counts)[0])
     return float(total)
@@ -75,7 +73,9 @@ def test_the_step_without_replacement_is_a_fair_bet_after_any_past(seed):
     sizes = rng.integers(2, 12, size=2)
     yes = np.asarray([rng.integers(0, size + 1) for size in sizes])
     a = rng.normal(size=(int(rng.integers(1, 3)), 2))
-    game = Game.of([[np.asarray([0.0, x]) for x in side] for side in a], (a @ (yes / sizes)).tolist(), [np.ones(2)] * 2, sizes)
+    game = Game.of(
+        [[np.asarray([0.0, x]) for x in side] for side in a], (a @ (yes / sizes)).tolist(), [np.ones(2)] * 2, sizes
+    )
     drawn = np.asarray([rng.integers(0, size + 1) for size in sizes])
     seen = np.asarray([rng.hypergeometric(y, n - y, d) if d else 0 for y, n, d in zip(yes, sizes, drawn, strict=True)])
     state = step(game, begin(game), np.stack([drawn - seen, seen], axis=-1)[None].astype(float))

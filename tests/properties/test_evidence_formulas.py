@@ -119,7 +119,10 @@ def test_a_hypothesis_holds_every_point_at_which_its_formula_is_true_or_tied_and
             if true is None:
                 continue
             slacks = [
-                min((side.slack({leaf: float(value) for leaf, value in point.items()}) for side in one.sides), default=1.0)
+                min(
+                    (side.slack({leaf: float(value) for leaf, value in point.items()}) for side in one.sides),
+                    default=1.0,
+                )
                 for one in hypothesis.polytopes
             ]
             least = max(slacks, default=-1.0)
@@ -184,7 +187,10 @@ linear = st.builds(
     together=st.booleans(),
 )
 def test_branch_and_bound_agrees_with_projections_on_linear_formulas(formula, counts, together):
-    tallies = {A: LeafTally((0.0, 1.0), tuple(map(float, counts[:2]))), B: LeafTally((0.0, 1.0), tuple(map(float, counts[2:])))}
+    tallies = {
+        A: LeafTally((0.0, 1.0), tuple(map(float, counts[:2]))),
+        B: LeafTally((0.0, 1.0), tuple(map(float, counts[2:]))),
+    }
     region = Region(tallies, ((A, B),) if together else ((A,), (B,)), 0.05)
     answers = []
     for positive in (False, True):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.intervals import Interval, Truth, enclose, judge
-from isonomia.evidence.mixture import divergence, mean_interval
+from isonomia.evidence.mixture import divergence, interval_within
 
 if TYPE_CHECKING:
     from isonomia.evidence.hypotheses import Polytope
@@ -139,19 +139,9 @@ def _first_box(region: Region) -> _Boxes:
     for leaf in leaves:
         members = next(members for members in region.classes if leaf in members)
         tally = region.tallies[leaf]
-        nodes, weights = np.asarray(tally.nodes), np.asarray(tally.weights)
-        # mean_interval adds the leaf's own price to log(1/risk): hand it the rest of the class's allowance as the risk.
-        own = region.allowance[members] - _own_price(region, leaf)
-        ends.append(mean_interval(nodes, weights, float(np.exp(-own))))
+        ends.append(interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), region.allowance[members]))
     low, high = np.asarray(ends).T
     return _Boxes(leaves, low[None, :], high[None, :])
-
-
-def _own_price(region: Region, leaf: Leaf) -> float:
-    from isonomia.evidence.mixture import hindsight_price
-
-    tally = region.tallies[leaf]
-    return float(hindsight_price(np.asarray(tally.nodes), np.asarray(tally.weights)[None, :])[0])
 
 
 def _touches(boxes: _Boxes, region: Region) -> NDArray[np.bool_]:

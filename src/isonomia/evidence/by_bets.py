@@ -118,7 +118,7 @@ def bets_for(
         The risk.
     sizes
         For draws without replacement, how many people each leaf's group has. Then no two groups of one comparison may
-        overlap: a ticket would take a part of a group whose mean is not the group's.
+        overlap; ``None`` is returned where they may.
     slices
         Whether groups that overlap may be bet on slice by slice; with ``False`` every draw gets a ticket.
     """

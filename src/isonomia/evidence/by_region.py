@@ -66,10 +66,10 @@ class RegionEvidence:
         return RegionState({channel: np.zeros(channel.grid.size) for channel in self.channels}, 0.0, None)
 
     def step(self, state: RegionState, tallies: Tallies) -> RegionState:
-        """Add the batch, and look at the region when enough is new."""
+        """Add the batch, and look at the region when enough is new; a decision stays."""
         total = {channel: before + tallies[channel] for channel, before in state.tallies.items()}
         n = float(sum(counts.sum() for counts in total.values()))
-        if n < self.spacing * state.looked_at:
+        if state.answer is not None or n < self.spacing * state.looked_at:
             return RegionState(total, state.looked_at, state.answer)
         return RegionState(total, n, self._look(self.region(total)))
 

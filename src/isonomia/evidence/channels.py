@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from isonomia.errors import SpecError
 from isonomia.evidence.cells import Grid, grid_for
 from isonomia.spec.groups import conjuncts, disjoint
 from isonomia.spec.tree import Leaf, Mean, Row
@@ -71,7 +72,7 @@ def leaf_channel(leaf: Leaf, streams: Sequence[Row | None], ranges: Mapping[Leaf
     grid = grid_for([_kind(leaf, ranges)])
     if grid is None:
         raise AssertionError("one leaf always has a grid")
-    return Channel(leaf.given, stream_of(leaf, streams) or 0, None, (leaf,), grid)
+    return Channel(leaf.given, _stream(leaf, streams), None, (leaf,), grid)
 
 
 def channels_for(
@@ -83,7 +84,7 @@ def channels_for(
     """
     groups: dict[tuple[int, Row | None], list[Leaf]] = {}
     for leaf in leaves:
-        groups.setdefault((stream_of(leaf, streams) or 0, leaf.given), []).append(leaf)
+        groups.setdefault((_stream(leaf, streams), leaf.given), []).append(leaf)
     colours = _coloured(list(groups))
     most = max(colours.values(), default=0) + 1
     channels = []
@@ -103,7 +104,7 @@ def crossed_channel(
 
     Returns ``None`` where the leaves come from several streams, or need more cells than there may be.
     """
-    sources = {stream_of(leaf, streams) or 0 for leaf in leaves}
+    sources = {_stream(leaf, streams) for leaf in leaves}
     crossing = tuple(dict.fromkeys(leaf.given for leaf in leaves if leaf.given is not None))
     grid = grid_for([*(None for _ in crossing), *(_kind(leaf, ranges) for leaf in leaves)])
     if len(sources) != 1 or grid is None:
@@ -115,9 +116,9 @@ def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -
     """Partition leaves into classes whose evidence may be added: within a class no draw informs two leaves."""
     classes: list[list[Leaf]] = []
     for leaf in leaves:
-        own = stream_of(leaf, streams) or 0
+        own = _stream(leaf, streams)
         for members in classes:
-            if all((stream_of(other, streams) or 0) != own or disjoint(other.given, leaf.given) for other in members):
+            if all((_stream(other, streams)) != own or disjoint(other.given, leaf.given) for other in members):
                 members.append(leaf)
                 break
         else:
@@ -136,6 +137,13 @@ def _coloured(groups: list[tuple[int, Row | None]]) -> dict[tuple[int, Row | Non
         }
         colours[stream, given] = next(colour for colour in range(len(groups)) if colour not in taken)
     return colours
+
+
+def _stream(leaf: Leaf, streams: Sequence[Row | None]) -> int:
+    found = stream_of(leaf, streams)
+    if found is None:
+        raise SpecError("no stream of the population can give this leaf's group", leaf.place)
+    return found
 
 
 def _kind(leaf: Leaf, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float] | None:

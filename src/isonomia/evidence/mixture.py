@@ -17,7 +17,7 @@ from scipy.special import betaln, gammaln, rel_entr, xlogy
 
 from isonomia.evidence.stakes import best_stakes
 
-__all__ = ["IMAGINED", "divergence", "hindsight_price", "log_evidence", "mean_interval"]
+__all__ = ["IMAGINED", "divergence", "hindsight_price", "interval_within", "log_evidence", "mean_interval"]
 
 Floats = NDArray[np.float64]
 
@@ -64,12 +64,16 @@ def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, fl
 
     Guarantee: ``P(there is an n at which the interval misses the mean) <= delta``. With no draws it is the whole range.
     """
+    return interval_within(nodes, tally, float(np.log(1.0 / delta) + hindsight_price(nodes, tally[None, :])[0]))
+
+
+def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, float]:
+    """The means whose divergence from the tally is below a limit, in nats; the whole range where nothing was drawn."""
     low, high = float(nodes[0]), float(nodes[-1])
     n = float(tally.sum())
     if n <= 0:
         return low, high
     centre = float(tally @ nodes) / n
-    limit = float(np.log(1.0 / delta) + hindsight_price(nodes, tally[None, :])[0])
     return _root(nodes, tally, limit, centre, low), _root(nodes, tally, limit, centre, high)
 
 
@@ -96,8 +100,8 @@ def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Float
     ends[0] = ends[-1] = IMAGINED
     weights = tally + ends
     total = weights.sum(axis=-1)
-    payoffs = np.broadcast_to(sign * nodes, (repetitions, 1, 1, len(nodes)))
-    bounds = sign * np.broadcast_to(mean, (repetitions,))[:, None]
+    payoffs = np.broadcast_to(sign * (nodes - nodes[0]), (repetitions, 1, 1, len(nodes)))
+    bounds = sign * (np.broadcast_to(mean, (repetitions,)) - nodes[0])[:, None]
     estimate = (weights / total[:, None])[:, None, :]
     stakes = best_stakes(payoffs, bounds, estimate, np.ones((repetitions, 1)))
     logs = np.log(stakes.factors[:, 0, :])

@@ -64,8 +64,8 @@ def forecast(
         How many runs to simulate, by how much batches grow, and the randomness.
     """
     answer = truth_at(evidence, means)
-    if answer is None:
-        return Forecast(None, np.inf, np.inf, np.inf, np.inf)
+    if answer is None or min(shares.values(), default=1.0) <= 0:
+        return Forecast(answer, np.inf, np.inf, np.inf, np.inf)
     tables = evidence.against if answer else evidence.in_favour
     if not tables:
         return Forecast(answer, 0.0, 0.0, 0.0, 0.0)

@@ -87,7 +87,7 @@ def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> F
     if sign == "/":
         return _divided(left, right, node)
     other = _scaled(right.numerator, -1.0) if sign == "-" else right.numerator
-    shared = tuple(factor for factor in left.factors if factor in right.factors)
+    shared = _shared(left.factors, right.factors)
     only_left, only_right = _without(left.factors, shared), _without(right.factors, shared)
     numerator = _plus(_multiplied(left.numerator, only_right), _multiplied(other, only_left))
     return Fraction(numerator, (*shared, *only_left, *only_right))
@@ -135,6 +135,16 @@ def _reduced(fraction: Fraction) -> Fraction:
         if factor == fraction.numerator:
             return Fraction({(): 1.0}, _without(fraction.factors, (factor,)))
     return fraction
+
+
+def _shared(left: tuple[Polynomial, ...], right: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
+    """The factors that both have, each as often as both have it."""
+    rest, shared = list(right), []
+    for factor in left:
+        if factor in rest:
+            rest.remove(factor)
+            shared.append(factor)
+    return tuple(shared)
 
 
 def _without(factors: tuple[Polynomial, ...], gone: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:

@@ -174,7 +174,9 @@ class Region:
         weights = np.zeros((1, len(leaves), cells))
         for g, leaf in enumerate(leaves):
             tally = self.tallies[leaf]
-            payoffs[0, :, g, : len(tally.nodes)] = a[:, g, None] * np.asarray(tally.nodes)
+            # From the low end of the range, so that a large offset does not swallow the differences.
+            payoffs[0, :, g, : len(tally.nodes)] = a[:, g, None] * (np.asarray(tally.nodes) - tally.nodes[0])
+            b = b - a[:, g] * tally.nodes[0]
             weights[0, g, : len(tally.nodes)] = tally.weights
             weights[0, g, [0, len(tally.nodes) - 1]] += IMAGINED
         draws = weights.sum(axis=-1)

@@ -65,12 +65,16 @@ def table_for(
 
     Groups that keep people apart need nothing. Groups that overlap are bet on slice by slice, where one leaf can be
     sliced so that every side is left with one group; elsewhere each draw gets a ticket. ``None`` where one group has
-    too many leaves.
+    too many leaves, and for overlapping groups that are drawn without replacement: neither a ticket's part of a group
+    nor a slice can be counted down.
     """
     channels = channels_for(polytope.leaves, streams, ranges)
     if channels is None:
         return None
-    if slices and sizes is None and any(channel.ticket for channel in channels):
+    overlap = any(channel.ticket for channel in channels)
+    if overlap and sizes is not None:
+        return None
+    if overlap and slices:
         sliced = _sliced(polytope, streams, ranges, delta)
         if sliced is not None:
             return sliced
@@ -81,14 +85,18 @@ def _game(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[Leaf
     if not channels:
         # Every value of the leaves lies in the polytope: one channel that never pays keeps the shapes simple.
         return Game.of([[np.zeros(2)]], [0.0], [np.ones(2)])
-    payoffs = []
+    payoffs, bounds = [], []
     for side in polytope.sides:
         coefficients = dict(side.coefficients)
+        factors = [np.asarray([coefficients.get(leaf, 0.0) for leaf in channel.leaves]) for channel in channels]
+        # Numbers are counted from the low end of their range: a large offset would swallow what the bets turn on.
+        lows = [np.asarray([nodes[0] for nodes in channel.grid.nodes]) for channel in channels]
         payoffs.append(
-            [channel.grid.values() @ [coefficients.get(leaf, 0.0) for leaf in channel.leaves] for channel in channels]
+            [(c.grid.values() - low) @ factor for c, low, factor in zip(channels, lows, factors, strict=True)]
         )
+        bounds.append(side.bound - sum(float(low @ factor) for low, factor in zip(lows, factors, strict=True)))
     people = None if sizes is None else [sizes[channel.leaves[0]] for channel in channels]
-    return Game.of(payoffs, [side.bound for side in polytope.sides], [c.grid.prior() for c in channels], people)
+    return Game.of(payoffs, bounds, [channel.grid.prior() for channel in channels], people)
 
 
 def _counts(table: Table, game: Game, tallies: Tallies) -> Floats:

@@ -58,11 +58,10 @@ def prepare(request: Request, question: Question) -> Prepared:
     _need_streams(request, question)
     population = request.population
     sizes = _group_sizes(request, question)
-    evidence = _evidence(request, question, sizes)
-    if sizes is not None and any(channel.ticket for channel in evidence.channels):
-        # A ticket takes a part of a group whose mean is not the group's, so a finite group cannot be counted down; and
-        # independent draws allow slices, which need no tickets.
-        sizes, evidence = None, _evidence(request, question, None)
+    evidence: AnyEvidence | None = None if sizes is None else _bets(request, question, sizes)
+    if evidence is None:
+        # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
+        sizes, evidence = None, _evidence(request, question)
     replaced = isinstance(population, Census) and sizes is None
     source = WithReplacement(population.table) if isinstance(population, Census) and replaced else None
     work: Sampling[Any] = Sampling(
@@ -115,20 +114,22 @@ def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | No
     }
 
 
-def _evidence(request: Request, question: Question, sizes: dict[Leaf, float] | None) -> AnyEvidence:
+def _evidence(request: Request, question: Question) -> AnyEvidence:
     formula, leaves, ranges = question.formula, question.leaves, question.ranges
     streams, delta = request.population.streams, request.delta
     if request.method == "verifair":
         return verifair_for(formula, leaves, ranges, streams, delta)
-    bets: BetEvidence | None = None
-    if request.method in {"auto", "bets"}:
-        bets = bets_for(formula, ranges, streams, delta, sizes)
+    bets = None if request.method == "region" else _bets(request, question, None)
     if bets is None and request.method == "bets":
         raise UsageError(
             f"expected a property that is linear in the rates for method='bets', but {request.prop} came: use "
             "method='auto', which takes a confidence region where bets cannot be made"
         )
     return bets or region_for(formula, leaves, ranges, streams, delta)
+
+
+def _bets(request: Request, question: Question, sizes: dict[Leaf, float] | None) -> BetEvidence | None:
+    return bets_for(question.formula, question.ranges, request.population.streams, request.delta, sizes)
 
 
 def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:

@@ -1,0 +1,262 @@
+"""Small direct claims about cells, stakes, bets, mixtures, finite groups, exact intervals and many tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isonomia.errors import UsageError
+from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
+from isonomia.evidence.cells import MOST_CELLS, Grid, grid_for
+from isonomia.evidence.finite import finite_interval, log_finite_evidence
+from isonomia.evidence.mixture import divergence, log_evidence, mean_interval
+from isonomia.evidence.multiple import e_bh, holm
+from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.verifair import adaptive_error
+
+YES_NO = np.asarray([0.0, 1.0])
+
+
+def rates(*sides, bounds, sizes=None):
+    payoffs = [[np.asarray([0.0, a]) for a in side] for side in sides]
+    return Game.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)
+
+
+def counts(*pairs):
+    return np.asarray([pairs], dtype=float)
+
+
+# ---------------------------------------------------------------------------- cells
+
+
+def test_a_grid_has_two_cells_for_a_rate_and_many_for_a_number():
+    assert grid_for([None]).size == 2
+    assert grid_for([(0.0, 10.0)]).size == 129
+    assert grid_for([None, None]).size == 4
+    assert grid_for([None, (0.0, 1.0)]).size <= MOST_CELLS
+
+
+def test_too_many_leaves_have_no_grid():
+    assert grid_for([None] * 10).size == MOST_CELLS
+    assert grid_for([None] * 11) is None
+    assert grid_for([(0.0, 1.0)] * 7) is None
+
+
+def test_the_ends_of_a_range_are_counted_at_the_end_nodes():
+    grid = Grid(((0.0, 1.0, 2.0),))
+    assert grid.tally([np.asarray([0.0, 2.0, 2.0])]).tolist() == [1.0, 0.0, 2.0]
+    assert grid.tally([np.asarray([0.5])]).tolist() == [0.5, 0.5, 0.0]
+
+
+def test_an_empty_batch_has_an_empty_tally():
+    assert grid_for([None]).tally([np.zeros(0, dtype=bool)]).tolist() == [0.0, 0.0]
+    assert grid_for([(0.0, 1.0)]).tally([np.zeros(0)]).sum() == 0.0
+
+
+def test_cells_are_ordered_like_their_values():
+    grid = grid_for([None, None])
+    tally = grid.tally([np.asarray([True, False, True]), np.asarray([False, False, True])])
+    assert {tuple(v): n for v, n in zip(grid.values().tolist(), tally.tolist(), strict=True)} == {
+        (0.0, 0.0): 1.0,
+        (0.0, 1.0): 0.0,
+        (1.0, 0.0): 1.0,
+        (1.0, 1.0): 1.0,
+    }
+
+
+def test_the_prior_is_two_imagined_draws_at_the_corners():
+    prior = grid_for([None, (0.0, 1.0)]).prior()
+    assert prior.sum() == pytest.approx(2.0)
+    assert np.count_nonzero(prior) == 4
+
+
+# ---------------------------------------------------------------------------- stakes and bets
+
+
+def test_nothing_is_staked_where_the_estimate_lies_in_the_polytope():
+    estimate = np.asarray([[[0.8, 0.2]]])
+    found = best_stakes(np.asarray([[[[0.0, 1.0]]]]), np.asarray([[0.5]]), estimate, np.ones((1, 1)))
+    assert found.on_sides.tolist() == [[0.0]]
+    assert found.factors.tolist() == [[[1.0, 1.0]]]
+
+
+def test_the_stakes_on_one_rate_are_the_likelihood_ratio():
+    estimate = np.asarray([[[0.4, 0.6]]])
+    found = best_stakes(np.asarray([[[[0.0, 1.0]]]]), np.asarray([[0.5]]), estimate, np.ones((1, 1)))
+    assert found.factors[0, 0] == pytest.approx([0.4 / 0.5, 0.6 / 0.5])
+
+
+def test_the_first_batch_of_a_channel_is_never_bet_on():
+    game = rates([1.0], bounds=[0.1])
+    state = step(game, begin(game), counts([0, 1000]))
+    assert state.log_wealth[0] == 0.0
+    assert step(game, state, counts([0, 10])).log_wealth[0] > 10.0
+
+
+def test_a_channel_without_draws_in_a_batch_closes_the_purse():
+    game = rates([1.0, -1.0], bounds=[0.0])
+    state = step(game, begin(game), counts([10, 90], [90, 10]))
+    assert step(game, state, counts([0, 50], [0, 0])).log_wealth[0] == 0.0
+    assert step(game, state, counts([0, 0], [0, 0])).log_wealth[0] == 0.0
+    assert step(game, state, counts([0, 50], [50, 0])).log_wealth[0] > 0.0
+
+
+def test_a_side_that_can_be_played_is_played_while_another_cannot():
+    game = rates([1.0, 0.0], [0.0, 1.0], bounds=[0.1, 0.1])
+    state = step(game, begin(game), counts([10, 90], [0, 0]))
+    assert step(game, state, counts([10, 90], [0, 0])).log_wealth[0] > 10.0
+
+
+def test_the_peak_never_falls():
+    game = rates([1.0], bounds=[0.5])
+    state = step(game, begin(game), counts([10, 90]))
+    high = step(game, state, counts([0, 20]))
+    low = step(game, high, counts([200, 0]))
+    assert low.log_wealth[0] < high.log_wealth[0]
+    assert low.peak[0] == high.peak[0]
+
+
+def test_repetitions_do_not_touch_one_another():
+    game = rates([1.0, -0.8], [-1.0, 1.0], bounds=[0.0, 0.1])
+    rng = np.random.default_rng(1)
+    batches = rng.integers(0, 20, size=(5, 3, 2, 2)).astype(float)
+    together, alone = begin(game, 3), [begin(game) for _ in range(3)]
+    for batch in batches:
+        together = step(game, together, batch)
+        alone = [step(game, state, batch[[k]]) for k, state in enumerate(alone)]
+    assert together.log_wealth == pytest.approx([float(state.log_wealth[0]) for state in alone], abs=1e-6)
+
+
+@pytest.mark.parametrize("bound", [-1.0, -1.0000000000000002])
+def test_rounding_at_the_edge_of_what_is_possible_is_no_evidence(bound):
+    # The hypothesis is a rate of 1 and nothing else ever comes. A bound that rounding moved past 1 changes nothing.
+    game = rates([-1.0], bounds=[bound])
+    state = begin(game)
+    for _ in range(200):
+        state = step(game, state, counts([0.0, 50_000.0]))
+    assert state.peak[0] < 0.01
+
+
+def test_a_rate_of_one_is_refuted_by_a_single_failure():
+    game = rates([-1.0], bounds=[-1.0])
+    state = step(game, begin(game), counts([0, 5]))
+    assert step(game, state, counts([1, 0])).peak[0] > np.log(1e4)
+
+
+def test_a_polytope_without_points_is_refuted_at_once():
+    game = rates([1.0], [-1.0], bounds=[0.3, -0.5])
+    state = step(game, begin(game), counts([6, 4]))
+    assert step(game, state, counts([6, 4])).peak[0] > 100.0
+
+
+def test_huge_counts_stay_finite():
+    game = rates([1.0, -0.8], bounds=[0.0])
+    state = step(game, begin(game), counts([5e8, 5e8], [5e8, 5e8]))
+    state = step(game, state, counts([5e8, 5e8], [5e8, 5e8]))
+    assert np.isfinite(state.log_wealth[0])
+    assert state.log_wealth[0] > 1e6
+
+
+def test_a_group_that_is_used_up_is_known():
+    # 30 of 50 hired among the first; the second is still open. The hypothesis says that they are equal at most.
+    game = rates([1.0, -1.0], bounds=[0.0], sizes=[50, 1000])
+    state = step(game, begin(game), counts([20, 30], [60, 40]))
+    state = step(game, state, counts([0, 0], [120, 80]))
+    assert state.log_wealth[0] > 5.0
+
+
+def test_the_same_side_twice_changes_nothing():
+    once, twice = rates([1.0], bounds=[0.3]), rates([1.0], [1.0], bounds=[0.3, 0.3])
+    results = []
+    for game in (once, twice):
+        state = step(game, begin(game), counts([50, 50]))
+        results.append(step(game, state, counts([50, 50])).log_wealth[0])
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
+
+
+# ---------------------------------------------------------------------------- mixtures and finite groups
+
+
+@pytest.mark.parametrize(("tally", "end"), [([100.0, 0.0], 0.0), ([0.0, 100.0], 1.0), ([0.0, 0.0], 0.3)])
+def test_a_mean_at_the_end_of_its_range_is_not_refuted_by_draws_that_agree(tally, end):
+    assert divergence(YES_NO, np.asarray([tally]), np.asarray([end]))[0] == 0.0
+    assert log_evidence(YES_NO, np.asarray([tally]), np.asarray([end]))[0] <= 0.0
+
+
+def test_a_mean_at_the_end_of_its_range_is_refuted_by_one_draw_that_differs():
+    assert divergence(YES_NO, np.asarray([[99.0, 1.0]]), np.asarray([0.0]))[0] == np.inf
+
+
+def test_the_interval_of_no_draws_is_the_whole_range():
+    assert mean_interval(np.linspace(-1.0, 3.0, 9), np.zeros(9), 0.05) == (-1.0, 3.0)
+
+
+def test_the_interval_of_equal_draws_keeps_their_value():
+    low, high = mean_interval(YES_NO, np.asarray([1000.0, 0.0]), 1e-6)
+    assert low == 0.0
+    assert 0.0 < high < 0.05
+    tally = np.zeros(129)
+    tally[64] = 500.0
+    low, high = mean_interval(np.linspace(0.0, 1.0, 129), tally, 1e-6)
+    assert 0.4 < low < 0.5 < high < 0.6
+
+
+def test_a_number_is_told_from_a_mean_near_the_other_end():
+    # Nothing was seen at the upper end, where the best stake comes as near to ruin as it may.
+    nodes, tally = np.linspace(-1.0, 3.0, 5), np.asarray([[5.0, 6.0, 9.0, 11.0, 0.0]])
+    assert divergence(nodes, tally, np.asarray([2.6151380096940775]))[0] == pytest.approx(49.362, abs=1e-3)
+
+
+def test_a_finite_group_is_unknown_at_first_and_known_at_last():
+    assert finite_interval(0, 0, 10, 0.05) == (0.0, 1.0)
+    assert finite_interval(3, 10, 10, 1e-300) == (0.3, 0.3)
+    assert finite_interval(0, 10, 10, 0.05) == (0.0, 0.0)
+
+
+def test_totals_that_the_draws_rule_out_are_refuted_at_once():
+    evidence = log_finite_evidence(*(np.asarray(value, dtype=float) for value in ([3, 3], [5, 5], [10, 10], [2, 9])))
+    assert evidence.tolist() == [np.inf, np.inf]
+
+
+# ---------------------------------------------------------------------------- fixed numbers of draws, many tests
+
+
+def test_exact_limits_have_their_conventions_at_the_ends():
+    assert [float(end) for end in clopper_pearson(0, 0, 0.05)] == [0.0, 1.0]
+    assert float(lower_limit(0, 7, 0.05)) == 0.0
+    assert float(upper_limit(7, 7, 0.05)) == 1.0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])
+def test_a_risk_outside_0_and_1_is_refused_by_name(delta):
+    for call in (lambda: lower_limit(1, 2, delta), lambda: holm([0.1], delta), lambda: e_bh([1.0], delta)):
+        with pytest.raises(UsageError, match="delta"):
+            call()
+
+
+def test_impossible_counts_are_refused_with_their_values():
+    with pytest.raises(UsageError, match="successes=3 and n=2"):
+        upper_limit(3, 2, 0.05)
+
+
+def test_values_that_are_no_p_values_or_e_values_are_refused():
+    with pytest.raises(UsageError, match="p_values between 0 and 1"):
+        holm([0.1, 1.2], 0.05)
+    with pytest.raises(UsageError, match="e_values"):
+        e_bh([np.nan], 0.05)
+    with pytest.raises(UsageError, match="one-dimensional"):
+        holm([[0.1]], 0.05)
+
+
+def test_no_hypotheses_means_no_rejections():
+    assert holm([], 0.05).tolist() == []
+    assert e_bh([], 0.05).tolist() == []
+
+
+def test_an_infinite_wealth_is_an_e_value():
+    assert e_bh([np.inf, 0.0], 0.05).tolist() == [True, False]
+
+
+def test_verifair_knows_nothing_before_the_first_draw():
+    assert adaptive_error(0.05, 0) == float("inf")
