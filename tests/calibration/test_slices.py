@@ -115,7 +115,7 @@ def _true_slice_peak(name: str, side: str) -> np.ndarray:
     wealth, peak = np.zeros(REPETITIONS), np.zeros(REPETITIONS)
     for size in batches(2000, single=10, first=8, growth=0.25):
         counts = _draws(world, order, size, rng, REPETITIONS)
-        wealth += play(game, low, high, tally, counts)
+        wealth += play(game, (low, high), tally, counts)[1]
         peak = np.maximum(peak, wealth)
         tally += counts
         for _ in range(20):

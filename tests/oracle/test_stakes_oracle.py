@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
-from isonomia.evidence import stakes as module
-from isonomia.evidence.stakes import Stakes, best_stakes
+from isonomia.evidence.newton import TOLERANCE, Problem, climb_to_the_top
+from isonomia.evidence.stakes import Stakes, best_stakes, yes_no_stakes
 
 
 def value(found: Stakes, bounds, estimate, weights) -> float:
@@ -89,7 +89,8 @@ def test_both_solvers_agree_on_rates():
         h, w = rng.uniform(1e-4, 1 - 1e-4, size=a.shape), rng.dirichlet(np.ones(channels), size=200)
         payoffs = np.stack([np.zeros_like(a), a], axis=-1)[:, None]
         arguments = (payoffs, b[:, None], np.stack([1.0 - h, h], axis=-1), w, np.ones((200, 1), dtype=bool))
-        one, other = module._yes_no_stakes(*arguments), module._newton_stakes(*arguments)
+        problem = Problem.of(*arguments)
+        one, other = yes_no_stakes(problem), Stakes(*climb_to_the_top(problem, None, TOLERANCE))
         for row in range(200):
             gains = [
                 value(
@@ -115,3 +116,16 @@ def test_no_solution_gains_more_than_a_point_of_the_polytope_allows():
         gain = value(best_stakes(payoffs[None], b[None], estimate[None], w[None]), b, estimate, w)
         costs = (w * (rel_entr(h, q) + rel_entr(1.0 - h, 1.0 - q))).sum(axis=1)
         assert gain <= costs.min(initial=np.inf) + 1e-9
+
+
+def test_a_search_that_sets_out_from_old_stakes_ends_where_any_other_does():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        a, b, h, w = instance(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+        payoffs = np.stack([np.zeros_like(a), a], axis=-1)[None]
+        estimate = np.stack([1.0 - h, h], axis=-1)[None]
+        fresh = best_stakes(payoffs, b[None], estimate, w[None])
+        old = (fresh.on_sides * rng.uniform(0.0, 3.0), np.full((1, len(w)), rng.uniform(0.2, 2.0)))
+        again = best_stakes(payoffs, b[None], estimate, w[None], start=old)
+        gains = [value(found, b, estimate[0], w) for found in (fresh, again)]
+        assert gains[0] == pytest.approx(gains[1], abs=1e-7)

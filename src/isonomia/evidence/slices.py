@@ -15,13 +15,13 @@ A slice may be split at any time: both halves lie within it, so both inherit its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bets import log_factor
-from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.stakes import Stakes, best_stakes
 
 __all__ = ["SliceGame", "SliceState", "begin_slices", "play", "step_slices"]
 
@@ -81,13 +81,30 @@ class SliceGame:
 
 @dataclass(frozen=True, slots=True)
 class SliceState:
-    """The slices not refuted yet, with their wealths, and the counts that they share."""
+    """The slices not refuted yet, with their wealths, and the counts that they share.
+
+    ``stakes`` and ``rests`` are each slice's last bet, from which the search for the next one sets out.
+    """
 
     low: Floats
     high: Floats
     log_wealth: Floats
     slice_peak: Floats
+    stakes: Floats
+    rests: Floats
     tally: Floats
+
+    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SliceState:
+        """Some of the slices, with new counts."""
+        return SliceState(
+            self.low[which],
+            self.high[which],
+            self.log_wealth[which],
+            self.slice_peak[which],
+            self.stakes[which],
+            self.rests[which],
+            tally,
+        )
 
     @property
     def peak(self) -> Floats:
@@ -98,7 +115,8 @@ class SliceState:
 def begin_slices(game: SliceGame) -> SliceState:
     """Cut the range into equal slices, each with a wealth of 1."""
     edges = np.linspace(*game.span, FIRST + 1)
-    return SliceState(edges[:-1], edges[1:], np.zeros(FIRST), np.zeros(FIRST), np.zeros(len(game.prior)))
+    stakes, rests = np.zeros((FIRST, len(game.slopes) + 2)), np.ones((FIRST, 1))
+    return SliceState(edges[:-1], edges[1:], np.zeros(FIRST), np.zeros(FIRST), stakes, rests, np.zeros(len(game.prior)))
 
 
 def step_slices(game: SliceGame, state: SliceState, counts: Floats) -> SliceState:
@@ -107,42 +125,54 @@ def step_slices(game: SliceGame, state: SliceState, counts: Floats) -> SliceStat
     Guarantee: if the truth lies in the polytope, the slice that holds the sliced leaf's true value is ever dropped with
     probability at most ``exp(-needed)``.
     """
-    rows = len(state.low)
-    gain = play(
+    shape = (len(state.low), len(counts))
+    stakes, gain = play(
         game,
-        state.low,
-        state.high,
-        np.broadcast_to(state.tally, (rows, len(counts))),
-        np.broadcast_to(counts, (rows, len(counts))),
+        (state.low, state.high),
+        np.broadcast_to(state.tally, shape),
+        np.broadcast_to(counts, shape),
+        start=(state.stakes, state.rests),
     )
     wealth = state.log_wealth + gain
     peak = np.maximum(state.slice_peak, wealth)
-    alive = peak < game.needed
-    kept = SliceState(state.low[alive], state.high[alive], wealth[alive], peak[alive], state.tally + counts)
-    return _split(game, kept)
+    played = SliceState(state.low, state.high, wealth, peak, stakes.on_sides, stakes.rests, state.tally)
+    return _split(game, played.rows(peak < game.needed, state.tally + counts))
 
 
-def play(game: SliceGame, low: Floats, high: Floats, tally: Floats, counts: Floats) -> Floats:
-    """The logarithm of each slice's factor for one batch; slices, tallies and counts have a row each."""
+def play(
+    game: SliceGame,
+    ends: tuple[Floats, Floats],
+    tally: Floats,
+    counts: Floats,
+    start: tuple[Floats, Floats] | None = None,
+) -> tuple[Stakes, Floats]:
+    """Bet on one batch against each slice, and settle: the stakes, and the logarithm of each slice's factor.
+
+    Slices, tallies and counts have a row each.
+    """
+    low, high = ends
     bounds = np.zeros((len(low), len(game.slopes) + 2))
     estimate = tally + game.prior
     estimate = (estimate / estimate.sum(axis=-1, keepdims=True))[:, None, :]
     # Before anything is seen there is nothing to go by: a weight of 0 keeps the purse shut.
     weights = (tally.sum(axis=-1, keepdims=True) > 0).astype(float)
-    stakes = best_stakes(game.payoffs(low, high), bounds, estimate, weights)
+    # What a coarser search loses over the whole batch stays far below a nat.
+    tolerance = 1e-5 / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
+    stakes = best_stakes(game.payoffs(low, high), bounds, estimate, weights, start=start, tolerance=tolerance)
     gain = log_factor(stakes.on_sides, stakes.rests, stakes.factors, bounds, counts[:, None, :])
-    return np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
+    return stakes, np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
 
 
 def _split(game: SliceGame, state: SliceState) -> SliceState:
     """Halve slices until none is wide; splitting looks at counts only, so it cannot favour an outcome."""
     informed = max(float(state.tally @ game.present), 1.0)
     widest = FINE * (game.span[1] - game.span[0]) / np.sqrt(informed)
-    low, high, wealth, peak = state.low, state.high, state.log_wealth, state.slice_peak
-    wide = high - low > widest
-    while wide.any() and len(low) + int(wide.sum()) <= MOST:
-        middle = 0.5 * (low + high)
-        low, high = np.concatenate([low, middle[wide]]), np.concatenate([np.where(wide, middle, high), high[wide]])
-        wealth, peak = np.concatenate([wealth, wealth[wide]]), np.concatenate([peak, peak[wide]])
+    wide = state.high - state.low > widest
+    while wide.any() and len(wide) + int(wide.sum()) <= MOST:
+        middle = 0.5 * (state.low + state.high)
+        both = state.rows(np.concatenate([np.arange(len(wide)), np.flatnonzero(wide)]), state.tally)
+        low = np.concatenate([state.low, middle[wide]])
+        high = np.concatenate([np.where(wide, middle, state.high), state.high[wide]])
+        state = replace(both, low=low, high=high)
         wide = high - low > widest
-    return SliceState(low, high, wealth, peak, state.tally)
+    return state
