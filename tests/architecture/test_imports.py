@@ -56,11 +56,12 @@ def test_imports_point_one_way() -> None:
 
 def test_importing_the_package_is_quick_and_light() -> None:
     program = (
-        "import sys, time; began = time.perf_counter(); import numpy; middle = time.perf_counter(); import isonomia; "
-        "print(time.perf_counter() - began); print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
+        "import sys, time; began = time.process_time(); import isonomia; print(time.process_time() - began); "
+        "print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
     )
     seconds = []
-    for _ in range(3):
+    # Processor time, and the best of five: other work on the machine is not the package's fault.
+    for _ in range(5):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         spent, modules = done.stdout.splitlines()
         seconds.append(float(spent))

@@ -150,16 +150,21 @@ def play(
 
     Slices, tallies and counts have a row each.
     """
-    low, high = ends
-    bounds = np.zeros((len(low), len(game.slopes) + 2))
+    payoffs = game.payoffs(*ends)
+    bounds = np.zeros(payoffs.shape[:2])
     estimate = tally + game.prior
-    estimate = (estimate / estimate.sum(axis=-1, keepdims=True))[:, None, :]
+    # Cells never seen have no say in the search. Factors are affine in the numbers and the prior holds every corner, so
+    # they are positive in those cells too.
+    seen = np.flatnonzero(estimate.any(axis=0))
+    estimate = (estimate[:, seen] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
     # Before anything is seen there is nothing to go by: a weight of 0 keeps the purse shut.
     weights = (tally.sum(axis=-1, keepdims=True) > 0).astype(float)
     # What a coarser search loses over the whole batch stays far below a nat.
     tolerance = 1e-5 / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
-    stakes = best_stakes(game.payoffs(low, high), bounds, estimate, weights, start=start, tolerance=tolerance)
-    gain = log_factor(stakes.on_sides, stakes.rests, stakes.factors, bounds, counts[:, None, :])
+    stakes = best_stakes(payoffs[..., seen], bounds, estimate, weights, start=start, tolerance=tolerance)
+    hit = np.flatnonzero(counts.any(axis=0))
+    factors = stakes.rests[:, :, None] + (stakes.on_sides[:, :, None, None] * payoffs[..., hit]).sum(axis=1)
+    gain = log_factor(stakes.on_sides, stakes.rests, factors, bounds, counts[:, None, hit])
     return stakes, np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
 
 

@@ -365,3 +365,33 @@ def test_a_plan_agrees_with_what_checks_then_take() -> None:
     ]
     error = np.std(taken) / np.sqrt(len(taken))
     assert abs(np.mean(taken) - plan.samples) < 4 * error
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5]", "for each value"),
+        ("E[x from 0 to 1 | sex == 'F'] >= 0.8 * E[x from 0 to 1]", "for each value"),
+        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5 | race == 'a']", "for each value"),
+        ("for g in race: P[x < 0.5 | race == g] >= 0.8 * P[x < 0.5]", "for each value"),
+        ("P[x < 0.5 | sex == 'F'] + P[x < 0.5 | race == 'a'] >= 1.5 * P[x < 0.5]", "3 random tickets"),
+    ],
+)
+def test_overlap_is_met_by_slices_and_where_that_fails_by_tickets(text: str, way: str) -> None:
+    verdict = iso.check(text, population=iso.Generator(people), delta=1e-3, seed=1)
+    assert verdict.answer == "holds"
+    assert any(way in remark for remark in verdict.remarks)
+
+
+def test_a_number_far_from_zero_is_as_good_as_one_near_it() -> None:
+    near, far = (
+        iso.check(
+            f"E[x + {offset} from {offset} to {offset + 1} | sex == 'F'] >= {offset + 0.4}",
+            population=iso.Generator(people),
+            delta=1e-6,
+            seed=1,
+        )
+        for offset in (0, 1_000_000)
+    )
+    assert far.answer == near.answer == "holds"
+    assert abs(far.samples - near.samples) <= 0.05 * near.samples
