@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.intervals import Interval, Truth, enclose, judge
-from isonomia.evidence.mixture import divergence, interval_within
+from isonomia.evidence.mixture import divergence
 
 if TYPE_CHECKING:
     from isonomia.evidence.hypotheses import Polytope
@@ -135,12 +135,7 @@ def outside_polytope(polytope: Polytope, region: Region) -> bool:
 def _first_box(region: Region) -> _Boxes:
     """The box around the region: each leaf alone may use up the whole allowance of its class."""
     leaves = tuple(region.tallies)
-    ends = []
-    for leaf in leaves:
-        members = next(members for members in region.classes if leaf in members)
-        tally = region.tallies[leaf]
-        ends.append(interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), region.allowance[members]))
-    low, high = np.asarray(ends).T
+    low, high = np.asarray([region.box[leaf] for leaf in leaves]).T
     return _Boxes(leaves, low[None, :], high[None, :])
 
 

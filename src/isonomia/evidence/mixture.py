@@ -21,6 +21,9 @@ __all__ = ["IMAGINED", "divergence", "hindsight_price", "interval_within", "log_
 
 Floats = NDArray[np.float64]
 
+SECTIONS = 24
+"""Points looked at together in the search for an interval's end."""
+
 IMAGINED = 1e-9
 """Imagined draws at both ends of a range that keep a projection finite; what they add is subtracted again."""
 
@@ -78,23 +81,26 @@ def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, 
 
 
 def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float) -> float:
-    """Bisect for where the divergence passes the limit; returns the far side, so that rounding widens the interval."""
-    if divergence(nodes, tally[None, :], np.asarray([end]))[0] < limit:
+    """Find where the divergence passes the limit; returns the far side, so that rounding widens the interval.
+
+    The divergence grows away from the sample mean. Each round looks at many points at once and keeps one section.
+    """
+    rows = np.broadcast_to(tally, (SECTIONS, len(nodes)))
+    if divergence(nodes, rows[:1], np.asarray([end]))[0] < limit:
         return end
     outside = end
-    for _ in range(60):
-        middle = 0.5 * (inside + outside)
-        if divergence(nodes, tally[None, :], np.asarray([middle]))[0] < limit:
-            inside = middle
-        else:
-            outside = middle
-        if abs(outside - inside) <= 1e-12 * (nodes[-1] - nodes[0]):
+    while abs(outside - inside) > 1e-12 * (nodes[-1] - nodes[0]):
+        points = np.linspace(inside, outside, SECTIONS + 2)
+        beyond = np.flatnonzero(divergence(nodes, rows, points[1:-1]) >= limit)
+        first = int(beyond[0]) + 1 if len(beyond) else SECTIONS + 1
+        if (inside, outside) == (points[first - 1], points[first]):
             break
+        inside, outside = float(points[first - 1]), float(points[first])
     return outside
 
 
 def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Floats:
-    """The distance to the distributions with ``sign * mean`` at most the one given, divided into 40 steps at most."""
+    """The distance to the distributions with ``sign * mean`` at most the one given."""
     repetitions = len(tally)
     ends = np.zeros(len(nodes))
     ends[0] = ends[-1] = IMAGINED

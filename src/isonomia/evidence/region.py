@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.hypotheses import Polytope, hypothesis_of
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.mixture import IMAGINED, hindsight_price, mean_interval
+from isonomia.evidence.mixture import IMAGINED, hindsight_price, interval_within, mean_interval
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Leaf, Mean, Quantity, Rate
 
@@ -86,6 +86,16 @@ class Region:
             members: self.threshold + MARGIN + sum(_price(self.tallies[leaf]) for leaf in members)
             for members in self.classes
         }
+
+    @cached_property
+    def box(self) -> dict[Leaf, tuple[float, float]]:
+        """The box around the region: each leaf alone may use up the whole allowance of its class."""
+        found = {}
+        for members, allowance in self.allowance.items():
+            for leaf in members:
+                tally = self.tallies[leaf]
+                found[leaf] = interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance)
+        return found
 
     @property
     def centre(self) -> dict[Leaf, float]:
