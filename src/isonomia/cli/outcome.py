@@ -27,7 +27,10 @@ def conclude(verdicts: Sequence[Verdict], console: Console, store: Path | None) 
         summary(list(verdicts), console)
     if store is not None:
         try:
-            store.write_text(json.dumps([verdict.to_dict() for verdict in verdicts], indent=2) + "\n", encoding="utf-8")
+            store.write_text(
+                json.dumps([verdict.to_dict() for verdict in verdicts], indent=2, allow_nan=False) + "\n",
+                encoding="utf-8",
+            )
         except OSError as error:
             raise UsageError(
                 f"expected a file that can be written for --json, but {store}: {error.strerror}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import inf, isinf
 from typing import Any
 from typing import Literal as OneOf
 
@@ -146,8 +147,14 @@ class Verdict:
         return leaves | {item.text: (item.low, item.high) for item in self.expressions}
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values that JSON can hold; :meth:`from_dict` brings it back."""
-        return {"format": FORMAT, **asdict(self)}
+        """Give everything as plain values that JSON can hold; :meth:`from_dict` brings it back.
+
+        An end of an interval that is infinite becomes ``None``: JSON has no infinity.
+        """
+        data = asdict(self)
+        for item in (*data["leaves"], *data["expressions"]):
+            item |= {end: None for end in ("low", "high") if isinf(item[end])}
+        return {"format": FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
@@ -159,8 +166,8 @@ class Verdict:
         missing = {"text", "answer", "delta", "risk", "method"} - set(values)
         if missing:
             raise DataError(f"expected a stored verdict, but {sorted(missing)} are missing from it")
-        values["leaves"] = tuple(LeafRecord(**item) for item in values["leaves"])
-        values["expressions"] = tuple(Expression(**item) for item in values["expressions"])
+        values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
+        values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
         for key in ("assumptions", "remarks", "counterexamples"):
             values[key] = tuple(values[key])
         return cls(**values)
@@ -176,3 +183,8 @@ class Verdict:
             "a verdict has three answers, so it is neither true nor false by itself: use verdict.holds, which is "
             "True, False or None"
         )
+
+
+def _with_ends(item: Mapping[str, Any]) -> dict[str, Any]:
+    open_ends = {"low": -inf, "high": inf}
+    return {key: open_ends[key] if value is None and key in open_ends else value for key, value in item.items()}

@@ -48,7 +48,7 @@ def test_a_verdict_cannot_be_changed() -> None:
 
 def test_a_verdict_survives_a_walk_through_json() -> None:
     verdict = _verdict()
-    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict(), allow_nan=False))) == verdict
 
 
 @pytest.mark.parametrize(("data", "message"), [({}, "format"), ({"format": 1}, "missing"), ({"format": 99}, "99")])
