@@ -149,8 +149,9 @@ def _what_is_left(game: Game, state: State) -> tuple[Floats, Floats]:
             np.broadcast_to(game.bounds, (repetitions, *game.bounds.shape)),
         )
     drawn = state.tally.sum(axis=-1)
-    left = np.where(np.isfinite(game.sizes), np.maximum(1.0 - drawn / game.sizes, 0.0), 1.0)
-    seen = np.where(np.isfinite(game.sizes), 1.0 / game.sizes, 0.0)
+    people = np.maximum(game.sizes, 1.0)  # a group that nobody is in never pays
+    left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
+    seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
     payoffs = game.payoffs * left[:, None, :, None]
     bounds = game.bounds - np.einsum("jgc,rgc,g->rj", game.payoffs, state.tally, seen)
     return payoffs, bounds

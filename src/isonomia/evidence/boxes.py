@@ -71,6 +71,8 @@ def decide(formula: Formula, region: Region) -> bool | None:
     """
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
+    # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
+    # that is not true on all of it is undecided on some box until a middle shows the other answer.
     possible = {True, False}
     for _ in range(ROUNDS):
         boxes = boxes.where(_touches(boxes, region))

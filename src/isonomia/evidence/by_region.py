@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ __all__ = ["RegionEvidence", "RegionState", "region_for"]
 
 @dataclass(frozen=True, slots=True)
 class RegionState:
-    """The counts so far, when the region was last looked at, and what it said."""
+    """The counts so far, and what the region says."""
 
     tallies: Mapping[Channel, NDArray[np.float64]]
-    looked_at: float
     answer: bool | None
 
 
@@ -41,7 +40,6 @@ class RegionEvidence:
     classes: tuple[tuple[Leaf, ...], ...]
     against: Hypothesis | None
     in_favour: Hypothesis | None
-    spacing: float = field(default=1.02)
 
     @property
     def method(self) -> str:
@@ -63,18 +61,15 @@ class RegionEvidence:
 
     def begin(self) -> RegionState:
         """Nothing seen."""
-        return RegionState({channel: np.zeros(channel.grid.size) for channel in self.channels}, 0.0, None)
+        return RegionState({channel: np.zeros(channel.grid.size) for channel in self.channels}, None)
 
     def step(self, state: RegionState, tallies: Tallies) -> RegionState:
-        """Add the batch, and look at the region when enough is new; a decision stays."""
+        """Add the batch and look at the region; a decision stays."""
         total = {channel: before + tallies[channel] for channel, before in state.tallies.items()}
-        n = float(sum(counts.sum() for counts in total.values()))
-        if state.answer is not None or n < self.spacing * state.looked_at:
-            return RegionState(total, state.looked_at, state.answer)
-        return RegionState(total, n, self._look(self.region(total)))
+        return RegionState(total, self._look(self.region(total)) if state.answer is None else state.answer)
 
     def decision(self, state: RegionState) -> bool | None:
-        """What the region last said."""
+        """What the region says."""
         return state.answer
 
     def progress(self, state: RegionState) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 
 from isonomia.errors import DataError
+from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Arithmetic,
@@ -28,8 +30,10 @@ from isonomia.spec.tree import (
 __all__ = ["exact_truth", "exact_value"]
 
 
-def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool:
+def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
     """Evaluate a formula at known leaf values; a constant counts as the decimal number that was written.
+
+    Returns ``None`` where the answer turns on a leaf that has no value because its group has nobody in it.
 
     Raises
     ------
@@ -38,23 +42,35 @@ def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool:
     """
     match formula:
         case Comparison(first=first, rest=rest):
-            left = exact_value(first, values)
-            for relation, side in rest:
-                right = exact_value(side, values)
-                if not _related(left, relation, right):
-                    return False
-                left = right
-            return True
+            sides = [first, *(side for _, side in rest)]
+            relations = (relation for relation, _ in rest)
+            return _every(
+                [_link(left, how, right, values) for (left, right), how in zip(pairwise(sides), relations, strict=True)]
+            )
         case Not(operand=operand):
-            return not exact_truth(operand, values)
+            return _opposite(exact_truth(operand, values))
         case Junction(connective=connective, operands=operands):
             parts = [exact_truth(operand, values) for operand in operands]
-            return all(parts) if connective == "and" else any(parts)
+            return _every(parts) if connective == "and" else _opposite(_every([_opposite(part) for part in parts]))
         case Implies(premise=premise, conclusion=conclusion):
-            parts = [exact_truth(premise, values), exact_truth(conclusion, values)]
-            return not parts[0] or parts[1]
+            return exact_truth(Junction("or", (Not(premise), conclusion)), values)
         case Each():
             raise TypeError("a quantifier is expanded before it is evaluated")
+
+
+def _every(parts: list[bool | None]) -> bool | None:
+    """Kleene's "and": one false part decides it, whatever is unknown."""
+    return False if False in parts else None if None in parts else True
+
+
+def _opposite(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _link(left: Quantity, relation: str, right: Quantity, values: Mapping[Leaf, Fraction]) -> bool | None:
+    if any(leaf not in values for side in (left, right) for leaf in leaves_of(side)):
+        return None
+    return _related(exact_value(left, values), relation, exact_value(right, values))
 
 
 def exact_value(quantity: Quantity, values: Mapping[Leaf, Fraction]) -> Fraction:

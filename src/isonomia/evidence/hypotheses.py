@@ -114,16 +114,17 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
 
 
 def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[Polynomial, ...]:
-    """List the denominators of known sign that could be zero as far as the leaves' ranges tell.
+    """List what is divided by, has a known sign, and could be zero as far as the leaves' ranges tell.
 
-    If the truth makes such a denominator zero, then so does every estimate, with probability 1: the denominator is
-    affine in each leaf and never negative, so at a zero it cannot depend on a leaf that lies inside its range, and a
-    leaf at an end of its range is estimated without error. One estimate that differs from zero therefore proves that
-    the truth does, at no risk. (A denominator of unknown sign needs no such care: both of its signs are refuted.)
+    The sign is known from bounding term by term, so such a divisor is zero only where every term is at its bound; a
+    leaf that matters there lies at an end of its range, and such a leaf is estimated without error. So if the truth
+    makes the divisor zero, then so does every estimate, with probability 1, and one estimate that differs from zero
+    proves that the truth does, at no risk. A divisor of unknown sign needs no such care, since both of its signs are
+    refuted. Divisors that cancel count too: where they are zero the quantity has no value.
     """
     found: list[Polynomial] = []
     for atom in _atoms(normal_form(formula, ranges)):
-        for factor in as_fraction(atom.quantity).factors:
+        for factor in as_fraction(atom.quantity).divisors:
             low, high = bounds_of(factor, ranges)
             if (low == 0 or high == 0) and factor not in found:
                 found.append(factor)

@@ -24,11 +24,14 @@ MOST_EXPONENT = 16
 class Fraction:
     """``numerator / denominator``, the denominator a product whose factors are remembered.
 
-    The factors matter because the sign of a product is known when the sign of each factor is.
+    The factors matter because the sign of a product is known when the sign of each factor is. ``divisors`` are all
+    quantities that were divided by on the way, also those that have cancelled: where one of them is zero the quantity
+    has no value.
     """
 
     numerator: Polynomial
     factors: tuple[Polynomial, ...] = ()
+    divisors: tuple[Polynomial, ...] = ()
 
     @property
     def denominator(self) -> Polynomial:
@@ -54,7 +57,7 @@ def as_fraction(quantity: Quantity) -> Fraction:
             return Fraction({(quantity,): 1.0})
         case Negative(operand=operand):
             inner = as_fraction(operand)
-            return Fraction(_scaled(inner.numerator, -1.0), inner.factors)
+            return Fraction(_scaled(inner.numerator, -1.0), inner.factors, inner.divisors)
         case Arithmetic(sign=sign, left=left, right=right):
             return _combined(sign, as_fraction(left), as_fraction(right), quantity)
         case Power(base=base, exponent=exponent):
@@ -82,24 +85,26 @@ def is_linear(polynomial: Polynomial) -> bool:
 
 
 def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
+    divisors = left.divisors + right.divisors
     if sign == "*":
-        return _reduced(Fraction(_times(left.numerator, right.numerator), left.factors + right.factors))
+        return _reduced(Fraction(_times(left.numerator, right.numerator), left.factors + right.factors, divisors))
     if sign == "/":
         return _divided(left, right, node)
     other = _scaled(right.numerator, -1.0) if sign == "-" else right.numerator
     shared = _shared(left.factors, right.factors)
     only_left, only_right = _without(left.factors, shared), _without(right.factors, shared)
     numerator = _plus(_multiplied(left.numerator, only_right), _multiplied(other, only_left))
-    return Fraction(numerator, (*shared, *only_left, *only_right))
+    return Fraction(numerator, (*shared, *only_left, *only_right), divisors)
 
 
 def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
     if not right.numerator:
         raise SpecError("the denominator is always 0: nothing can be divided by it", node.place)
     numerator = _multiplied(left.numerator, right.factors)
+    divisors = left.divisors + right.divisors
     if set(right.numerator) == {()}:
-        return Fraction(_scaled(numerator, 1.0 / right.numerator[()]), left.factors)
-    return _reduced(Fraction(numerator, (*left.factors, right.numerator)))
+        return Fraction(_scaled(numerator, 1.0 / right.numerator[()]), left.factors, divisors)
+    return _reduced(Fraction(numerator, (*left.factors, right.numerator), (*divisors, right.numerator)))
 
 
 def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
@@ -123,17 +128,18 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
     for _ in range(abs(int(exponent))):
         whole = Fraction(_times(whole.numerator, base.numerator), whole.factors + base.factors)
     if exponent >= 0:
-        return whole
+        return Fraction(whole.numerator, whole.factors, base.divisors)
     if not base.numerator:
         raise SpecError("0 to a negative power is no number", node.place)
-    return Fraction(whole.denominator, (base.numerator,) * abs(int(exponent)))
+    factors = (base.numerator,) * abs(int(exponent))
+    return Fraction(whole.denominator, factors, (*base.divisors, base.numerator))
 
 
 def _reduced(fraction: Fraction) -> Fraction:
     """Cancel factors of the denominator that equal the numerator."""
     for factor in fraction.factors:
         if factor == fraction.numerator:
-            return Fraction({(): 1.0}, _without(fraction.factors, (factor,)))
+            return Fraction({(): 1.0}, _without(fraction.factors, (factor,)), fraction.divisors)
     return fraction
 
 

@@ -64,6 +64,20 @@ class Expression:
     low: float
     high: float
 
+    @property
+    def settled(self) -> bool | None:
+        """What the interval by itself says of this comparison; ``None`` where it covers the threshold."""
+        low, high, edge = self.low, self.high, self.threshold
+        match self.relation:
+            case ">=":
+                return True if low >= edge else False if high < edge else None
+            case ">":
+                return True if low > edge else False if high <= edge else None
+            case "<=":
+                return True if high <= edge else False if low > edge else None
+            case _:
+                return True if high < edge else False if low >= edge else None
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -137,8 +151,9 @@ class Verdict:
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of the first compared quantity."""
-        first = self.expressions[0]
-        return first.low, first.high
+        if not self.expressions:
+            raise UsageError("expected a property that compares rates or means, but this one compares constants only")
+        return self.expressions[0].low, self.expressions[0].high
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:

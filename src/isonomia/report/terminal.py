@@ -69,7 +69,8 @@ def _expressions(verdict: Verdict, fancy: bool) -> Group:
     style = STYLES[verdict.answer].removeprefix("bold ")
     for item in verdict.expressions:
         if len(verdict.expressions) > 1:
-            parts.append(Text(f"{item.text} {item.relation} {number(item.threshold)}"))
+            sign = {True: "✔", False: "✘", None: "?"}[item.settled] if fancy else str(item.settled or "?").lower()
+            parts.append(Text(f"{sign} {item.text} {item.relation} {number(item.threshold)}"))
         line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=style)
         line.append(f"  {number(item.estimate)} in [{number(item.low)}, {number(item.high)}]", style="default")
         line.append(f"  {item.relation} {number(item.threshold)}", style="bold")

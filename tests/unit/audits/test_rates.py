@@ -395,3 +395,29 @@ def test_a_number_far_from_zero_is_as_good_as_one_near_it() -> None:
     )
     assert far.answer == near.answer == "holds"
     assert abs(far.samples - near.samples) <= 0.05 * near.samples
+
+
+@pytest.mark.parametrize("population", [iso.Sample, iso.Census, lambda data: iso.Census(data, exact=False)])
+@pytest.mark.parametrize("text", ["0.5 / (P[x < 2] / P[x > 2]) <= 0.8", "P[x > 2] / P[x > 2] <= 2"])
+def test_a_denominator_that_cancels_must_differ_from_zero_too(population: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(iso.DataError, match="denominator that is not zero"):
+        iso.check(text, population=population(table(300)), seed=1)
+
+
+@pytest.mark.parametrize(
+    "population", [iso.Sample, iso.Census, lambda data: iso.Census(data, exact=False), lambda _: iso.Generator(people)]
+)
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("P[x < 0.5] >= 0.2 or P[x < 0.5 | sex == 'X'] >= 0.5", "holds"),
+        ("P[x < 0.5] >= 0.9 and P[x < 0.5 | sex == 'X'] >= 0.5", "violated"),
+        ("P[x < 0.5] >= 0.2 and P[x < 0.5 | sex == 'X'] >= 0.5", "undecided"),
+    ],
+)
+def test_an_empty_group_matters_only_where_the_answer_turns_on_it(
+    population: Callable[[Any], Any], text: str, answer: str
+) -> None:
+    verdict = iso.check(text, population=population(table(500)), budget=3000, seed=1)
+    assert verdict.answer == answer
+    assert any("nobody with sex == 'X'" in remark for remark in verdict.remarks)

@@ -82,3 +82,22 @@ def test_a_notebook_shows_text_from_outside_as_text() -> None:
 def test_intervals_are_found_by_their_text() -> None:
     assert _verdict().interval == (0.55, float("inf"))
     assert _verdict().intervals == {"P[a]": (0.55, float("inf"))}
+
+
+@pytest.mark.parametrize(
+    ("relation", "low", "high", "settled"),
+    [
+        (">=", 0.5, 0.7, True),
+        (">", 0.5, 0.5, False),
+        (">=", 0.4, 0.6, None),
+        (">=", 0.1, 0.4, False),
+        ("<=", 0.5, 0.5, True),
+        ("<", 0.5, 0.5, False),
+        ("<", 0.1, 0.4, True),
+        ("<=", 0.6, 0.7, False),
+    ],
+)
+def test_an_interval_settles_its_comparison_when_it_clears_the_threshold(
+    relation: str, low: float, high: float, settled: bool | None
+) -> None:
+    assert Expression("P[a]", relation, 0.5, 0.5, low, high).settled is settled

@@ -36,7 +36,8 @@ class Counted:
     Attributes
     ----------
     answer
-        Whether the formula is true; ``None`` where a group has nobody in it, or where it was interrupted.
+        Whether the formula is true; ``None`` where that turns on a group with nobody in it, or where it was
+        interrupted.
     leaves, expressions
         The exact values.
     empty
@@ -77,7 +78,7 @@ def count_everybody(question: Question, model: Model | None, census: Census, obs
         interrupted = True
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
-    answer = None if empty or interrupted else exact_truth(question.formula, values)
+    answer = None if interrupted else exact_truth(question.formula, values)
     return Counted(
         answer,
         tuple(_leaf_record(leaf, totals[leaf], interrupted, question.ranges) for leaf in question.leaves),

@@ -65,7 +65,8 @@ def _exact(request: Request, question: Question, census: Census, observer: Obser
         counted = count_everybody(question, request.model, census, observer)
     finally:
         observer.end()
-    stopped = "interrupted" if counted.interrupted else "a group is empty" if counted.empty else "everybody was asked"
+    stopped = "everybody was asked" if counted.answer is not None else "a group is empty"
+    stopped = "interrupted" if counted.interrupted else stopped
     return _verdict(
         request,
         ANSWERS[counted.answer],
@@ -96,15 +97,16 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         observer.end()
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
-    zero = () if empty else work.zero_denominators(outcome.state)
-    if zero and outcome.reason == "exhausted":
+    zero = work.zero_denominators(outcome.state)
+    if zero and not empty and outcome.reason == "exhausted":
         raise _zero_denominator(work, outcome)
-    counted_out = outcome.reason == "exhausted" and work.sizes is not None and not empty
+    counted_out = outcome.reason == "exhausted" and work.sizes is not None
     answer, method = work.evidence.decision(outcome.state.evidence), work.evidence.method
-    if answer is not None and (zero or empty):
+    if zero:
         answer = None
     if answer is None and counted_out:
-        values = {leaf: Fraction(round(tally.weights[-1])) / round(tally.n) for leaf, tally in tallies.items()}
+        seen = {leaf: tally for leaf, tally in tallies.items() if tally.n}
+        values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
         answer, method = exact_truth(question.formula, values), "exact"
     knowledge = work.knowledge(outcome.state)
     expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))

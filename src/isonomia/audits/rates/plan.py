@@ -39,8 +39,9 @@ class RatesPlan:
     early, late
         One run in ten takes fewer than ``early``, one in ten more than ``late``.
     limit
-        The fewest that any method with this risk could take on average; not a number where groups overlap, and then
-        ``samples`` is what the check takes at most.
+        The fewest that any method with this risk could take on average, for yes/no leaves of disjoint groups; means
+        count as numbers at the ends of their range, and several events of one group as independent. Not a number where
+        groups overlap; then ``samples`` is the cost with tickets, and a check that can bet slice by slice takes less.
     """
 
     text: str
@@ -60,7 +61,7 @@ class RatesPlan:
             f"(8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
         )
         if isnan(self.limit):
-            return f"{cost} at most; the groups overlap, which makes it cheaper by an amount not known beforehand"
+            return f"{cost} with tickets; where overlapping groups can be bet on slice by slice it takes less"
         return f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
 
 
