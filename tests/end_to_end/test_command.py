@@ -37,6 +37,9 @@ def raises(batch):
 def zero(batch):
     return np.zeros(len(batch["x"]), dtype=int)
 
+def leaves(batch):
+    raise SystemExit(0)
+
 def slow(batch):
     time.sleep(0.05)
     return fair(batch)
@@ -53,12 +56,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "people.csv").write_text("\n".join(lines) + "\n")
     (path / "empty.csv").write_text("sex,x,age\n")
     (path / "hiring.py").write_text(MODELS)
+    (path / "leaving.py").write_text("model = len\nraise SystemExit(0)\n")
     return path
 
 
-def isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def isonomia(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,6 +88,8 @@ def test_the_exit_code_is_the_answer(folder: Path, model: str, delta: str, code:
         ([RATIO, "--model", "hiring:nan"], ["nan", "row"]),
         ([RATIO, "--model", "hiring:short"], ["should give 8 predictions", "gave 7"]),
         ([RATIO, "--model", "hiring:raises"], ["RuntimeError", "out of cheese"]),
+        ([RATIO, "--model", "hiring:leaves"], ["SystemExit"]),
+        ([RATIO, "--model", "leaving:model"], ["SystemExit", "leaving"]),
         ([RATIO, "--model", "hiring:zero"], ["denominator", "sex == 'M'"]),
         ([RATIO, "--model", "hiring:zero", "--census"], ["denominator", "sex == 'M'"]),
         ([RATIO, "--model", "hiring:fair", "--delta", "0"], ["delta=0"]),
@@ -187,3 +196,23 @@ def test_every_command_has_help_with_an_example(folder: Path, command: list[str]
 
 def test_the_version_is_printed(folder: Path) -> None:
     assert isonomia(folder, "--version").stdout.startswith("isonomia ")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_special_characters_changes_no_exit_code(folder: Path, encoding: str) -> None:
+    done = isonomia(
+        folder, "check", "P[x < 0.5] >= 0.5", "--data", "people.csv", "--delta", "1e-9", PYTHONIOENCODING=encoding
+    )
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert isonomia(folder, "demo", PYTHONIOENCODING=encoding).returncode == 1
+
+
+def test_a_narrow_terminal_still_names_the_rates(folder: Path) -> None:
+    done = isonomia(folder, "check", "P[x < 0.5] >= 0.4", "--data", "people.csv", "--census", COLUMNS="40")
+    assert "P[x < 0.5]" in " ".join(done.stdout.split())
+
+
+def test_help_shows_its_examples_whole(folder: Path) -> None:
+    for command in ("check", "plan"):
+        assert "P[" in isonomia(folder, command, "--help").stdout

@@ -123,7 +123,9 @@ def plan(
     seed
         The forecast is a simulation; the seed makes it repeatable.
     """
-    return plan_rates(_property(property), guesses, shares or {}, _delta(delta), seed)
+    root(seed)
+    means, parts = _numbers("guesses", guesses), _numbers("shares", shares or {})
+    return plan_rates(_property(property), means, parts, _delta(delta), seed)
 
 
 def _property(value: Property | str) -> Property:
@@ -142,7 +144,9 @@ def _population(value: Any) -> Population:
         return found
     if callable(value):
         raise UsageError("expected a population, but a function came: wrap it, Generator(draw)")
-    if isinstance(value, str | PathLike) or hasattr(value, "__len__") or hasattr(value, "__dataframe__"):
+    if isinstance(value, str | PathLike) or any(
+        hasattr(value, name) for name in ("__len__", "__dataframe__", "collect")
+    ):
         return Sample(value)
     raise UsageError(f"expected a population, but {value!r} of type {type(value).__name__} came: try Sample(table)")
 
@@ -154,6 +158,14 @@ def _delta(value: float) -> float:
             "0.05 is common, 1e-6 is strict"
         )
     return float(value)
+
+
+def _numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(values, Mapping) or not all(
+        isinstance(value, int | float | np.number) for value in values.values()
+    ):
+        raise UsageError(f"expected {name} as {{text: number}}, but {values!r} came")
+    return {text: float(value) for text, value in values.items()}
 
 
 def _method(value: str) -> str:
@@ -170,9 +182,14 @@ def _growth(value: float) -> float:
 
 
 def _ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    if not isinstance(ranges, Mapping):
+        raise UsageError(f"expected ranges as {{'column': (low, high)}}, but {ranges!r} came")
     checked = {}
     for name, pair in ranges.items():
-        low, high = (float(end) for end in pair)
+        try:
+            low, high = (float(end) for end in pair)
+        except (TypeError, ValueError):
+            low = high = float("nan")
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but {pair!r} came")
         checked[name] = (low, high)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -47,12 +50,26 @@ def _front(
 
 
 def main() -> None:
-    """Run the command; an error that Isonomia raised on purpose is a message and exit code 2."""
+    """Run the command; an error that Isonomia raised on purpose is a message and exit code 2.
+
+    So is anything unforeseen, with its traceback: exit code 1 is kept for a violated property.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an audit
     try:
         app()
+        sys.stdout.flush()
     except IsonomiaError as error:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(Text.assemble(("error: ", "bold red"), str(error)))
+        raise SystemExit(2) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(2) from None
+    except Exception:
+        traceback.print_exc()
+        print("error: this should not happen; please report it with the lines above", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

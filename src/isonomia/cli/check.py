@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.outcome import conclude
+from isonomia.cli.outcome import conclude, store
 from isonomia.errors import UsageError
 
 __all__ = ["check", "parse_ranges"]
@@ -36,9 +36,9 @@ def check(
     explain: Annotated[bool, typer.Option("--explain", help="Also say each property in plain English.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line a property, and no progress.")] = False,
 ) -> None:
-    """Check whether properties hold of a model and a table.
+    r"""Check whether properties hold of a model and a table.
 
-    Example: isonomia check "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8" --model
+    Example: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model
     hiring:model --data applicants.csv --delta 1e-6
     """
     from isonomia.audits.check import check as check_property
@@ -49,6 +49,8 @@ def check(
     from isonomia.spec import parse
 
     console = Console(highlight=False)
+    if json is not None:
+        store([], json)
     parsed = [parse(text) for text in properties]
     columns = None if features is None else [name.strip() for name in features.split(",")]
     loaded = None if model is None else load(model, columns)

@@ -12,7 +12,7 @@ from isonomia.errors import UsageError
 from isonomia.records.verdict import Verdict
 from isonomia.report.terminal import summary
 
-__all__ = ["conclude", "exit_code"]
+__all__ = ["conclude", "exit_code", "store"]
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
@@ -21,18 +21,19 @@ def exit_code(verdicts: Sequence[Verdict]) -> int:
     return 1 if "violated" in answers else 3 if "undecided" in answers else 0
 
 
-def conclude(verdicts: Sequence[Verdict], console: Console, store: Path | None) -> int:
+def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None) -> int:
     """Sum up several verdicts, store them if asked to, and give the exit code."""
     if len(verdicts) > 1:
         summary(list(verdicts), console)
-    if store is not None:
-        try:
-            store.write_text(
-                json.dumps([verdict.to_dict() for verdict in verdicts], indent=2, allow_nan=False) + "\n",
-                encoding="utf-8",
-            )
-        except OSError as error:
-            raise UsageError(
-                f"expected a file that can be written for --json, but {store}: {error.strerror}"
-            ) from error
+    if target is not None:
+        store(verdicts, target)
     return exit_code(verdicts)
+
+
+def store(verdicts: Sequence[Verdict], target: Path) -> None:
+    """Write verdicts to a file; called with none before the work begins, so that a bad place is known at once."""
+    text = json.dumps([verdict.to_dict() for verdict in verdicts], indent=2, allow_nan=False)
+    try:
+        target.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"expected a file that can be written for --json, but {target}: {error.strerror}") from error

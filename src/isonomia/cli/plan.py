@@ -22,10 +22,10 @@ def plan(
     ] = None,
     delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
 ) -> None:
-    """Say how many people a check will take if guessed rates are right, and how few any method could do with.
+    r"""Say how many people a check will take if guessed rates are right, and how few any method could do with.
 
-    Example: isonomia plan "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8" --guess "P[hired | sex == 'F']=0.3"
-    --guess "P[hired | sex == 'M']=0.33" --delta 1e-6
+    Example: isonomia plan "P\[hired | sex == 'F'] / P\[hired | sex == 'M'] >= 0.8" --guess "P\[hired | sex == 'F']=0.3"
+    --guess "P\[hired | sex == 'M']=0.33" --delta 1e-6
     """
     from isonomia.audits.check import plan as plan_property
 

@@ -21,7 +21,7 @@ class Budget:
     seconds: float = inf
 
     @classmethod
-    def of(cls, value: Budget | str | float | None) -> Budget:
+    def of(cls, value: object) -> Budget:
         """Read a budget.
 
         A number of people (``100000``, ``"1e6"``), a time (``"30s"``, ``"5min"``), or both (``"1e6, 5min"``).
@@ -32,17 +32,19 @@ class Budget:
             return value
         if isinstance(value, str):
             return cls._from_text(value)
-        if isinstance(value, bool) or not value > 0:
-            raise UsageError(f"expected budget as a positive number of people, but budget={value!r} came")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
+            raise UsageError(f"expected budget as a number of people, at least 1, but budget={value!r} came")
         return cls(samples=float(value))
 
     @classmethod
     def _from_text(cls, text: str) -> Budget:
         samples, seconds = inf, inf
-        for part in text.replace(",", " ").split():
+        parts = text.replace(",", " ").split()
+        for part in parts or [""]:
             found = re.fullmatch(r"([0-9._]+(?:e[0-9]+)?)(s|sec|min|h)?", part)
             amount = _amount(found.group(1)) if found else 0.0
-            if found is None or not amount > 0:
+            again = found is not None and isfinite(seconds if found.group(2) else samples)
+            if found is None or again or not amount >= (0 if found.group(2) else 1) or amount == 0:
                 raise UsageError(
                     "expected budget as a number of people (100000, 1e6), a time (30s, 5min, 1h) or both, "
                     f"but {text!r} came"

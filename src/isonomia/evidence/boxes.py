@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.intervals import Interval, Truth, enclose, judge
-from isonomia.evidence.mixture import divergence
 
 if TYPE_CHECKING:
     from isonomia.evidence.hypotheses import Polytope
@@ -148,10 +147,8 @@ def _touches(boxes: _Boxes, region: Region) -> NDArray[np.bool_]:
         spent = np.zeros(len(boxes))
         for leaf in members:
             k = boxes.leaves.index(leaf)
-            tally = region.tallies[leaf]
-            nearest = np.clip(tally.mean, boxes.low[:, k], boxes.high[:, k])
-            weights = np.broadcast_to(np.asarray(tally.weights), (len(boxes), len(tally.weights)))
-            spent += divergence(np.asarray(tally.nodes), weights, nearest)
+            nearest = np.clip(region.tallies[leaf].mean, boxes.low[:, k], boxes.high[:, k])
+            spent += region.spent(leaf, nearest)
         inside &= spent < region.allowance[members]
     return inside
 

@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.hypotheses import Polytope, hypothesis_of
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.mixture import IMAGINED, hindsight_price, interval_within, mean_interval
+from isonomia.evidence.mixture import IMAGINED, divergence, hindsight_price, interval_within, mean_interval
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Leaf, Mean, Quantity, Rate
 
 __all__ = ["LeafTally", "Region"]
 
 Floats = NDArray[np.float64]
+
+TABULATED = 1025
+"""Points at which the divergence of a number is tabulated."""
 
 MARGIN = 1e-6
 """Nats taken off a refutation to cover rounding and the imagined draws."""
@@ -95,6 +98,33 @@ class Region:
             for leaf in members:
                 tally = self.tallies[leaf]
                 found[leaf] = interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance)
+        return found
+
+    def spent(self, leaf: Leaf, values: Floats) -> Floats:
+        """A lower bound on how far values of a leaf lie from its sample mean, in nats.
+
+        For a number the divergence is tabulated once. It grows away from the mean, so the table's next point towards
+        the mean bounds it from below.
+        """
+        tally = self.tallies[leaf]
+        nodes, weights = np.asarray(tally.nodes), np.asarray(tally.weights)
+        if len(nodes) == 2:
+            return divergence(nodes, np.broadcast_to(weights, (len(values), 2)), values)
+        points, heights = self._table[leaf]
+        right = np.searchsorted(points, values, side="right") - 1
+        left = np.searchsorted(points, values, side="left")
+        nearer = np.where(values >= tally.mean, right, left)
+        return np.asarray(heights[np.clip(nearer, 0, len(points) - 1)])
+
+    @cached_property
+    def _table(self) -> dict[Leaf, tuple[Floats, Floats]]:
+        found = {}
+        for leaf, tally in self.tallies.items():
+            if len(tally.nodes) > 2:
+                low, high = self.box[leaf]
+                points = np.union1d(np.linspace(low, high, TABULATED), [tally.mean])
+                rows = np.broadcast_to(np.asarray(tally.weights), (len(points), len(tally.nodes)))
+                found[leaf] = (points, divergence(np.asarray(tally.nodes), rows, points))
         return found
 
     @property

@@ -58,7 +58,8 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
         return model.answer(table, want_score=want_score, want_prediction=want_prediction)
     except IsonomiaError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # A model that leaves the program would otherwise end the audit with whatever exit code it likes.
         raise ModelError(
             f"{model.name} raised {type(error).__name__} when asked about {table.rows:,} rows of the columns "
             f"{', '.join(map(repr, table.names[:_SHOWN]))}{', ...' if len(table.names) > _SHOWN else ''}: {error}"

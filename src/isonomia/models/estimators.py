@@ -62,8 +62,11 @@ class EstimatorModel:
         return (0.0, 1.0) if hasattr(self.estimator, "predict_proba") else None
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the estimator for what is wanted, with one call where one will do."""
-        given = input_for(self.estimator, choose_features(self.estimator, table, self.features))
+        """Ask the estimator for what is wanted, with one call where one will do.
+
+        It gets a copy: a pipeline that transforms in place must not change the people it is asked about.
+        """
+        given = input_for(self.estimator, choose_features(self.estimator, table, self.features).copy())
         with quiet_about_names(given):
             score = self._score(given) if want_score else None
             from_prediction = want_score and score is None and not hasattr(self.estimator, "classes_")

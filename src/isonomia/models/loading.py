@@ -57,11 +57,11 @@ def _imported(name: str) -> ModuleType:
                 f"{nearest(error.name, beside)}"
             ) from error
         raise _raised(name, error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _raised(name, error) from error
 
 
-def _raised(name: str, error: Exception) -> ModelError:
+def _raised(name: str, error: BaseException) -> ModelError:
     return ModelError(f"the module {name!r} raised {type(error).__name__} while it was imported: {error}")
 
 

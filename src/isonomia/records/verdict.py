@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from math import inf, isinf
 from typing import Any
 from typing import Literal as OneOf
@@ -12,6 +12,8 @@ from isonomia.errors import DataError, UsageError
 from isonomia.records.words import as_html, as_text
 
 __all__ = ["Expression", "LeafRecord", "Verdict"]
+
+ANSWERS = ("holds", "violated", "undecided")
 
 FORMAT = 1
 """The version of the stored form."""
@@ -174,15 +176,20 @@ class Verdict:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Bring back what :meth:`to_dict` gave, also after a walk through JSON."""
-        if data.get("format") != FORMAT:
-            raise DataError(f"expected a stored verdict of format {FORMAT}, but format {data.get('format')!r} came")
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {str(data)[:80]}")
         known = {item.name for item in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
-        missing = {"text", "answer", "delta", "risk", "method"} - set(values)
-        if missing:
-            raise DataError(f"expected a stored verdict, but {sorted(missing)} are missing from it")
-        values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
-        values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
+        missing = {item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING}
+        if not missing <= set(values) or values["answer"] not in ANSWERS:
+            raise DataError(
+                f"expected a stored verdict, but {sorted(missing - set(values)) or values['answer']} is amiss"
+            )
+        try:
+            values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
+            values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
+        except (TypeError, AttributeError) as error:
+            raise DataError(f"expected what is known of each rate in a stored verdict: {error}") from error
         for key in ("assumptions", "remarks", "counterexamples"):
             values[key] = tuple(values[key])
         return cls(**values)

@@ -17,9 +17,9 @@ COLOURS = {"holds": "#1a7f37", "violated": "#cf222e", "undecided": "#9a6700"}
 def number(value: float | None) -> str:
     """A number as people write it: four significant digits, a dash for nothing."""
     if value is None:
-        return "–"
+        return "-"
     if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "-∞"
+        return "inf" if value > 0 else "-inf"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
@@ -48,8 +48,8 @@ def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
 
 
 def as_text(verdict: Verdict) -> str:
-    """The verdict as plain text."""
-    title = f"{SIGNS[verdict.answer]} {verdict.name + ': ' if verdict.name else ''}{verdict.text}"
+    """The verdict as plain text, in characters that every terminal has."""
+    title = f"{verdict.answer.upper()}: {verdict.name + ': ' if verdict.name else ''}{verdict.text}"
     lines = [title, f"  {answer_line(verdict)}", f"  {guarantee(verdict)}"]
     table = rows(verdict)
     widths = [max((len(row[k]) for row in table), default=0) for k in range(4)]
@@ -71,7 +71,7 @@ def as_html(verdict: Verdict) -> str:
     notes = "".join(f"<li>{escape(item)}</li>" for item in (*verdict.assumptions, *verdict.remarks))
     return (
         f"<div><p><strong style='color:{COLOURS[verdict.answer]}'>{SIGNS[verdict.answer]} {verdict.answer}</strong> "
-        f"<code>{escape(verdict.text)}</code></p>"
+        f"{escape(verdict.name or '')} <code>{escape(verdict.text)}</code></p>"
         f"<p>{escape(answer_line(verdict))}. {escape(guarantee(verdict))}</p>"
         f"<table><thead><tr><th>quantity</th><th>estimate</th><th>interval</th><th>draws</th></tr></thead>"
         f"<tbody>{cells}</tbody></table><ul>{notes}</ul></div>"

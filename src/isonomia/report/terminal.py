@@ -58,7 +58,7 @@ def summary(verdicts: list[Verdict], console: Console) -> None:
     table.add_column("stopped because")
     for verdict in verdicts:
         answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
-        risk = "–" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
+        risk = "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
         table.add_row(answer, Text(verdict.name or verdict.text), f"{verdict.samples:,}", risk, Text(verdict.stopped))
     console.print(table)
 
@@ -80,7 +80,7 @@ def _expressions(verdict: Verdict, fancy: bool) -> Group:
 
 def _leaves(verdict: Verdict) -> Padding:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("rate", overflow="fold")
+    table.add_column("rate", overflow="fold", min_width=14)
     for heading in ("estimate", "interval", "people"):
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in verdict.leaves:

@@ -51,7 +51,18 @@ def test_a_verdict_survives_a_walk_through_json() -> None:
     assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict(), allow_nan=False))) == verdict
 
 
-@pytest.mark.parametrize(("data", "message"), [({}, "format"), ({"format": 1}, "missing"), ({"format": 99}, "99")])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "format"),
+        ([], "format"),
+        ({"format": 1}, "amiss"),
+        ({"format": 99}, "99"),
+        ({**_verdict().to_dict(), "answer": "maybe"}, "maybe"),
+        ({**_verdict().to_dict(), "leaves": [{"text": "P[a]"}]}, "each rate"),
+        ({**_verdict().to_dict(), "leaves": [3]}, "each rate"),
+    ],
+)
 def test_something_else_is_not_taken_for_a_stored_verdict(data: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Verdict.from_dict(data)

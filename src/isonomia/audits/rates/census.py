@@ -94,7 +94,11 @@ def count_everybody(question: Question, model: Model | None, census: Census, obs
 
 @dataclass(slots=True)
 class _Total:
-    """A running sum: whole numbers stay whole, others are added without loss."""
+    """A running sum. Counts are exact; a mean of numbers is read as a decimal of 15 digits.
+
+    Numbers are stored in binary, so that the mean of three times 0.1 is not quite 0.1. With 15 digits a tie is a tie as
+    people write it, and the threshold 0.1 is met.
+    """
 
     n: int = 0
     sum: Fraction | float = Fraction(0)
@@ -104,7 +108,9 @@ class _Total:
         self.sum = self.sum + amount if isinstance(amount, int) else fsum((float(self.sum), amount))
 
     def mean(self) -> Fraction:
-        return Fraction(self.sum) / self.n
+        if isinstance(self.sum, Fraction):
+            return self.sum / self.n
+        return Fraction(f"{self.sum / self.n:.15g}")
 
 
 def _row_from(start: int) -> Callable[[int], str]:

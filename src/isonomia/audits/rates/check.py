@@ -58,7 +58,7 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
     return _sampled(request, question, observer)
 
 
-def _exact(request: Request, question: Question, census: Census, observer: Observer) -> Verdict:
+def _exact(request: Request, question: Question, census: Census, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(request.prop))
     try:
@@ -71,16 +71,17 @@ def _exact(request: Request, question: Question, census: Census, observer: Obser
         request,
         ANSWERS[counted.answer],
         "exact",
-        samples=counted.asked,
+        samples=before + counted.asked,
         leaves=counted.leaves,
         expressions=counted.expressions,
-        remarks=() if counted.interrupted else _nobody(counted.empty, counted.asked),
+        remarks=() if counted.interrupted else (*_nobody(counted.empty, counted.asked), *_never(counted.leaves)),
         stopped=stopped,
         seconds=monotonic() - began,
     )
 
 
 def _sampled(request: Request, question: Question, observer: Observer) -> Verdict:
+    began = monotonic()
     prepared = prepare(request, question)
     work = prepared.work
     observer.begin(str(request.prop))
@@ -95,6 +96,9 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         )
     finally:
         observer.end()
+    if outcome.reason == "exhausted" and isinstance(request.population, Census) and work.sizes is None:
+        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
+        return _exact(request, question, request.population, observer, before=outcome.samples)
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
     zero = work.zero_denominators(outcome.state)
@@ -110,9 +114,11 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         answer, method = exact_truth(question.formula, values), "exact"
     knowledge = work.knowledge(outcome.state)
     expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
+    leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     remarks = (
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples),
+        *_never(leaves),
         *_never_seen(work, outcome, bool(zero)),
         *_ahead_of_intervals(answer, method, expressions),
     )
@@ -121,11 +127,11 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         ANSWERS[answer],
         method,
         samples=outcome.samples,
-        leaves=tuple(knowledge.leaf(leaf) for leaf in question.leaves),
+        leaves=leaves,
         expressions=expressions,
         remarks=remarks,
         stopped=REASONS[outcome.reason] if method != "exact" else "everybody was asked",
-        seconds=outcome.seconds,
+        seconds=monotonic() - began,
     )
 
 
@@ -175,6 +181,15 @@ def _nobody(empty: tuple[Leaf, ...], asked: int) -> tuple[str, ...]:
     return tuple(
         f"nobody with {condition} appeared among {asked:,} people, so nothing is known about them"
         for condition in conditions
+    )
+
+
+def _never(leaves: tuple[LeafRecord, ...]) -> tuple[str, ...]:
+    """An event that never happens is more often misspelled than impossible."""
+    silent = [leaf for leaf in leaves if leaf.n and leaf.estimate == 0 and leaf.text.startswith("P[")]
+    return tuple(
+        f"{leaf.text} was 0: nobody among {leaf.n:,} had the event; is its value spelled as the model gives it?"
+        for leaf in silent
     )
 
 

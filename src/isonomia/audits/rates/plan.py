@@ -12,12 +12,12 @@ from isonomia.errors import UsageError, nearest
 from isonomia.evidence.by_bets import bets_for
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.planning import Forecast, default_shares, forecast
+from isonomia.spec.expand import expand
 from isonomia.spec.names import leaves_of
 from isonomia.spec.parse import parse_condition, parse_formula
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Comparison, Constant, Each, Leaf, Mean, Rate, Row
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value
 
 __all__ = ["RatesPlan", "plan_rates"]
 
@@ -77,7 +77,7 @@ def plan_rates(
     Parameters
     ----------
     prop
-        The property, without a ``for``: what its groups are is not known without data.
+        The property. A ``for`` must list its values: without data it is not known what a column holds.
     guesses
         For each leaf, by its text, what it might be.
     shares
@@ -87,12 +87,11 @@ def plan_rates(
     seed
         The forecast is a simulation; the seed makes it repeatable.
     """
-    if any(isinstance(node, Each) for node in nodes(prop.formula)):
-        raise UsageError("expected a property without 'for': write out the groups, or use for g in {'a', 'b'}")
-    leaves = leaves_of(prop.formula)
+    formula = expand(prop.formula, _no_data)
+    leaves = leaves_of(formula)
     ranges = {leaf: _range(leaf) for leaf in leaves}
     means = _means(leaves, guesses, ranges)
-    evidence = bets_for(prop.formula, ranges, (None,), delta, slices=False)
+    evidence = bets_for(formula, ranges, (None,), delta, slices=False)
     if evidence is None:
         raise UsageError(f"expected a property that is linear in the rates, but {prop} came: its cost is not known")
     table = _shares(evidence.channels, shares)
@@ -101,6 +100,12 @@ def plan_rates(
     # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
     least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
     return RatesPlan(str(prop), delta, answer, found.mean, found.early, found.late, least)
+
+
+def _no_data(column: Column) -> tuple[Value, ...]:
+    raise UsageError(
+        f"expected the values that 'for' runs over, since there is no data: for g in {{'a', 'b'}}, not {column.name}"
+    )
 
 
 def _means(

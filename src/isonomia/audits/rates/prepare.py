@@ -75,7 +75,8 @@ def prepare(request: Request, question: Question) -> Prepared:
         sizes,
         evidence if isinstance(evidence, BetEvidence) else None,
     )
-    available = float("inf") if population.size is None or replaced else float(population.size)
+    # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on.
+    available = float("inf") if population.size is None else float(population.size)
     budget = request.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)

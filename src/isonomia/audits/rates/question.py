@@ -18,6 +18,10 @@ from isonomia.spec.tree import Column, Formula, Leaf, Literal, Member, Missing, 
 __all__ = ["Question", "ask_about", "need_ranges"]
 
 
+MOST_GROUPS = 200
+"""How many values a ``for`` may run over; a column with more of them is hardly a grouping."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A formula without quantifiers, and what evaluating it on a batch needs.
@@ -67,6 +71,12 @@ def ask_about(
     def values(column: Column) -> tuple[Value, ...]:
         if column.name not in known:
             known[column.name] = population.values(column.name)
+            if len(known[column.name]) > MOST_GROUPS:
+                raise SpecError(
+                    f"expected a column with at most {MOST_GROUPS} values to run over, but {column.name!r} has "
+                    f"{len(known[column.name]):,}: group them first, or list those that matter, for g in {{'a', 'b'}}",
+                    column.place,
+                )
         return known[column.name]
 
     formula = expand(prop.formula, values)
