@@ -28,6 +28,13 @@ class FrameStore:
         """One column."""
         return column_from_series(self._frame().get_column(name))
 
+    def order(self, name: str) -> tuple[str, ...]:
+        """The order declared for a column of categories; empty where there is none."""
+        import narwhals as nw
+
+        kind = self._frame().schema[name]
+        return tuple(kind.categories) if isinstance(kind, nw.Enum) else ()
+
     def take(self, indices: NDArray[np.intp]) -> FrameStore:
         """The rows at these positions, numbered anew."""
         return self._rows(self._frame()[indices], len(indices))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import column_from, plain_value
-from isonomia.populations.frames import frame_store
+from isonomia.populations.frames import FrameStore, frame_store
 from isonomia.populations.stores import ArrayStore, ColumnStore, RowStore, Store
 
 __all__ = ["Table"]
@@ -94,6 +94,10 @@ class Table:
         """Give one row as plain Python values, ``None`` where one is missing."""
         one = self.slice(index, index + 1)
         return {name: plain_value(one.column(name)[0]) for name in self.names}
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        return self._store.order(name) if isinstance(self._store, FrameStore) else ()
 
     def take(self, indices: NDArray[np.intp]) -> Table:
         """Cut out the rows at these positions, in this order."""

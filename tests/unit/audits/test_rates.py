@@ -495,3 +495,17 @@ def test_overlapping_means_are_shown_within_a_moment() -> None:
     )
     assert verdict.interval[0] <= 0 <= verdict.interval[1]
     assert time.process_time() - began < 10
+
+
+def test_categories_with_an_order_are_not_compared_by_their_letters() -> None:
+    levels = ["low", "mid", "high"]
+    columns = {"edu": levels * 50, "hired": [0, 0, 1] * 50}
+    frames = [
+        pd.DataFrame({**columns, "edu": pd.Categorical(columns["edu"], categories=levels, ordered=True)}),
+        pl.DataFrame(columns, schema_overrides={"edu": pl.Enum(levels)}),
+    ]
+    for frame in frames:
+        with pytest.raises(iso.SpecError, match=r"low, mid, high.*in \{"):
+            iso.check("P[hired == 1 | edu >= 'mid'] >= 0.4", population=iso.Census(frame))
+        text = "P[hired == 1 | edu in {'mid', 'high'}] >= 0.4"
+        assert iso.check(text, population=iso.Census(frame)).answer == "holds"

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 from isonomia.errors import SpecError
 from isonomia.models.protocol import Model
+from isonomia.populations.census import Census
 from isonomia.populations.protocol import Population
+from isonomia.populations.sample import Sample
+from isonomia.populations.table import Table
 from isonomia.spec.expand import expand
 from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of
 from isonomia.spec.property import Property
 from isonomia.spec.ranges import range_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
+from isonomia.spec.tree import Column, Compare, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
+from isonomia.spec.walk import nodes
 
 __all__ = ["Question", "ask_about", "need_ranges"]
 
@@ -66,6 +70,8 @@ def ask_about(
         Where the property names something that is not there.
     """
     check_names(prop.formula, population.names, model is not None)
+    if isinstance(population, Sample | Census):
+        _refuse_orders(prop, population.table)
     known: dict[str, tuple[Value, ...]] = {}
 
     def values(column: Column) -> tuple[Value, ...]:
@@ -96,6 +102,21 @@ def ask_about(
         model is not None and any(output.name == "score" for output in outputs),
         tuple((name, _known(Column(name), values)) for name, values in known.items()),
     )
+
+
+def _refuse_orders(prop: Property, table: Table) -> None:
+    """Text is ordered by its letters, which is not the order that somebody declared for categories."""
+    for node in nodes(prop.formula):
+        if not isinstance(node, Compare) or node.relation in {"==", "!="}:
+            continue
+        for side in (node.left, node.right):
+            order = table.order(side.name) if isinstance(side, Column) else ()
+            if order and isinstance(side, Column):
+                raise SpecError(
+                    f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "
+                    f"{node.relation} compares text by its letters: list the values that you mean, {side.name} in {{...}}",
+                    node.place or side.place,
+                )
 
 
 def need_ranges(question: Question) -> None:
