@@ -114,7 +114,8 @@ def _refuse_orders(prop: Property, table: Table) -> None:
             if order and isinstance(side, Column):
                 raise SpecError(
                     f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "
-                    f"{node.relation} compares text by its letters: list the values that you mean, {side.name} in {{...}}",
+                    f"{node.relation} compares text by its letters: list the values that you mean, "
+                    f"{side.name} in {{...}}",
                     node.place or side.place,
                 )
 
