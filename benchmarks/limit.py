@@ -1,6 +1,6 @@
 """How near the checks come to the information-theoretic limit.
 
-    python -m benchmarks.limit [--repetitions 400] [--json benchmarks/results/limit.json]
+    python -m benchmarks.limit [--repetitions 300] [--json benchmarks/results/limit.json]
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
@@ -147,7 +147,7 @@ def mean_draws(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--repetitions", type=int, default=300)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/limit.json"))
     arguments = parser.parse_args()
     began, rows = time.perf_counter(), []

@@ -6,9 +6,9 @@ import numpy as np
 
 from isonomia.errors import UsageError
 
-__all__ = ["batch_rng", "fresh_seed", "root", "split_rng", "ticket_rng"]
+__all__ = ["batch_rng", "fresh_seed", "root", "ticket_rng"]
 
-DRAWS, TICKETS, SPLITS = 1, 2, 3
+DRAWS, TICKETS = 1, 2
 
 
 def fresh_seed() -> int:
@@ -31,8 +31,3 @@ def batch_rng(seed: int, batch: int, stream: int) -> np.random.Generator:
 def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
     """The randomness of the tickets of one stream's draws in one batch, independent of the draws."""
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
-
-
-def split_rng(seed: int, batch: int) -> np.random.Generator:
-    """The randomness by which one batch is spread over streams."""
-    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(SPLITS, batch)))

@@ -50,11 +50,15 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
     return best
 
 
-def split(n: int, shares: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Divide ``n`` draws over the streams: each gets its share rounded down or up, and exactly its share on average."""
-    edges = np.floor(n * np.concatenate([[0.0], np.cumsum(shares)]) + rng.random())
-    edges[0], edges[-1] = 0, n
-    return np.asarray(np.diff(edges), dtype=np.int64)
+def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
+    """Divide the draws numbered from ``start`` up to ``start + n`` over the streams.
+
+    Whatever the batches, each stream has its share of all draws so far to within one draw.
+    """
+    edges = np.concatenate([[0.0], np.cumsum(shares)])
+    edges[-1] = 1.0
+    reached = np.floor(edges * (start + n) + 1e-9) - np.floor(edges * start + 1e-9)
+    return np.asarray(np.diff(np.maximum.accumulate(reached)), dtype=np.int64)
 
 
 def _nearest(tables: Sequence[Table], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:

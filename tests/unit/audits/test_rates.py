@@ -265,6 +265,17 @@ def test_a_stream_that_gives_the_wrong_people_is_an_error() -> None:
         iso.check("P[x < 0.5 | sex == 'F'] >= 0.3", population=population, seed=1)
 
 
+def test_a_stream_that_no_leaf_asks_for_is_not_drawn() -> None:
+    def unwanted(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        raise AssertionError(f"{n} draws by {rng} in vain")
+
+    def women(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        return {"sex": np.full(n, "F"), "hired": rng.random(n) < 0.5}
+
+    population = iso.Generator({"sex == 'F'": women, "sex == 'M'": unwanted}, names=["sex", "hired"])
+    assert iso.check("P[hired | sex == 'F'] >= 0.3", population=population, delta=1e-3, seed=1).answer == "holds"
+
+
 def test_a_leaf_that_no_stream_serves_is_refused_with_the_streams() -> None:
     with pytest.raises(iso.SpecError, match="sex == 'F' and sex == 'M'"):
         iso.check("P[hired] >= 0.3", population=_streams(0.5, 0.5))

@@ -9,7 +9,7 @@ from math import inf
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
-from isonomia.engine.seeds import batch_rng, root, split_rng, ticket_rng
+from isonomia.engine.seeds import batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
 
 
@@ -146,6 +146,6 @@ def test_a_seed_that_makes_no_sense_is_refused(seed: object) -> None:
 
 
 def test_every_use_of_randomness_has_its_own_child() -> None:
-    rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), ticket_rng(1, 0, 0, 2), split_rng(1, 0)]
+    rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), ticket_rng(1, 0, 0, 2)]
     assert len({rng.integers(2**60) for rng in rngs}) == len(rngs)
     assert batch_rng(3, 4, 5).integers(2**60) == batch_rng(3, 4, 5).integers(2**60)

@@ -134,8 +134,14 @@ def _bets(request: Request, question: Question, sizes: dict[Leaf, float] | None)
 
 
 def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:
-    """The schedule asked for; where every draw informs every channel, the first batches may be as small as can be."""
+    """The schedule asked for, with smaller batches where they cost nothing or where fidelity asks for them.
+
+    Where every draw informs every channel, the first batches may be as small as can be. The paper's rule looks after
+    every draw; batches that grow by half a percent stop within half a percent of it.
+    """
     schedule = request.schedule
+    if request.method == "verifair":
+        schedule = replace(schedule, growth=min(schedule.growth, 1.005))
     groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
     streams = {stream for stream, _, _ in groups}
     if 0 < len(groups) == len(streams):

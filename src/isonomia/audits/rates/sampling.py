@@ -15,7 +15,7 @@ from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.known import Knowledge, closing_in
 from isonomia.audits.rates.question import Question
 from isonomia.engine.loop import Plan
-from isonomia.engine.seeds import batch_rng, split_rng, ticket_rng
+from isonomia.engine.seeds import batch_rng, ticket_rng
 from isonomia.errors import DataError
 from isonomia.evidence.allocation import best_shares, split
 from isonomia.evidence.by_bets import BetEvidence
@@ -118,7 +118,7 @@ class Sampling(Generic[S]):
     def measure(self, plan: Plan) -> Reading:
         """Draw one batch from each stream, ask the model about it, and count."""
         people, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
-        shares = split(plan.n, np.asarray(plan.shares), split_rng(self.seed, plan.index))
+        shares = split(plan.n, np.asarray(plan.shares), plan.start)
         for stream, n in enumerate(shares.tolist()):
             if n:
                 table = self.source.batch(plan.start, n, batch_rng(self.seed, plan.index, stream), stream)
@@ -133,12 +133,15 @@ class Sampling(Generic[S]):
         return Progressed(self.evidence.step(state.evidence, reading.tallies), leaves)
 
     def shares(self, state: Progressed[S]) -> tuple[float, ...]:
-        """Even at first; once every leaf was seen, where the evidence grows fastest."""
+        """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
         streams = len(self.population.streams)
-        if streams == 1 or self.bets is None or not all(map(np.any, state.leaves.values())):
-            return (1.0 / streams,) * streams
-        means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
-        return tuple(best_shares(self.bets, means, streams).tolist())
+        shares = np.ones(streams)
+        if streams > 1 and self.bets is not None and all(map(np.any, state.leaves.values())):
+            means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
+            shares = best_shares(self.bets, means, streams)
+        asked_for = {channel.stream for channel in self._channels}
+        shares = np.where([stream in asked_for for stream in range(streams)], shares, 0.0)
+        return tuple((shares / shares.sum()).tolist())
 
     def asked(self, reading: Reading) -> int:
         """How many people the batch had."""
