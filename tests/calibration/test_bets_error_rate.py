@@ -24,7 +24,7 @@ from isonomia.evidence.bets import Game
 from isonomia.evidence.cells import grid_for
 
 LONG = batches(6_000)
-SHORT = batches(3_000, single=15, growth=0.2)
+SHORT = batches(4_000, single=25, growth=0.12)
 
 RATES = {
     # name: sides, bounds, the draws; the truth is on the boundary of every side

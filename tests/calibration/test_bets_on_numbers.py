@@ -14,7 +14,7 @@ from isonomia.evidence.bets import Game, begin, step
 from isonomia.evidence.cells import Grid, grid_for
 
 COARSE = Grid((tuple(np.linspace(0.0, 1.0, 9).tolist()),))
-SIZES = batches(2_000, single=12, growth=0.25)
+SIZES = batches(5_000, growth=0.12)
 
 
 def game_on(grid: Grid, mean: float, direction: float) -> Game:
@@ -46,7 +46,7 @@ def test_bets_on_a_continuous_number_keep_the_risk(shape, direction):
         return spread(rng.beta(*shape, size=(repetitions, size)), 9)[:, None, :]
 
     game = game_on(COARSE, float(beta.mean(*shape)), direction)
-    assert_calibrated(peaks([game], draw, batches(800, single=12, growth=0.3), rng, REPETITIONS)[0])
+    assert_calibrated(peaks([game], draw, batches(2_000, growth=0.12), rng, REPETITIONS)[0])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_bets_on_the_difference_of_two_numbers_keep_the_risk():
 
 
 def test_bets_on_the_full_grid_keep_the_risk():
-    # Fewer looks than elsewhere: 129 cells are dear. In slices, to stay small in memory.
+    # Fewer looks than elsewhere: 129 cells are dear. In parts, to stay small in memory.
     grid = grid_for([(0.0, 1.0)])
     assert grid is not None
     truth = np.diff(beta.cdf(np.linspace(0.0, 1.0, 130), 1.5, 4.0))
@@ -79,7 +79,7 @@ def test_bets_on_the_full_grid_keep_the_risk():
     rng, found = np.random.default_rng(204), []
     for _ in range(10):
         state = begin(game, REPETITIONS // 10)
-        for size in batches(1_000, single=4, first=2, growth=1.0):
+        for size in batches(2_000, single=12, first=2, growth=0.25):
             state = step(game, state, rng.multinomial(size, truth, size=REPETITIONS // 10)[:, None, :].astype(float))
         found.append(state.peak)
     assert_calibrated(np.concatenate(found))

@@ -56,7 +56,7 @@ def test_evidence_at_the_true_mean_of_a_number_stays_below_its_limit(shape):
     nodes = np.linspace(0.0, 1.0, 9)
     truth = np.diff(beta.cdf(np.linspace(0.0, 1.0, 10), *shape))
     rng, tally, peak = np.random.default_rng(504), np.zeros((REPETITIONS, 9)), np.zeros(REPETITIONS)
-    for size in batches(1_500, single=10, growth=0.3):
+    for size in batches(3_000, single=20, growth=0.15):
         tally += rng.multinomial(size, truth, size=REPETITIONS)
         peak = np.maximum(peak, log_evidence(nodes, tally, np.full(REPETITIONS, float(truth @ nodes))))
     assert_calibrated(peak)

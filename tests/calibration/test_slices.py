@@ -113,7 +113,7 @@ def _true_slice_peak(name: str, side: str) -> np.ndarray:
     low, high = np.zeros(REPETITIONS), np.ones(REPETITIONS)
     tally = np.zeros((REPETITIONS, len(game.prior)))
     wealth, peak = np.zeros(REPETITIONS), np.zeros(REPETITIONS)
-    for size in batches(2000, single=10, first=8, growth=0.25):
+    for size in batches(3000, single=15, first=8, growth=0.18):
         counts = _draws(world, order, size, rng, REPETITIONS)
         wealth += play(game, (low, high), tally, counts)[1]
         peak = np.maximum(peak, wealth)
