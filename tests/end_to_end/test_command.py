@@ -41,7 +41,9 @@ def leaves(batch):
     raise SystemExit(0)
 
 def slow(batch):
-    time.sleep(0.05)
+    with open("asked", "a") as file:
+        file.write("x")
+    time.sleep(0.02)
     return fair(batch)
 """
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
@@ -179,7 +181,10 @@ def test_ctrl_c_ends_with_an_undecided_verdict_that_shows_what_is_known(folder: 
     arguments = ["check", RATIO, "--model", "hiring:slow", "--data", "people.csv", "--delta", "1e-300"]
     command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
+    asked, patience = folder / "asked", time.monotonic() + 60
+    while not (asked.exists() and asked.stat().st_size > 5):
+        assert time.monotonic() < patience, "the model was never asked"
+        time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 3

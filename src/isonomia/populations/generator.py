@@ -170,7 +170,7 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
     told = f"{callable_name(draw)}({n}, rng)"
     try:
         data = draw(n, rng)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DataError(
             f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
         ) from error
