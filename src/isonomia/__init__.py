@@ -16,58 +16,106 @@ Terms
 property
     What must hold: a formula over rates ``P[event | condition]`` and means ``E[term | condition]``.
 population
-    Whom it is about: a :class:`Sample`, a :class:`Census` or a :class:`Generator`.
+    Whom it is about: a :class:`Sample`, a :class:`Census`, a :class:`Generator`, a :class:`Program` or a
+    :class:`Causal` model.
 verdict
     The answer, with its guarantee and what it rests on.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isonomia.engine.budget import Budget
 from isonomia.errors import DataError, IsonomiaError, ModelError, NumericalError, SpecError, UsageError
-from isonomia.populations import Census, Generator, Sample
+from isonomia.populations import Census, Generator, Sample, Weighted
 from isonomia.records import Verdict
-from isonomia.spec import E, P, Property, col, each, maximum, minimum, parse, prediction, score
+from isonomia.spec import (
+    E,
+    P,
+    Property,
+    as_if,
+    col,
+    do,
+    each,
+    maximum,
+    minimum,
+    other,
+    pair_function,
+    parse,
+    prediction,
+    score,
+)
 from isonomia.version import __version__
 
 if TYPE_CHECKING:
     from isonomia.audits.check import check, plan
+    from isonomia.populations.causal import Causal
+    from isonomia.populations.program import Program
+    from isonomia.populations.programs.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
+    from isonomia.spec import fairness
 
 __all__ = [
+    "Additive",
     "Budget",
+    "Categories",
+    "Causal",
     "Census",
+    "Custom",
     "DataError",
     "E",
+    "Equation",
     "Generator",
     "IsonomiaError",
     "ModelError",
+    "Normal",
     "NumericalError",
     "P",
+    "Program",
     "Property",
     "Sample",
     "SpecError",
+    "Uniform",
     "UsageError",
     "Verdict",
+    "Weighted",
     "__version__",
+    "as_if",
     "check",
     "col",
+    "do",
     "each",
+    "fairness",
     "maximum",
     "minimum",
+    "other",
+    "pair_function",
     "parse",
     "plan",
     "prediction",
     "score",
 ]
 
+_LATER = {
+    "check": "isonomia.audits.check",
+    "plan": "isonomia.audits.check",
+    "Causal": "isonomia.populations.causal",
+    "Program": "isonomia.populations.program",
+    **dict.fromkeys(
+        ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),
+        "isonomia.populations.programs.mechanisms",
+    ),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load the audits, with SciPy behind them, when they are first used: importing the package stays quick."""
-    if name in {"check", "plan"}:
-        from isonomia.audits import check as verbs
-
-        globals().update(check=verbs.check, plan=verbs.plan)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load what is not always needed, such as the audits with SciPy behind them, when it is first used."""
+    if name == "fairness":
+        found: Any = import_module("isonomia.spec.fairness")
+    elif name in _LATER:
+        found = getattr(import_module(_LATER[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found

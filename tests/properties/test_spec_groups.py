@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isonomia.spec.batch import Batch
 from isonomia.spec.groups import conjuncts, disjoint, implies
 from isonomia.spec.rows import truth
-from isonomia.spec.tree import Column, Compare, Literal, Member, Missing, RowJunction, RowNot
+from isonomia.spec.tree import AsIf, Column, Compare, Do, Literal, Member, Missing, Other, RowJunction, RowNot, Setting
 
 SETTINGS = settings(max_examples=800, derandomize=True, deadline=None, database=None)
 
@@ -30,9 +30,18 @@ def table(precision):
         "w": np.array(w, object),
         "d": np.array(d, "datetime64[D]"),
     }
-    return Batch(len(people), columns)
+    # Every version is the same people in another order, so that any two values meet in some row.
+    rng = np.random.default_rng(20)
+    shuffled = [{name: column[order] for name, column in columns.items()} for order in orders(rng, len(people))]
+    versions = {version: Batch(len(people), each) for version, each in zip(VERSIONS, shuffled, strict=True)}
+    return Batch(len(people), columns, versions=versions)
 
 
+def orders(rng, rows):
+    return [rng.permutation(rows) for _ in VERSIONS]
+
+
+VERSIONS = (Other(), Do((Setting("x", Literal(1)),)), Do((AsIf("y", (Setting("x", Literal(1)),)),)))
 TABLES = (table(np.float64), table(np.float32))
 
 relations = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
@@ -50,7 +59,12 @@ def about(term, literal):
     )
 
 
+versions = st.sampled_from([None, *VERSIONS])
 tests = st.one_of(
+    versions.flatmap(lambda version: about(Column("x", version), number)),
+    versions.flatmap(lambda version: about(Column("c", version), text)),
+    versions.map(lambda version: Column("w", version)),
+    st.builds(lambda sign, a, b: Compare(sign, Column("x", a), Column("x", b)), relations, versions, versions),
     about(Column("x"), number),
     about(Column("x"), number),
     about(Column("c"), text),

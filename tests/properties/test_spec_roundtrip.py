@@ -1,5 +1,8 @@
 """Reading what was written gives the same tree, and reading anything at all gives a tree or a SpecError."""
 
+from dataclasses import replace
+from functools import cache
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,10 +12,12 @@ from isonomia.spec.explain import explain
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
+    AsIf,
     Column,
     Compare,
     Comparison,
     Constant,
+    Do,
     Each,
     Implies,
     Junction,
@@ -20,10 +25,12 @@ from isonomia.spec.tree import (
     Member,
     Missing,
     Not,
+    Other,
     Output,
     Rate,
     RowJunction,
     RowNot,
+    Setting,
     Variable,
 )
 
@@ -35,6 +42,7 @@ values = st.one_of(st.text(max_size=5), st.booleans(), st.integers(), finite)
 literals = st.builds(Literal, values)
 names = st.one_of(
     st.sampled_from(["sex", "age", "P", "prediction", "and", "missing", "hours per week", "g", "h", "é`\\n", "True"]),
+    st.sampled_from(["other", "do", "as", "if", "as if", "other.x", "do("]),
     st.text(min_size=1, max_size=4),
 )
 columns = st.builds(Column, names)
@@ -63,9 +71,25 @@ def built(function, *arguments):
     return st.tuples(*arguments).map(build)
 
 
+def versions(items):
+    """Versions of a person in which nothing is set twice, and no variable as if it were set itself."""
+    settings = st.lists(st.builds(Setting, names, items), max_size=2, unique_by=lambda setting: setting.name)
+    changes = st.lists(st.tuples(names, items, settings), min_size=1, max_size=2, unique_by=lambda change: change[0])
+    return st.one_of(st.just(Other()), changes.map(lambda drawn: Do(tuple(change(*parts) for parts in drawn))))
+
+
+def change(name, value, settings):
+    left = tuple(setting for setting in settings if setting.name != name)
+    return AsIf(name, left) if left else Setting(name, value)
+
+
+@cache
 def rows(bound):
     items = st.one_of(literals, *(st.just(Variable(name)) for name in bound))
-    atoms = st.one_of(columns, outputs, items)
+    of_versions = st.builds(
+        lambda feature, version: replace(feature, version=version), columns | outputs, versions(items)
+    )
+    atoms = st.one_of(columns, outputs, items, of_versions)
 
     def larger(inner):
         return st.one_of(
@@ -86,6 +110,7 @@ def rows(bound):
     return st.recursive(atoms, larger, max_leaves=6)
 
 
+@cache
 def quantities(bound):
     given_ = st.one_of(st.none(), rows(bound))
     constants = st.builds(Constant, finite)
@@ -109,6 +134,7 @@ def quantities(bound):
     return st.recursive(leaves, larger, max_leaves=4)
 
 
+@cache
 def formulas(bound=()):
     base = quantities(bound)
     links = st.lists(st.tuples(relations, base), min_size=1, max_size=2).map(tuple)
@@ -162,6 +188,7 @@ def test_any_text_is_read_or_refused_with_a_spec_error(text):
 WORDS = """
     P[ E[ ] ( ) { } | : , == != <= < ==> + - * / ** ^ and or not in is missing for g h race except 'a' "b" `c
     prediction score score['x'] abs( min( 1 0 0.5 80% 1e400 from to true # \\ ' ` % = & . $ P E x
+    other other. do do( do(x=1).y as if as
 """
 PIECES = st.sampled_from(["\n", *WORDS.split()])
 

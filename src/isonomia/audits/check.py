@@ -35,7 +35,7 @@ def check(
     method: str = "auto",
     ranges: Mapping[str, tuple[float, float]] | None = None,
     features: Sequence[str] | None = None,
-    growth: float = 1.02,
+    growth: float = 1.01,
     workers: int = 1,
     observer: Observer | None = None,
 ) -> Verdict:
@@ -65,10 +65,10 @@ def check(
     features
         The columns that the model is given, in order, where it cannot say so itself.
     growth
-        How much larger each batch makes the total. A decision falls at the end of a batch, so smaller is thriftier
-        with people, larger is thriftier with calls of the model.
+        How much larger each batch makes the total when a decision is near; batches are larger while it is far. A
+        decision falls at the end of a batch, so smaller is thriftier with people, larger with calls of the model.
     workers
-        How many batches are measured side by side; the verdict does not depend on it.
+        How many threads ask the model side by side, each about a part of a batch; the verdict does not depend on it.
     observer
         Who is told about progress.
 
@@ -95,7 +95,7 @@ def check(
         method=_method(method),
         ranges=_ranges(ranges or {}),
         schedule=Schedule(growth=_growth(growth)),
-        workers=workers,
+        workers=_workers(workers),
     )
     return check_rates(request, observer or Silent())
 
@@ -179,6 +179,12 @@ def _growth(value: float) -> float:
     if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
         raise UsageError(f"expected growth above 1 and at most 4, but growth={value!r} came")
     return float(value)
+
+
+def _workers(value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"expected workers as a whole number of at least 1, but workers={value!r} came")
+    return value
 
 
 def _ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:

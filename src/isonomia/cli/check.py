@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from isonomia.cli.outcome import conclude, store
+from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
+
+if TYPE_CHECKING:
+    from isonomia.populations.protocol import Population
+    from isonomia.spec import Property
 
 __all__ = ["check", "parse_ranges"]
 
 
 def check(
-    properties: Annotated[list[str], typer.Argument(metavar="PROPERTY...", help="What must hold.", show_default=False)],
-    data: Annotated[Path, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="[PROGRAM.fr] PROPERTY...", help="Who is drawn; what must hold.", show_default=False),
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="The model as module:object; leave out where the table has its predictions.")
     ] = None,
@@ -24,6 +34,10 @@ def check(
         bool,
         typer.Option("--census/--sample", help="Whether the rows are the whole population or a sample of it."),
     ] = False,
+    ratio: Annotated[
+        float | None,
+        typer.Option(help="Of a program: the least rate of its minority over that of its majority, as 0.85."),
+    ] = None,
     delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
     budget: Annotated[str | None, typer.Option(help="The most people, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
@@ -36,25 +50,27 @@ def check(
     explain: Annotated[bool, typer.Option("--explain", help="Also say each property in plain English.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line a property, and no progress.")] = False,
 ) -> None:
-    r"""Check whether properties hold of a model and a table.
+    r"""Check whether properties hold of a model and a table, or of a FairSquare program.
 
-    Example: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model
+    Examples: isonomia check program.fr --ratio 0.85 --delta 1e-10; isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model
     hiring:model --data applicants.csv --delta 1e-6
     """
     from isonomia.audits.check import check as check_property
     from isonomia.models.loading import load
-    from isonomia.populations import Census, Sample
     from isonomia.report import LiveProgress, show
     from isonomia.report.terminal import summary
     from isonomia.spec import parse
 
+    program, texts = split_arguments(arguments)
     console = Console(highlight=False)
     if json is not None:
         store([], json)
-    parsed = [parse(text) for text in properties]
+    population = _population(program, data, census)
+    parsed = [parse(text) for text in texts] + _from_ratio(population, ratio)
+    if not parsed:
+        raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
     columns = None if features is None else [name.strip() for name in features.split(",")]
     loaded = None if model is None else load(model, columns)
-    population = Census(data) if census else Sample(data)
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdicts = []
     for prop in parsed:
@@ -75,6 +91,32 @@ def check(
     if quiet and len(verdicts) == 1:
         summary(verdicts, console)
     raise typer.Exit(conclude(verdicts, console, json))
+
+
+def _population(program: Path | None, data: Path | None, census: bool) -> Population:
+    from isonomia.populations import Census, Sample
+
+    if program is None:
+        if data is None:
+            raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
+        return Census(data) if census else Sample(data)
+    if data is not None or census:
+        raise UsageError(f"expected people from {program} or from --data, but both came: leave one out")
+    from isonomia.populations.program import Program
+
+    return Program(program)
+
+
+def _from_ratio(population: Population, ratio: float | None) -> list[Property]:
+    if ratio is None:
+        return []
+    from isonomia.populations.program import Program
+
+    if not isinstance(population, Program):
+        raise UsageError("expected a program.fr for --ratio, which speaks of a program's minority and majority")
+    if not 0.0 < ratio <= 1.0:
+        raise UsageError(f"expected --ratio above 0 and at most 1, but {ratio!r} came")
+    return [ratio_property(population, ratio)]
 
 
 def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:

@@ -1,11 +1,9 @@
-"""The loop: batches are measured in any order and absorbed in theirs, until decided or out of budget."""
+"""The loop: batch after batch is measured and absorbed, until decided or out of budget."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -13,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.schedule import Schedule
-from isonomia.errors import UsageError
 
 __all__ = ["Outcome", "Plan", "Work", "run"]
 
@@ -65,11 +62,11 @@ class Work(Protocol, Generic[Reading, State]):
         ...
 
     def measure(self, plan: Plan) -> Reading:
-        """Draw and ask: a pure function of the plan, so that batches may be measured in any order."""
+        """Draw and ask: a pure function of the plan."""
         ...
 
     def absorb(self, state: State, reading: Reading) -> State:
-        """Take in the next batch, in the order of the plans."""
+        """Take in the next batch."""
         ...
 
     def shares(self, state: State) -> tuple[float, ...]:
@@ -100,7 +97,6 @@ def run(
     observer: Observer,
     *,
     available: float = float("inf"),
-    workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome[State]:
     """Run batches until the work is decided, nothing is left, the budget is spent, or somebody presses Ctrl-C.
@@ -113,23 +109,17 @@ def run(
         How large batches are, what they may cost in all, who watches.
     available
         How many people the population has.
-    workers
-        How many batches may be measured side by side, in threads. The outcome does not depend on it. With several
-        streams batches are measured one by one, since what was seen decides how the next draws are spread.
     clock
         Where the time comes from.
     """
-    _check_workers(workers)
     began = clock()
     state, samples = work.begin(), 0
     most = min(budget.samples, available)
     reason = "exhausted" if available <= budget.samples else "budget"
-    if len(work.shares(state)) > 1:
-        workers = 1
+    planner = _Planner(schedule, most)
     try:
-        # The spread is asked for when a batch is planned, and then the latest state is the one that counts.
-        plans = _plans(schedule, most, lambda: work.shares(state))
-        for reading in _readings(work.measure, plans, workers):
+        while (plan := planner.next(work, state)) is not None:
+            reading = work.measure(plan)
             state = work.absorb(state, reading)
             samples += work.asked(reading)
             elapsed = clock() - began
@@ -145,39 +135,24 @@ def run(
     return Outcome(state, samples, reason, clock() - began)
 
 
-def _plans(schedule: Schedule, most: float, spread: Callable[[], tuple[float, ...]]) -> Iterator[Plan]:
-    start, reconsider = 0, 0
+@dataclass(slots=True)
+class _Planner:
+    """Plans one batch after the other; what was seen decides their sizes and how they are spread."""
+
+    schedule: Schedule
+    most: float
+    index: int = 0
+    start: int = 0
     shares: tuple[float, ...] = ()
-    for index, size in enumerate(schedule.sizes()):
-        n = int(min(size, most - start))
+    reconsider: int = 0
+
+    def next(self, work: Work[Reading, State], state: State) -> Plan | None:
+        """The next batch, or ``None`` where nobody is left to ask."""
+        n = int(min(self.schedule.size(self.start, work.share(state)), self.most - self.start))
         if n <= 0:
-            return
-        if start >= reconsider:
-            shares, reconsider = spread(), max(2 * start, 64)
-        yield Plan(index, start, n, shares)
-        start += n
-
-
-def _check_workers(workers: int) -> None:
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise UsageError(f"expected workers as a whole number of at least 1, but workers={workers!r} came")
-
-
-def _readings(measure: Callable[[Plan], Reading], plans: Iterable[Plan], workers: int) -> Iterator[Reading]:
-    """Measure the plans, giving the readings in the plans' order."""
-    if workers == 1:
-        yield from map(measure, plans)
-        return
-    # Threads measure ahead of what is absorbed; what was measured in vain when the decision falls is thrown away.
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        ahead: deque[Future[Reading]] = deque()
-        try:
-            for plan in plans:
-                ahead.append(pool.submit(measure, plan))
-                if len(ahead) > workers:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for waiting in ahead:
-                waiting.cancel()
+            return None
+        if self.start >= self.reconsider:
+            self.shares, self.reconsider = work.shares(state), max(2 * self.start, 64)
+        plan = Plan(self.index, self.start, n, self.shares)
+        self.index, self.start = self.index + 1, self.start + n
+        return plan

@@ -55,6 +55,8 @@ def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
 
     Whatever the batches, each stream has its share of all draws so far to within one draw.
     """
+    if len(shares) == 1:
+        return np.asarray([n])
     edges = np.concatenate([[0.0], np.cumsum(shares)])
     edges[-1] = 1.0
     reached = np.floor(edges * (start + n) + 1e-9) - np.floor(edges * start + 1e-9)

@@ -11,7 +11,7 @@ it is seen, and counts only for the groups of its ticket.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isonomia.errors import SpecError
 from isonomia.evidence.cells import Grid, grid_for
@@ -56,6 +56,15 @@ class Channel:
     leaves: tuple[Leaf, ...]
     grid: Grid
     crossing: tuple[Row, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Tallies are looked up by channel in every batch, and a channel holds whole expressions.
+        parts = self.given, self.stream, self.ticket, self.leaves, self.grid, self.crossing
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:

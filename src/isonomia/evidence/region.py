@@ -10,7 +10,7 @@ and holds the truth at all times with probability at least ``1 - delta``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -151,7 +151,7 @@ class Region:
         return mean_interval(np.asarray(tally.nodes), np.asarray(tally.weights), self.delta)
 
     def quantity_interval(self, quantity: Quantity) -> tuple[float, float]:
-        """Enclose a quantity over the region; by bisection where it is linear after clearing denominators.
+        """Enclose a quantity over the region; by searching for its ends where it is linear after clearing denominators.
 
         Guarantee: at all times together, the interval holds the true quantity with probability at least ``1 - delta``.
         """
@@ -171,30 +171,27 @@ class Region:
         inside = _estimate(quantity, self.centre)
         if inside is None or not self._linear(quantity, relation, inside):
             return None
-        outside, reach = None, 1e-3
-        for _ in range(60):
-            if self._beyond(quantity, relation, inside + sign * reach):
-                outside = inside + sign * reach
-                break
-            inside, reach = inside + sign * reach, 2.0 * reach
-        if outside is None:
-            return sign * np.inf
-        while abs(outside - inside) > 1e-6 * (1.0 + abs(outside)):
-            middle = 0.5 * (inside + outside)
-            if self._beyond(quantity, relation, middle):
-                outside = middle
-            else:
-                inside = middle
-        return outside
+        step = _crossing(lambda step: self._reach(quantity, relation, inside + sign * step), abs(inside))
+        return inside + sign * step
 
     def _linear(self, quantity: Quantity, relation: str, value: float) -> bool:
         comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
         return hypothesis_of(comparison, self.ranges, positive=True) is not None
 
-    def _beyond(self, quantity: Quantity, relation: str, value: float) -> bool:
+    def _reach(self, quantity: Quantity, relation: str, value: float) -> float:
+        """How far a value lies from the sample: 1 at the edge of the region, more where every such world is refuted.
+
+        Divergence grows with the square of a distance, so its root is nearly proportional to how far the value is.
+        """
         comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
         hypothesis = hypothesis_of(comparison, self.ranges, positive=True)
-        return hypothesis is not None and all(self.refutes(polytope) for polytope in hypothesis.polytopes)
+        if hypothesis is None:
+            return 0.0
+        if len(self.classes) > 1:
+            return 2.0 * all(self.refutes(polytope) for polytope in hypothesis.polytopes)
+        (members,) = self.classes
+        nearest = min((self._distance(polytope, members) for polytope in hypothesis.polytopes), default=np.inf)
+        return float(np.sqrt(nearest / self.allowance[members]))
 
     def _refutes_across(self, polytope: Polytope) -> bool:
         from isonomia.evidence.boxes import outside_polytope
@@ -225,6 +222,28 @@ class Region:
         logs = np.log(np.where(weights > 0, stakes.factors, 1.0))
         value = (weights * logs).sum() + (draws * (1.0 - stakes.rests)).sum() - total * (stakes.on_sides[0] @ b)
         return max(float(value), 0.0)
+
+
+def _crossing(reach: Callable[[float], float], size: float) -> float:
+    """The step at which a growing function passes 1, from above and to within a millionth; infinite where it does not.
+
+    Every step is checked by the function itself: a guess that is off costs rounds, and never moves the end inwards.
+    """
+    near, far, step, tolerance = 0.0, np.inf, 1e-2, 1e-6 * (1.0 + size)
+    last = 0.0, 0.0
+    for _ in range(120):
+        value = reach(step)
+        near, far = (near, step) if value >= 1.0 else (step, far)
+        if far - near <= tolerance or near > 1e15:
+            break
+        rise = value - last[1]
+        guess = step + (1.0 - value) * (step - last[0]) / rise if rise else np.inf
+        # To the side from which the last value did not come, so that both ends close in.
+        guess += 0.4 * tolerance if value < 1.0 else -0.4 * tolerance
+        if not near < guess < far:
+            guess = 0.5 * (near + far)
+        last, step = (step, value), min(guess, 30.0 * step)
+    return far
 
 
 def _price(tally: LeafTally) -> float:

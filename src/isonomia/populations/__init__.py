@@ -2,8 +2,9 @@
 
 The same formula means different things over different sources, so the source says what it is. A
 :class:`Sample`'s rows are independent draws from the real population; a :class:`Census`'s rows are the
-population; a :class:`Generator` draws as many people as are wanted. Each gives numbered batches of a
-:class:`Table`.
+population; a :class:`Generator` draws as many people as are wanted, and so do a
+:class:`~isonomia.populations.program.Program` and a :class:`~isonomia.populations.causal.Causal` model, which are
+imported when they are used. Each gives numbered batches of a :class:`Table`.
 """
 
 from isonomia.populations.census import Census
@@ -12,5 +13,6 @@ from isonomia.populations.generator import Generator
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
+from isonomia.populations.weighted import Weighted
 
-__all__ = ["Census", "Generator", "Population", "Sample", "Source", "Table", "read_table"]
+__all__ = ["Census", "Generator", "Population", "Sample", "Source", "Table", "Weighted", "read_table"]

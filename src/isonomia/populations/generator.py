@@ -11,6 +11,7 @@ import numpy as np
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
+from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import check_request
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Row, Value
@@ -113,7 +114,7 @@ class Generator:
         found: tuple[Value, ...] = self._found[column]
         return found
 
-    def open(self, seed: np.random.SeedSequence) -> GeneratorSource:  # noqa: ARG002
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
         return GeneratorSource(self.draws, self.names, self.given_names)
 
@@ -150,6 +151,11 @@ class GeneratorSource:
     draws: tuple[Draw, ...]
     names: tuple[str, ...] | None
     array_names: tuple[str, ...] | None
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Draw ``n`` people from a stream with the batch's own randomness."""

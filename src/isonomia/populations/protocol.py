@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Row, Value
+from isonomia.spec.versions import Version
 
-__all__ = ["Population", "Source"]
+__all__ = ["Directable", "Population", "Source", "Wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What will be read of the people, so that a population need not make anything else.
+
+    Attributes
+    ----------
+    columns
+        Of the people as they are; ``None`` for all of them.
+    versions
+        The other versions that are spoken of, and their columns; ``None`` for all of them.
+    """
+
+    columns: tuple[str, ...] | None = None
+    versions: Mapping[Version, tuple[str, ...] | None] = field(default_factory=dict)
 
 
 class Source(Protocol):
     """A population opened for one run: it knows the run's seed."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether there are so many rows and no more, each of which counts once."""
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Give the people numbered from ``start`` up to ``start + n`` of a stream.
@@ -41,7 +64,7 @@ class Population(Protocol):
 
     @property
     def kind(self) -> str:
-        """What kind it is: ``"sample"``, ``"census"`` or ``"generator"``."""
+        """What kind it is: ``"sample"``, ``"census"``, ``"generator"``, ``"program"`` or ``"causal"``."""
 
     @property
     def size(self) -> int | None:
@@ -62,8 +85,16 @@ class Population(Protocol):
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
 
-    def open(self, seed: np.random.SeedSequence) -> Source:
-        """Open the population for one run."""
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> Source:
+        """Open the population for one run that reads what is wanted; ``None`` for everything, as people are."""
 
     def fingerprint(self) -> str:
         """Tell this population from others, as 64 hexadecimal digits."""
+
+
+@runtime_checkable
+class Directable(Population, Protocol):
+    """A population whose draws can be directed at groups."""
+
+    def focused(self, conditions: Sequence[Row | None]) -> Population:
+        """The same population with rare groups drawn directly, for a property about groups with these conditions."""

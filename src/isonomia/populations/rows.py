@@ -45,6 +45,11 @@ class RowSource:
     table: Table
     order: NDArray[np.intp] | None
 
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return True
+
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
         """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
         check_request(start, n, stream, streams=1)
@@ -58,6 +63,11 @@ class WithReplacement:
     """An opened table whose rows are drawn independently, so that one may come twice."""
 
     table: Table
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Give ``n`` rows drawn with the batch's own randomness."""

@@ -10,6 +10,7 @@ import numpy as np
 from isonomia.populations.columns import distinct
 from isonomia.populations.files import table_from
 from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import RowSource, random_order
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Row, Value
@@ -75,7 +76,7 @@ class Sample:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
         return distinct([self.table.column(column)], column)
 
-    def open(self, seed: np.random.SeedSequence) -> RowSource:
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource:  # noqa: ARG002
         """Open the sample for one run."""
         return RowSource(self.table, random_order(self.size, seed) if self.shuffle else None)
 

@@ -4,7 +4,8 @@ A **property** is a claim about a model and a population. Its **formula** compar
 population, and joins the comparisons by ``and``, ``or``, ``not``, ``==>`` and ``for``. The quantities are built from
 **leaves**: a **rate** ``P[event | condition]`` is the share of a group for whom an event is true, and a **mean**
 ``E[term | condition]`` is the mean of a number over a group. Events, conditions and terms are **row expressions**:
-they speak about one person, by the columns of a table and by the model's ``prediction`` and ``score``.
+they speak about one person, by the columns of a table and by the model's ``prediction`` and ``score``; and about other
+**versions** of that person: a second one drawn at random, or the same one had things been otherwise.
 
 There are two ways in, text and Python operators, and both make the same tree::
 
@@ -19,9 +20,10 @@ from isonomia.spec.expand import expand
 from isonomia.spec.explain import explain
 from isonomia.spec.groups import conjuncts, disjoint, implies
 from isonomia.spec.measures import Measure
-from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of
+from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of, versions_of
 from isonomia.spec.operators import E, P, col, each, maximum, minimum, prediction, score
 from isonomia.spec.parse import parse_formula
+from isonomia.spec.persons import PersonVersion, as_if, do, other, pair_function
 from isonomia.spec.property import Property, parse
 from isonomia.spec.ranges import range_of
 from isonomia.spec.rows import evaluate, numbers, truth
@@ -33,13 +35,16 @@ __all__ = [
     "E",
     "Measure",
     "P",
+    "PersonVersion",
     "Property",
     "Term",
+    "as_if",
     "check_names",
     "col",
     "columns_of",
     "conjuncts",
     "disjoint",
+    "do",
     "each",
     "evaluate",
     "expand",
@@ -49,7 +54,9 @@ __all__ = [
     "maximum",
     "minimum",
     "numbers",
+    "other",
     "outputs_of",
+    "pair_function",
     "parse",
     "parse_formula",
     "prediction",
@@ -57,4 +64,5 @@ __all__ = [
     "score",
     "to_text",
     "truth",
+    "versions_of",
 ]

@@ -8,7 +8,8 @@ from lark import Token, Tree
 
 from isonomia.errors import SpecError
 from isonomia.spec import construct
-from isonomia.spec.build_rows import Branch, Scope, build_item, build_row, build_value, float_of
+from isonomia.spec.build_rows import build_row
+from isonomia.spec.build_values import Branch, Scope, branches, build_item, build_value, float_of
 from isonomia.spec.tree import (
     Column,
     Comparison,
@@ -52,13 +53,13 @@ def build_condition(tree: Branch | Token, text: str) -> Row:
 def _formula(branch: Branch, scope: Scope) -> Formula:
     match branch.data:
         case "implication":
-            premise, conclusion = _branches(branch)
+            premise, conclusion = branches(branch)
             return Implies(_formula(premise, scope), _formula(conclusion, scope))
         case "disjunction" | "conjunction":
-            operands = tuple(_formula(child, scope) for child in _branches(branch))
+            operands = tuple(_formula(child, scope) for child in branches(branch))
             return Junction("or" if branch.data == "disjunction" else "and", operands)
         case "negation":
-            return Not(_formula(_branches(branch)[0], scope))
+            return Not(_formula(branches(branch)[0], scope))
         case "each":
             return _each(branch, scope)
         case _:
@@ -66,7 +67,7 @@ def _formula(branch: Branch, scope: Scope) -> Formula:
 
 
 def _comparison(branch: Branch, scope: Scope) -> Comparison:
-    first, *rest = (_quantity(child, scope) for child in _branches(branch))
+    first, *rest = (_quantity(child, scope) for child in branches(branch))
     links: list[tuple[Relation, Quantity]] = []
     for token, quantity in zip(branch.children[1::2], rest, strict=True):
         if token in {"==", "!="}:
@@ -90,7 +91,7 @@ def _each(branch: Branch, scope: Scope) -> Each:
     if isinstance(source, Tree) and source.data == "name" and str(source.children[0]) == variable:
         message = f"the variable has the name of the column it runs over: choose another, as in `for g in {variable}:`"
         raise SpecError(message, scope.place(name))
-    items = _branches(excluded) if isinstance(excluded, Tree) else []
+    items = branches(excluded) if isinstance(excluded, Tree) else []
     left_out = tuple(build_item(item, scope) for item in items)
     inside = _formula(cast(Branch, body), scope.binding(variable))
     return Each(variable, values, left_out, inside, place=scope.place(branch))
@@ -98,7 +99,7 @@ def _each(branch: Branch, scope: Scope) -> Each:
 
 def _source(branch: Branch, scope: Scope) -> Column | tuple[Literal, ...]:
     if branch.data == "value_set":
-        return tuple(Literal(build_value(x, scope), place=scope.place(x)) for x in _branches(branch))
+        return tuple(Literal(build_value(x, scope), place=scope.place(x)) for x in branches(branch))
     node = build_row(branch, scope)
     if not isinstance(node, Column):
         message = "a `for` runs over a column or over values in braces, but this is the variable of an enclosing `for`"
@@ -118,14 +119,14 @@ def _quantity(branch: Branch, scope: Scope) -> Quantity:
             return _mean(branch, scope)
         case "extreme":
             function = cast(construct.Function, str(branch.children[0]))
-            return construct.extreme(function, tuple(_quantity(x, scope) for x in _branches(branch)), place)
+            return construct.extreme(function, tuple(_quantity(x, scope) for x in branches(branch)), place)
         case "minus":
-            return construct.negative(_quantity(_branches(branch)[0], scope), place)
+            return construct.negative(_quantity(branches(branch)[0], scope), place)
         case "power":
-            base, exponent = (_quantity(child, scope) for child in _branches(branch))
+            base, exponent = (_quantity(child, scope) for child in branches(branch))
             return construct.power(base, exponent, place)
         case _:
-            left, right = (_quantity(child, scope) for child in _branches(branch))
+            left, right = (_quantity(child, scope) for child in branches(branch))
             return construct.arithmetic(_SIGNS[branch.data], left, right, place)
 
 
@@ -147,10 +148,6 @@ def _mean(branch: Branch, scope: Scope) -> Mean:
     term, declared, given = branch.children
     low, high = None, None
     if isinstance(declared, Tree):
-        low, high = (float(build_value(child, scope)) for child in _branches(declared))
+        low, high = (float(build_value(child, scope)) for child in branches(declared))
     condition = build_row(given, scope) if isinstance(given, Tree) else None
     return construct.mean(_row(term, scope), condition, low, high, scope.place(branch))
-
-
-def _branches(branch: Branch) -> list[Branch]:
-    return [child for child in branch.children if isinstance(child, Tree)]

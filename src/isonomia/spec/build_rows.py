@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from dataclasses import replace
+from typing import cast
 
-from lark import Token, Tree
+from lark import Tree
 
-from isonomia.errors import Place, SpecError
+from isonomia.errors import Place
 from isonomia.spec import construct
-from isonomia.spec.lexemes import unquote
+from isonomia.spec.build_values import (
+    Branch,
+    Scope,
+    branches,
+    build_atom,
+    build_item,
+    build_value,
+    build_version,
+)
 from isonomia.spec.tree import (
     Column,
     Compare,
-    Literal,
     Member,
     Missing,
     Output,
@@ -22,47 +28,18 @@ from isonomia.spec.tree import (
     RowJunction,
     RowNot,
     RowRelation,
-    Value,
-    Variable,
 )
 
-__all__ = ["Branch", "Scope", "build_item", "build_row", "build_value", "float_of"]
-
-Branch: TypeAlias = Tree[Token]
+__all__ = ["build_row"]
 
 _SIGNS: dict[str, construct.Sign] = {"row_add": "+", "row_subtract": "-", "row_multiply": "*", "row_divide": "/"}
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a name can mean at some point of the text.
-
-    Attributes
-    ----------
-    text
-        The whole text.
-    bound
-        The variables of the enclosing ``for``s.
-    """
-
-    text: str
-    bound: frozenset[str] = frozenset()
-
-    def binding(self, name: str) -> Scope:
-        """The scope inside a ``for`` of this variable."""
-        return replace(self, bound=self.bound | {name})
-
-    def place(self, branch: Branch | Token) -> Place:
-        """Where a branch or a token stands."""
-        meta = branch if isinstance(branch, Token) else branch.meta
-        return Place(self.text, meta.start_pos or 0, meta.end_pos or 0)
 
 
 def build_row(branch: Branch, scope: Scope) -> Row:
     """A row expression from its concrete tree."""
     match branch.data:
         case "row_or" | "row_and":
-            operands = tuple(build_row(child, scope) for child in _branches(branch))
+            operands = tuple(build_row(child, scope) for child in branches(branch))
             return RowJunction("or" if branch.data == "row_or" else "and", operands)
         case "row_not":
             return RowNot(build_row(_only(branch), scope))
@@ -84,72 +61,33 @@ def _term(branch: Branch, scope: Scope) -> Row:
         case "row_minus":
             return construct.row_negative(build_row(_only(branch), scope), place)
         case "row_add" | "row_subtract" | "row_multiply" | "row_divide":
-            left, right = (build_row(child, scope) for child in _branches(branch))
+            left, right = (build_row(child, scope) for child in branches(branch))
             return construct.row_arithmetic(_SIGNS[branch.data], left, right)
         case "call":
             function = cast(construct.Function, str(branch.children[0]))
-            return construct.call(function, tuple(build_row(x, scope) for x in _branches(branch)), place)
-        case "prediction":
-            return Output("prediction", place=place)
-        case "score":
-            label = branch.children[0]
-            return Output("score", build_value(label, scope) if isinstance(label, Tree) else None, place=place)
+            return construct.call(function, tuple(build_row(x, scope) for x in branches(branch)), place)
+        case "of_version":
+            return _of_version(branch, scope)
+        case "prediction" | "score":
+            return _output(branch, scope)
         case _:
-            return _atom(branch, scope)
+            return build_atom(branch, scope)
 
 
-def _atom(branch: Branch, scope: Scope) -> Column | Variable | Literal:
+def _output(branch: Branch, scope: Scope) -> Output:
     place = scope.place(branch)
-    if branch.data == "name":
-        name = str(branch.children[0])
-        return Variable(name, place=place) if name in scope.bound else Column(name, place=place)
-    if branch.data == "column_in_backticks":
-        return Column(_unquoted(_token(branch), scope), place=place)
-    return Literal(build_value(branch, scope), place=place)
+    if branch.data == "prediction":
+        return Output("prediction", place=place)
+    label = branch.children[0]
+    return Output("score", build_value(label, scope) if isinstance(label, Tree) else None, place=place)
 
 
-def build_item(branch: Branch, scope: Scope) -> Literal | Variable:
-    """One member of a set, or one excluded value: a value, or a variable of an enclosing ``for``."""
-    atom = _atom(branch, scope)
-    if isinstance(atom, Column):
-        message = (
-            f"`{atom.name}` is neither a value nor a variable of an enclosing `for`; text needs quotes: '{atom.name}'"
-        )
-        raise SpecError(message, atom.place)
-    return atom
-
-
-def build_value(branch: Branch, scope: Scope) -> Value:
-    """A literal value: text, a truth value, or a number, whole where it is written without point and exponent."""
-    match branch.data:
-        case "true" | "false":
-            return bool(branch.data == "true")
-        case "string":
-            return _unquoted(_token(branch), scope)
-        case "minus_number":
-            return -_number(_token(branch), scope)
-        case _:
-            return _number(_token(branch), scope)
-
-
-def float_of(token: Token, text: str, scope: Scope) -> float:
-    """The float that a number's text means; one too large for a float is refused."""
-    value = float(text)
-    if math.isinf(value):
-        raise SpecError("this number is too large to work with", scope.place(token))
-    return value
-
-
-def _number(token: Token, scope: Scope) -> int | float:
-    value = float_of(token, token, scope)
-    return int(token.lstrip("0") or "0") if token.isdigit() else value
-
-
-def _unquoted(token: Token, scope: Scope) -> str:
-    try:
-        return unquote(token)
-    except ValueError as error:
-        raise SpecError(str(error), scope.place(token)) from None
+def _of_version(branch: Branch, scope: Scope) -> Column | Output:
+    who, what = branches(branch)
+    version = build_version(who, scope)
+    # Behind the dot stands always a column or an answer, also where a variable has the same name.
+    feature = cast(Column | Output, _term(what, replace(scope, bound=frozenset())))
+    return replace(feature, version=version, place=scope.place(branch))
 
 
 def _comparison(branch: Branch, scope: Scope) -> Row:
@@ -167,19 +105,11 @@ def _comparison(branch: Branch, scope: Scope) -> Row:
 
 
 def _member(branch: Branch, scope: Scope) -> Row:
-    operand, values = _branches(branch)
-    items = tuple(build_item(item, scope) for item in _branches(values))
+    operand, values = branches(branch)
+    items = tuple(build_item(item, scope) for item in branches(values))
     node = Member(build_row(operand, scope), items, place=scope.place(branch))
     return RowNot(node) if branch.data == "not_member" else node
 
 
-def _branches(branch: Branch) -> list[Branch]:
-    return [child for child in branch.children if isinstance(child, Tree)]
-
-
 def _only(branch: Branch) -> Branch:
-    return _branches(branch)[0]
-
-
-def _token(branch: Branch) -> Token:
-    return next(child for child in branch.children if isinstance(child, Token))
+    return branches(branch)[0]

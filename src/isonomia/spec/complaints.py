@@ -23,11 +23,14 @@ _KINDS = (
     ("a comparison such as `>=`", {"RELATION"}),
     ("an operator such as `+`", {"PLUS", "MINUS"}),
     ("`and`, `or`", {"AND"}),
+    ("`=` or `as if`", {"EQUAL", "AS_IF"}),
 )
 _QUIET = {"FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"} | {
-    *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "$END")
+    *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "OTHER", "DO", "$END")
 }
+_WORDS = {"AS_IF": "as if", "OTHER": "other", "DO": "do"}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _HINTS = {
     "=": "write `==` to compare",
     "&": "write `and`",
@@ -36,7 +39,7 @@ _HINTS = {
     '"': "this quotation mark is never closed",
     "`": "this backtick is never closed, or has nothing behind it",
     "%": "a percentage is a number with `%` right behind it, such as 80%",
-    ".": "a column whose name has a dot is written in backticks",
+    ".": "a column whose name has a dot is written in backticks; only `other` and `do(...)` have parts",
     "≤": "write `<=`",
     "≥": "write `>=`",
     "≠": "write `!=`",
@@ -53,9 +56,24 @@ def complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
     token = error.token
     if token.type == "$END":
         return _about_the_end(text, accepts, parser)
+    called = _before(token, text, parser) if token.type == "LPAR" and "RELATION" in accepts else None
+    if called is not None and called.type == "NAME":
+        return SpecError(_no_function(str(called), "a column, a value"), _place_of(called, text))
+    return SpecError(_about_token(token, accepts, text, parser), _place_of(token, text))
+
+
+def _place_of(token: Token, text: str) -> Place:
     start = token.start_pos or 0
-    place = Place(text, start, start + len(token))
-    return SpecError(_about_token(token, accepts, text, parser), place)
+    return Place(text, start, start + len(token))
+
+
+def _before(token: Token, text: str, parser: Lark) -> Token | None:
+    previous = None
+    for found in parser.lex(text):
+        if found.start_pos == token.start_pos:
+            break
+        previous = found
+    return previous
 
 
 def _about_character(text: str, start: int) -> SpecError:
@@ -77,7 +95,7 @@ def _about_the_end(text: str, accepts: set[str], parser: Lark) -> SpecError:
     end = (tokens[-1].start_pos or 0) + len(tokens[-1])
     place = Place(text, end, end)
     opened = _still_open(tokens)
-    if opened is not None and not ({"P", "STRING"} & accepts):
+    if opened is not None and _CLOSING[opened] in accepts:
         where = Place(text, opened.start_pos or 0, 0)
         message = f"the text ends, but `{opened}` (line {where.line}, column {where.column}) is still open: "
         return SpecError(f"{message}expected `{_CLOSERS[opened]}`", place)
@@ -97,6 +115,9 @@ def _still_open(tokens: Iterable[Token]) -> Token | None:
 
 
 def _about_token(token: Token, accepts: set[str], text: str, parser: Lark) -> str:
+    about_version = _about_version(token, accepts)
+    if about_version:
+        return about_version
     about_people = "P" in accepts
     about_one = "BACKTICKED" in accepts
     if token.type == "NAME" and token.lower() in RESERVED and token.lower() != token:
@@ -121,16 +142,42 @@ def _about_token(token: Token, accepts: set[str], text: str, parser: Lark) -> st
     return f"unexpected `{token}`: expected {_wanted(accepts, parser)}"
 
 
+def _about_version(token: Token, accepts: set[str]) -> str | None:
+    """What is wrong with ``other.`` or ``do(...)``, or with signs that only they use; ``None`` for anything else."""
+    if accepts == {"DOT"}:
+        return "expected `.` and what is meant of that person, such as `do(...).age` or `other.age`"
+    if token.type in {"RELATION", "IS"} and "EQUAL" in accepts:
+        return "write one `=` in `do(...)`: it sets a value, it does not compare"
+    if token.type == "RPAR" and accepts == {"NAME", "BACKTICKED"}:
+        return "`do(...)` sets nothing here: say what, as in `do(sex = 'M').prediction`"
+    if token.type in {"OTHER", "DO"} and "LBRACE" in accepts:
+        return "a `for` runs over a column of the population as it is: write the column without `other.` or `do(...).`"
+    if token.type in {"OTHER", "DO"} and accepts == {"NAME", "BACKTICKED", "PREDICTION", "SCORE"}:
+        return "a version has no versions of its own: behind the dot stands a column, `prediction` or `score`"
+    if token.type == "DOT" or (token.type == "EQUAL" and accepts & {"RELATION", "STRING"}):
+        return f"unexpected {str(token)!r}: {_HINTS[token]}"
+    return None
+
+
+def _no_function(name: str, others: str) -> str:
+    if name == "other":
+        return "a column of the second person is written with a dot, such as `other.age`"
+    return (
+        f"`{name}` is no known function: expected {others}, `abs(...)`, `min(...)` or `max(...)`; "
+        "a distance given as a Python function can only be used from Python"
+    )
+
+
 def _stray(token: Token, text: str) -> str | None:
     after = text[(token.start_pos or 0) + len(token) :].lstrip()[:1]
     if token.type == "NAME" and after in {"[", "("}:
-        return f"`{token}` is no known function: expected `P[...]`, `E[...]`, `abs(...)`, `min(...)` or `max(...)`"
+        return _no_function(str(token), "`P[...]`, `E[...]`")
     if token.type == "NAME" and re.search(rf"\bfor\s+{re.escape(token)}\b", text):
         return f"`{token}` is a variable: it can only stand inside P[...] or E[...]"
     if token.type in {"NAME", "BACKTICKED"}:
         name = token.strip("`")
         return f"`{name}` is a column: wrap it in P[...] or E[...]"
-    if token.type in {"PREDICTION", "SCORE"}:
+    if token.type in {"PREDICTION", "SCORE", "OTHER", "DO"}:
         return f"`{token}` is about one person: wrap it in P[...] or E[...]"
     if token.type in {"STRING", "TRUE", "FALSE"}:
         return f"{token} can only be compared inside P[...] or E[...]; out here stand numbers about the population"
@@ -150,6 +197,8 @@ def _wanted(accepts: set[str], parser: Lark) -> str:
 
 
 def _spelling(name: str, parser: Lark) -> str:
+    if name in _WORDS:
+        return _WORDS[name]
     try:
         pattern = parser.get_terminal(name).pattern
     except (KeyError, LexError):

@@ -15,6 +15,7 @@ from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
     Arithmetic,
     Call,
+    Column,
     Constant,
     Extreme,
     Literal,
@@ -27,18 +28,22 @@ from isonomia.spec.tree import (
     RowArithmetic,
     RowNegative,
 )
+from isonomia.spec.versions import AsIf, Change, Do, Setting
 from isonomia.spec.walk import place_of
 
 __all__ = [
     "arithmetic",
+    "as_if",
     "call",
     "constant_value",
+    "do",
     "extreme",
     "mean",
     "negative",
     "power",
     "row_arithmetic",
     "row_negative",
+    "source",
 ]
 
 Sign = OneOf["+", "-", "*", "/"]
@@ -169,3 +174,44 @@ def mean(
             f"a range goes from the smaller to the larger number; here it goes from {low:g} to {high:g}", place
         )
     return Mean(term, given, low, high, place=place)
+
+
+def do(items: tuple[Change, ...], place: Place | None = None) -> Do:
+    """``do(sex = 'M', education as if sex = 'F')``; something must change, and nothing twice."""
+    if not items:
+        raise SpecError(f"do(...) changes nothing: {_HOW_TO_CHANGE}", place)
+    _check_once(items, "do(...)", place)
+    return Do(items, place=place)
+
+
+def as_if(name: str, settings: tuple[Setting, ...], place: Place | None = None) -> AsIf:
+    """``education as if sex = 'M'``; something must be set, nothing twice, and not the variable itself."""
+    if not settings:
+        raise SpecError(f"`{name} as if` sets nothing: {_HOW_TO_CHANGE}", place)
+    _check_once(settings, f"`{name} as if (...)`", place)
+    for setting in settings:
+        if setting.name == name:
+            raise SpecError(f"`{name}` as if it had been set is just that: write `{name} = ...`", setting.place)
+    return AsIf(name, settings, place=place)
+
+
+_HOW_TO_CHANGE = "say what is set, as in `do(sex = 'M').prediction` or `do(education as if sex = 'M').prediction`"
+
+
+def _check_once(items: Sequence[Change], where: str, place: Place | None) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.name in seen:
+            raise SpecError(f"`{item.name}` stands twice in {where}: it can take one value only", item.place or place)
+        seen.add(item.name)
+
+
+def source(column: Column) -> Column:
+    """The column that a ``for`` runs over; it must be that of the people as they are."""
+    if column.version is not None:
+        raise SpecError(
+            f"a `for` runs over the values of a column of the population as it is: write `{column.name}` "
+            "without `other.` or `do(...).`",
+            column.place,
+        )
+    return column

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from isonomia.spec.construct import constant_value
 from isonomia.spec.lexemes import number_text
-from isonomia.spec.phrases import condition_phrase, event_phrase, join_words, term_phrase
+from isonomia.spec.names import versions_of
+from isonomia.spec.phrases import condition_phrase, event_phrase, term_phrase
 from isonomia.spec.tree import (
     Arithmetic,
     Column,
@@ -24,6 +25,8 @@ from isonomia.spec.tree import (
     Rate,
     Relation,
 )
+from isonomia.spec.version_phrases import join_words
+from isonomia.spec.versions import Other
 
 __all__ = ["explain"]
 
@@ -154,10 +157,26 @@ def _grouped(node: Quantity) -> str:
 
 
 def _leaf(leaf: Leaf) -> str:
+    if versions_of(leaf):
+        return _leaf_of_versions(leaf)
     group = "" if leaf.given is None else f" among those {condition_phrase(leaf.given)}"
     if isinstance(leaf, Rate):
         return f"the share of people {event_phrase(leaf.event)}{group}"
-    return f"the mean {term_phrase(leaf.term)}{group}"
+    phrase = term_phrase(leaf.term)
+    return f"the mean {'of ' if phrase.startswith('the ') else ''}{phrase}{group}"
+
+
+def _leaf_of_versions(leaf: Leaf) -> str:
+    """A leaf with its group in front, where it cannot be read as a part of ``had sex been 'M'``."""
+    group = [] if leaf.given is None else [condition_phrase(leaf.given)]
+    if Other() in versions_of(leaf):
+        among = ", ".join(["people each paired with a second person drawn at random", *group])
+    else:
+        among = " ".join(["those", *group]) if group else ""
+    noun = f", among {among}," if among else ""
+    if isinstance(leaf, Rate):
+        return f"the share{noun} of {'those' if among else 'people'} {event_phrase(leaf.event)}"
+    return f"the mean{noun} of {term_phrase(leaf.term)}"
 
 
 def _other(right: Quantity, left: Quantity) -> str:

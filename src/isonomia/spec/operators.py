@@ -155,7 +155,7 @@ def _source(values: Any) -> Column | tuple[Literal, ...]:
             raise UsageError(
                 f"values must be a column or a list of values, but it is the term `{to_text(values.node)}`"
             )
-        return values.node
+        return construct.source(values.node)
     if not isinstance(values, Iterable):
         raise UsageError(
             f"values must be a column or a list of values, but it is {values!r} of type {type(values).__name__}"

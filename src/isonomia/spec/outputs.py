@@ -7,36 +7,39 @@ from typing import Any
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError
-from isonomia.spec.batch import Batch
+from isonomia.spec.batch import Batch, as_version
 from isonomia.spec.columns import plain
 from isonomia.spec.lexemes import value_text
+from isonomia.spec.text import to_text
 from isonomia.spec.tree import Output, Value
 
 __all__ = ["output_values"]
 
 
 def output_values(row: Output, batch: Batch) -> NDArray[Any]:
-    """The model's answer for each person; without one, the column of that name.
+    """The model's answer for each person, in the version meant; without one, the column of that name.
 
     Raises
     ------
     SpecError
-        Where there is neither, or where it is not clear which class's score is meant.
+        Where there is neither, where it is not clear which class's score is meant, or where the batch has no such
+        version of its people.
     """
+    batch = as_version(row, row.version, batch)
     answered = batch.prediction if row.name == "prediction" else batch.score
     if answered is None:
         return _from_column(row, batch)
     if row.name == "score" and answered.ndim == 2:
         return answered[:, _index(row, batch, answered.shape[1])]
     if row.label is not None:
-        raise SpecError(f"the model gives one score for each person: write `score`, not `{_written(row)}`", row.place)
+        raise SpecError(f"the model gives one score for each person: write `score`, not `{to_text(row)}`", row.place)
     return plain(answered, row.name)
 
 
 def _from_column(row: Output, batch: Batch) -> NDArray[Any]:
     if row.name in batch.columns and row.label is None:
         return plain(batch.columns[row.name], row.name)
-    message = f"there is no `{_written(row)}`: the model gives no {row.name}, and there is no column of that name"
+    message = f"there is no `{to_text(row)}`: the model gives no {row.name}, and there is no column of that name"
     raise SpecError(message, row.place)
 
 
@@ -58,7 +61,3 @@ def _index(row: Output, batch: Batch, count: int) -> int:
 
 def _same_class(written: Value, actual: Value) -> bool:
     return written == actual or str(written) == str(actual)
-
-
-def _written(row: Output) -> str:
-    return row.name if row.label is None else f"{row.name}[{value_text(row.label)}]"

@@ -42,7 +42,7 @@ def parse_formula(text: str) -> Formula:
     Examples
     --------
     >>> parse_formula("P[hired] >= 80%")
-    Comparison(first=Rate(event=Column(name='hired'), given=None), rest=(('>=', Constant(value=0.8)),))
+    Comparison(first=Rate(event=Column(name='hired', version=None), given=None), rest=(('>=', Constant(value=0.8)),))
     """
     from isonomia.spec.build import build_formula
 
@@ -60,7 +60,7 @@ def parse_condition(text: str) -> Row:
     Examples
     --------
     >>> parse_condition("sex == 'F'")
-    Compare(relation='==', left=Column(name='sex'), right=Literal(value='F'))
+    Compare(relation='==', left=Column(name='sex', version=None), right=Literal(value='F'))
     """
     from isonomia.spec.build import build_condition
 

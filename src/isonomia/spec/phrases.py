@@ -10,10 +10,12 @@ from isonomia.spec.tree import (
     Call,
     Column,
     Compare,
+    Do,
     Literal,
     Member,
     Missing,
     Output,
+    PairCall,
     Row,
     RowArithmetic,
     RowJunction,
@@ -21,8 +23,9 @@ from isonomia.spec.tree import (
     RowNot,
     Variable,
 )
+from isonomia.spec.version_phrases import feature_phrase, join_words, sameness_phrase, speaks_of_versions
 
-__all__ = ["condition_phrase", "event_phrase", "join_words", "term_phrase"]
+__all__ = ["condition_phrase", "event_phrase", "term_phrase"]
 
 _EVENT = {
     "==": "equal to",
@@ -36,12 +39,6 @@ _CONDITION = {relation: f"is {words}" for relation, words in _EVENT.items()} | {
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 _FUNCTIONS = {"min": "the smallest of", "max": "the largest of"}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
-def join_words(words: Iterable[str], word: str) -> str:
-    """Join by commas, and by a word before the last: ``a, b and c``."""
-    *most, last = words
-    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def event_phrase(row: Row) -> str:
@@ -60,7 +57,8 @@ def _phrase(row: Row, *, event: bool) -> str:
         case RowJunction(connective, operands):
             links = chain_of(row)
             if links and len(links) == 2 and isinstance(links[0].left, Literal):
-                return f"{lead} {_between(links, event=event)}"
+                versions = speaks_of_versions(row)
+                return f"{'for whom' if versions else lead} {_between(links, event=event and not versions)}"
             parts = [_phrase(operand, event=event) for operand in operands]
             parts = [
                 f"({part})" if isinstance(x, RowJunction) else part for x, part in zip(operands, parts, strict=True)
@@ -70,6 +68,8 @@ def _phrase(row: Row, *, event: bool) -> str:
             return f"for whom it is not true that {_clause(inner)}"
         case Literal():
             return "of any kind" if row.value is True else f"for whom {value_text(row.value)} is true"
+        case _ if speaks_of_versions(row):
+            return f"{'whose' if sameness_phrase(row) else 'for whom'} {_clause(row)}"
         case _:
             return f"{lead} {_test(row, event=event)}"
 
@@ -117,7 +117,7 @@ def _clause(row: Row) -> str:
         case RowNot(Compare() | RowJunction() | RowNot() as inner):
             return f"not ({_clause(inner)})"
         case _:
-            return _test(row, event=False)
+            return sameness_phrase(row) or _test(row, event=False)
 
 
 def _values(values: Iterable[Literal | Variable], word: str) -> str:
@@ -127,10 +127,12 @@ def _values(values: Iterable[Literal | Variable], word: str) -> str:
 def term_phrase(row: Row) -> str:
     """A term in words: ``income divided by 12``."""
     match row:
-        case Column() | Variable():
+        case Column() | Output():
+            return feature_phrase(row)
+        case Variable():
             return row.name
-        case Output():
-            return row.name if row.label is None else f"score for {value_text(row.label)}"
+        case PairCall():
+            return f"{row.name}(person, second person)"
         case Literal():
             return value_text(row.value)
         case RowNegative(operand):
@@ -146,5 +148,6 @@ def term_phrase(row: Row) -> str:
 
 
 def _grouped(row: Row) -> str:
-    simple = isinstance(row, Column | Variable | Output | Literal)
-    return term_phrase(row) if simple else f"({term_phrase(row)})"
+    simple = isinstance(row, Column | Variable | Output | Literal | PairCall)
+    counterfactual = isinstance(row, Column | Output) and isinstance(row.version, Do)
+    return term_phrase(row) if simple and not counterfactual else f"({term_phrase(row)})"

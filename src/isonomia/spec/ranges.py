@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TypeAlias
 
-from isonomia.spec.tree import Call, Column, Literal, Output, Row, RowArithmetic, RowNegative, Variable
+from isonomia.spec.tree import Call, Column, Literal, Output, PairCall, Row, RowArithmetic, RowNegative, Variable
+from isonomia.spec.versions import Do, Setting, Version
 
 __all__ = ["Range", "range_of"]
 
@@ -30,7 +31,8 @@ def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None
     -------
     tuple of float, or None
         A range that holds every value the term can have while its columns keep to theirs; ``None`` where none is
-        known. It need not be the smallest: a column that occurs twice is treated as two.
+        known. It need not be the smallest: a column that occurs twice is treated as two. Another version of a column
+        or of an answer has the range of the plain one, widened to a value that the version sets it to.
     """
     found = _range(row, declared, score)
     return found if found is not None and all(map(math.isfinite, found)) else None
@@ -38,15 +40,13 @@ def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None
 
 def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Range | None:
     match row:
-        case Column():
-            return declared.get(row.name)
+        case Column() | Output("prediction"):
+            return _widened(declared.get(row.name), row.name, row.version)
         case Output("score"):
-            return score if score is not None else declared.get("score")
-        case Output():
-            return declared.get(row.name)
+            return score if score is not None else _widened(declared.get("score"), "score", row.version)
         case Literal():
             return None if isinstance(row.value, str) else (float(row.value), float(row.value))
-        case Variable():
+        case Variable() | PairCall():
             return None
         case RowNegative():
             inner = _range(row.operand, declared, score)
@@ -60,6 +60,19 @@ def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Rang
             return _call(row.function, known) if len(known) == len(arguments) else None
         case _:
             return (0.0, 1.0)
+
+
+def _widened(found: Range | None, name: str, version: Version | None) -> Range | None:
+    """A declared range that also holds the value to which a version sets the column, which need not lie in it."""
+    if found is None or not isinstance(version, Do):
+        return found
+    for item in version.items:
+        if isinstance(item, Setting) and item.name == name:
+            if not isinstance(item.value, Literal) or isinstance(item.value.value, str):
+                return None
+            number = float(item.value.value)
+            return min(found[0], number), max(found[1], number)
+    return found
 
 
 def _arithmetic(sign: str, left: Range, right: Range) -> Range | None:

@@ -10,6 +10,7 @@ Conventions
 * A column of truth values can stand as a condition and be compared with ``true`` or with 1. A column of numbers can
   stand as a condition where all its values are 0, 1 or missing; missing counts as false.
 * Text is compared with text, letter by letter; a time with an ISO 8601 text or another time.
+* Another version of a person is a batch of its own, in step with the first; a missing value there is like any other.
 * ``score`` alone means the only score, or that of the second of two classes.
 """
 
@@ -23,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
-from isonomia.spec.batch import Batch
+from isonomia.spec.batch import Batch, as_version
 from isonomia.spec.columns import kind_of, missing, plain
 from isonomia.spec.comparing import compare, equal_any
 from isonomia.spec.outputs import output_values
+from isonomia.spec.pairs import pair_values
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Call,
@@ -36,6 +38,7 @@ from isonomia.spec.tree import (
     Member,
     Missing,
     Output,
+    PairCall,
     Row,
     RowArithmetic,
     RowJunction,
@@ -116,6 +119,8 @@ def _values(row: Row, batch: Batch) -> Array:
             return _column(row, batch)
         case Output():
             return output_values(row, batch)
+        case PairCall():
+            return pair_values(row, batch)
         case Literal():
             return np.asarray(row.value, dtype=object if isinstance(row.value, str) else None)
         case Variable():
@@ -128,9 +133,11 @@ def _values(row: Row, batch: Batch) -> Array:
 
 
 def _column(row: Column, batch: Batch) -> Array:
-    if row.name not in batch.columns:
-        raise SpecError(f"there is no column `{row.name}`", row.place)
-    return plain(batch.columns[row.name], row.name)
+    columns = as_version(row, row.version, batch).columns
+    if row.name not in columns:
+        whose = "" if row.version is None else f" of `{to_text(row.version)}`"
+        raise SpecError(f"there is no column `{row.name}`{whose}", row.place)
+    return plain(columns[row.name], row.name)
 
 
 def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArray[np.float64]:

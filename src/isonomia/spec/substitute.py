@@ -20,6 +20,7 @@ from isonomia.spec.tree import (
     Missing,
     Negative,
     Output,
+    PairCall,
     Power,
     Quantity,
     Rate,
@@ -30,6 +31,7 @@ from isonomia.spec.tree import (
     RowNot,
     Variable,
 )
+from isonomia.spec.versions import AsIf, Change, Do, Other, Setting, Version
 
 __all__ = ["put_values"]
 
@@ -49,8 +51,10 @@ def put_values(node: _Node, known: Mapping[str, Literal]) -> _Node:
 
 def _put(node: Row | Quantity, known: Mapping[str, Literal]) -> Row | Quantity:
     match node:
-        case Column() | Output() | Literal() | Constant():
+        case Literal() | Constant() | PairCall():
             return node
+        case Column() | Output():
+            return node if node.version is None else replace(node, version=_version(node.version, known))
         case Variable():
             if node.name not in known:
                 raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place)
@@ -90,3 +94,26 @@ def _put_in_many(
 
 def _optional(row: Row | None, known: Mapping[str, Literal]) -> Row | None:
     return None if row is None else put_values(row, known)
+
+
+# ---------------------------------------------------------------------------- versions
+
+
+def _version(version: Version, known: Mapping[str, Literal]) -> Version:
+    match version:
+        case Other():
+            return version
+        case Do():
+            return replace(version, items=tuple(_change(item, known) for item in version.items))
+
+
+def _change(item: Change, known: Mapping[str, Literal]) -> Change:
+    match item:
+        case Setting():
+            return _setting(item, known)
+        case AsIf():
+            return replace(item, settings=tuple(_setting(setting, known) for setting in item.settings))
+
+
+def _setting(setting: Setting, known: Mapping[str, Literal]) -> Setting:
+    return replace(setting, value=cast(Literal, put_values(cast(Row, setting.value), known)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
@@ -29,7 +29,7 @@ from isonomia.spec.tree import (
     Variable,
 )
 
-__all__ = ["Term", "TermLike", "row_of", "value_of"]
+__all__ = ["Term", "TermLike", "item_of", "row_of", "value_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -121,15 +121,18 @@ class Term:
 
     def __getitem__(self, label: Value) -> Term:
         """The score of one class: ``score["good"]``."""
-        if self.node != Output("score"):
-            raise UsageError(f"only `score` has classes to choose from, but this is `{to_text(self.node)}`[{label!r}]")
-        return Term(Output("score", value_of(label)))
+        match self.node:
+            case Output("score", None):
+                return Term(replace(self.node, label=value_of(label)))
+            case _:
+                written = f"`{to_text(self.node)}`[{label!r}]"
+                raise UsageError(f"only `score` has classes to choose from, but this is {written}")
 
     def isin(self, values: Iterable[Value | Term]) -> Term:
         """Whether the term is one of some values."""
         if isinstance(values, str | Term) or not isinstance(values, Iterable):
             raise UsageError(f"values must be a list of values, but it is {values!r} of type {type(values).__name__}")
-        members = tuple(_member(value) for value in values)
+        members = tuple(item_of(value, "a set can only hold") for value in values)
         if not members:
             raise UsageError(f"values is empty, so nothing could be in it: `{to_text(self.node)}`.isin([])")
         return Term(Member(self.node, members))
@@ -168,10 +171,17 @@ def row_of(value: Any) -> Row:
     return value.node if isinstance(value, Term) else Literal(value_of(value))
 
 
-def _member(value: Any) -> Literal | Variable:
+def item_of(value: Any, where: str) -> Literal | Variable:
+    """A plain value, or the variable of an enclosing ``each``.
+
+    Raises
+    ------
+    UsageError
+        For any other term; the message begins with ``where``, such as ``a set can only hold``.
+    """
     node = row_of(value)
     if not isinstance(node, Literal | Variable):
-        raise UsageError(f"a set can only hold values, but here is the term `{to_text(node)}`")
+        raise UsageError(f"{where} values, but here is the term `{to_text(node)}`")
     return node
 
 

@@ -13,11 +13,13 @@ from typing import TypeAlias
 from isonomia.spec.lexemes import name_text, number_text, value_text
 from isonomia.spec.tree import (
     Arithmetic,
+    AsIf,
     Call,
     Column,
     Compare,
     Comparison,
     Constant,
+    Do,
     Each,
     Extreme,
     Formula,
@@ -29,7 +31,9 @@ from isonomia.spec.tree import (
     Missing,
     Negative,
     Not,
+    Other,
     Output,
+    PairCall,
     Power,
     Quantity,
     Rate,
@@ -38,7 +42,9 @@ from isonomia.spec.tree import (
     RowJunction,
     RowNegative,
     RowNot,
+    Setting,
     Variable,
+    Version,
 )
 from isonomia.spec.walk import Node
 
@@ -52,7 +58,7 @@ _Bound: TypeAlias = frozenset[str]
 
 
 def to_text(node: Node) -> str:
-    """Write a row expression, a quantity or a formula.
+    """Write a row expression, a version of a person, a quantity or a formula.
 
     Parameters
     ----------
@@ -62,7 +68,8 @@ def to_text(node: Node) -> str:
     Returns
     -------
     str
-        Text with ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept.
+        Text with ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept. Only
+        a function of two people, ``name(person, other)``, is not read back: text cannot hold it.
     """
     return _write(node, frozenset())[0]
 
@@ -81,6 +88,8 @@ def _write(node: Node, bound: _Bound) -> _Piece:
             return _quantity(node, bound)
         case Comparison() | Not() | Junction() | Implies() | Each():
             return _formula(node, bound)
+        case Do() | Other() | Setting() | AsIf():
+            return _version(node, bound), _ATOM
         case _:
             return _row(node, bound)
 
@@ -100,11 +109,12 @@ def _list(nodes: tuple[Node, ...], bound: _Bound) -> str:
 def _row(node: Row, bound: _Bound) -> _Piece:
     match node:
         case Column():
-            return name_text(node.name, bound), _ATOM
+            return _prefix(node.version, bound) + name_text(node.name, bound), _ATOM
         case Variable():
             return node.name, _ATOM
         case Output():
-            return node.name if node.label is None else f"{node.name}[{value_text(node.label)}]", _ATOM
+            label = "" if node.label is None else f"[{value_text(node.label)}]"
+            return f"{_prefix(node.version, bound)}{node.name}{label}", _ATOM
         case Literal():
             text = value_text(node.value)
             return text, _UNARY if text.startswith("-") else _ATOM
@@ -114,8 +124,27 @@ def _row(node: Row, bound: _Bound) -> _Piece:
             return _binary(node, bound)
         case Call():
             return f"{node.function}({_list(node.arguments, bound)})", _ATOM
+        case PairCall():
+            return f"{node.name}(person, other)", _ATOM
         case _:
             return _condition(node, bound)
+
+
+def _prefix(version: Version | None, bound: _Bound) -> str:
+    return "" if version is None else f"{_version(version, bound)}."
+
+
+def _version(node: Version | Setting | AsIf, bound: _Bound) -> str:
+    match node:
+        case Other():
+            return "other"
+        case Do():
+            return f"do({_list(node.items, bound)})"
+        case Setting():
+            return f"{name_text(node.name, bound)} = {_write(node.value, bound)[0]}"
+        case AsIf():
+            settings = _list(node.settings, bound)
+            return f"{name_text(node.name, bound)} as if {settings if len(node.settings) == 1 else f'({settings})'}"
 
 
 def _condition(node: Compare | Member | Missing | RowNot | RowJunction, bound: _Bound) -> _Piece:

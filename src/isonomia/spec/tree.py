@@ -4,6 +4,9 @@ Two levels. A *row expression* is about one person: it is evaluated on whole col
 A *quantity* is about the population: a rate ``P[event | condition]``, a mean ``E[term | condition]``, or arithmetic on
 those. A *formula* compares quantities and joins the comparisons.
 
+A column and an answer of the model are about the person as they are, or about another *version* of that person
+(:mod:`isonomia.spec.versions`).
+
 Every node that can be pointed at by an error remembers its :class:`~isonomia.errors.Place`; the place is no part of
 what the node says, so it takes no part in comparison.
 """
@@ -12,19 +15,25 @@ what the node says, so it takes no part in comparison.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
+
+from numpy.typing import NDArray
 
 from isonomia.errors import Place
+from isonomia.spec.versions import AsIf, Do, Other, Setting, Version
 
 __all__ = [
     "Arithmetic",
+    "AsIf",
     "Call",
     "Column",
     "Compare",
     "Comparison",
     "Constant",
+    "Do",
     "Each",
     "Extreme",
     "Formula",
@@ -37,7 +46,10 @@ __all__ = [
     "Missing",
     "Negative",
     "Not",
+    "Other",
     "Output",
+    "PairCall",
+    "PairFunction",
     "Power",
     "Quantity",
     "Rate",
@@ -46,8 +58,10 @@ __all__ = [
     "RowJunction",
     "RowNegative",
     "RowNot",
+    "Setting",
     "Value",
     "Variable",
+    "Version",
 ]
 
 Value: TypeAlias = str | bool | int | float
@@ -55,6 +69,7 @@ ArithmeticSign: TypeAlias = OneOf["+", "-", "*", "/"]
 RowRelation: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
 Relation: TypeAlias = OneOf["<", "<=", ">", ">="]
 Connective: TypeAlias = OneOf["and", "or"]
+PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
 
 
 def _place() -> Place | None:
@@ -66,9 +81,10 @@ def _place() -> Place | None:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table, by name."""
+    """A column of the table, by name; of the person as they are, or of another version of them."""
 
     name: str
+    version: Version | None = None
     place: Place | None = _place()
 
 
@@ -78,6 +94,7 @@ class Output:
 
     name: OneOf["prediction", "score"]
     label: Value | None = None
+    version: Version | None = None
     place: Place | None = _place()
 
 
@@ -132,6 +149,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class PairCall:
+    """``name(person, other)``: a number that a Python function makes of two people, such as how different they are.
+
+    The function is called with the named columns of every first person and with those of every second one. The same
+    columns must always give the same numbers.
+    """
+
+    name: str
+    function: PairFunction
+    columns: tuple[str, ...]
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
 class Compare:
     """One comparison of two terms; a chain ``a < b < c`` is the conjunction of its links."""
 
@@ -180,6 +211,7 @@ Row: TypeAlias = (
     | RowNegative
     | RowArithmetic
     | Call
+    | PairCall
     | Compare
     | Member
     | Missing

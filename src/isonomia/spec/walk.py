@@ -8,11 +8,13 @@ from typing import TypeAlias
 from isonomia.errors import Place
 from isonomia.spec.tree import (
     Arithmetic,
+    AsIf,
     Call,
     Column,
     Compare,
     Comparison,
     Constant,
+    Do,
     Each,
     Extreme,
     Formula,
@@ -24,7 +26,9 @@ from isonomia.spec.tree import (
     Missing,
     Negative,
     Not,
+    Other,
     Output,
+    PairCall,
     Power,
     Quantity,
     Rate,
@@ -33,12 +37,14 @@ from isonomia.spec.tree import (
     RowJunction,
     RowNegative,
     RowNot,
+    Setting,
     Variable,
+    Version,
 )
 
 __all__ = ["DEEPEST", "Node", "children", "depth_of", "nodes", "place_of"]
 
-Node: TypeAlias = Row | Quantity | Formula
+Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
 
 DEEPEST = 100
 """How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
@@ -48,9 +54,12 @@ def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below a node, in the order in which they are written.
 
     A ``for`` has its source first (the column, or the values written out), then what is excluded, then its body.
+    A column or an answer of the model has its version, where it has one.
     """
     match node:
-        case Column() | Output() | Literal() | Variable() | Constant():
+        case Column() | Output():
+            return () if node.version is None else (node.version,)
+        case Literal() | Variable() | Constant() | PairCall() | Other():
             return ()
         case RowNegative() | RowNot() | Missing() | Negative() | Not():
             return (node.operand,)
@@ -62,6 +71,12 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.operands
         case Member():
             return (node.operand, *node.values)
+        case Do():
+            return node.items
+        case AsIf():
+            return node.settings
+        case Setting():
+            return (node.value,)
         case Power():
             return (node.base,)
         case Rate():

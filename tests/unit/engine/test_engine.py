@@ -51,8 +51,8 @@ class Counting:
         return str(state)
 
 
-def _run(work: Counting, budget: Budget | None = None, workers: int = 1, **options: float) -> Outcome[int]:
-    return run(work, Schedule(), budget or Budget(), Silent(), workers=workers, **options)  # type: ignore[arg-type]
+def _run(work: Counting, budget: Budget | None = None, **options: float) -> Outcome[int]:
+    return run(work, Schedule(), budget or Budget(), Silent(), **options)  # type: ignore[arg-type]
 
 
 def test_batches_grow_with_the_total_and_stop_growing_at_the_most() -> None:
@@ -93,17 +93,24 @@ def test_an_interruption_keeps_what_is_known() -> None:
     assert 90 <= outcome.samples <= 110
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_the_outcome_does_not_depend_on_the_number_of_workers(workers: int) -> None:
-    alone = _run(Counting(), Budget(samples=2000))
-    together = _run(Counting(), Budget(samples=2000), workers=workers)
-    assert (alone.state, alone.samples) == (together.state, together.samples)
+def test_a_batch_takes_a_third_of_what_seems_to_be_missing() -> None:
+    schedule = Schedule(first=8, growth=1.01, early=1.5)
+    assert schedule.size(1000, 0.8) == pytest.approx(1000 * 0.25 / 3, abs=1)
+    assert schedule.size(1000, 0.999) == 10
+    assert schedule.size(1000, 0.01) == 500
+    assert schedule.size(1000, 0.0) == 500
+    assert schedule.size(0, 0.0) == 8
 
 
-def test_streams_are_measured_one_by_one() -> None:
+def test_a_constant_growth_is_kept_however_far_the_decision_is() -> None:
+    schedule = Schedule(first=8, growth=1.02, early=1.02)
+    assert {schedule.size(10_000, share) for share in (0.0, 0.1, 0.5, 0.9, 1.0)} == {200}
+
+
+def test_batches_are_measured_in_order() -> None:
     work = Counting(streams=2)
-    _run(work, Budget(samples=500), workers=4)
-    assert work.measured == sorted(work.measured)
+    _run(work, Budget(samples=500))
+    assert work.measured == list(range(len(work.measured)))
 
 
 def test_a_watcher_learns_how_far_it_is() -> None:
@@ -131,12 +138,6 @@ def test_budgets_are_read_as_people_write_them(value: object, expected: Budget) 
 def test_a_budget_that_makes_no_sense_is_refused(value: object) -> None:
     with pytest.raises(UsageError, match="expected budget"):
         Budget.of(value)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
-def test_a_number_of_workers_that_makes_no_sense_is_refused(workers: object) -> None:
-    with pytest.raises(UsageError, match="workers="):
-        _run(Counting(), Budget(samples=10), workers=workers)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])

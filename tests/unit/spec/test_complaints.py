@@ -58,6 +58,35 @@ MALFORMED = [
     ("«min(P[a])» > 1", "min takes two arguments or more; here is 1"),
     ("«E[x from 3 to 1]» > 1", "here it goes from 3 to 1"),
     ("P[a] > 1\nand P[b] «P»[c] > 1", "line 2, column 10: unexpected `P`"),
+    ("P[do(sex «==» 'M').x] > 1", "write one `=` in `do(...)`"),
+    ("P[do(e as if sex «!=» 'M').x] > 1", "write one `=` in `do(...)`"),
+    ("P[do(«)».x] > 1", "`do(...)` sets nothing here: say what, as in `do(sex = 'M').prediction`"),
+    ("P[do(e as if («)»).x] > 1", "`do(...)` sets nothing here"),
+    ("P[do(sex = 'M')«]» > 1", "expected `.` and what is meant of that person, such as `do(...).age`"),
+    ("P[do(sex = 'M')«»", "ends too early: expected `.`"),
+    ("P[do(sex«)».x] > 1", "unexpected `)`: expected `=` or `as if`"),
+    ("P[do(sex«»", "ends too early: expected `=` or `as if`"),
+    ("P[do(sex = 'M'«»", "`(` (line 1, column 5) is still open: expected `)`"),
+    ("P[do(sex = «M»).x] > 1", "text needs quotes: 'M'"),
+    ("P[do(sex = «)».x] > 1", "expected a name or a value"),
+    ("P[do(«=» 1).x] > 1", "unexpected `=`: expected a name"),
+    ("P[do(«prediction» = 1).x] > 1", "`prediction` is a reserved word: expected a name"),
+    ("P[do(sex = 'M', «sex = 'F'»).x] > 1", "`sex` stands twice in do(...): it can take one value only"),
+    ("P[do(sex = 'M', «sex as if race = 'A'»).x] > 1", "`sex` stands twice in do(...)"),
+    ("P[do(e as if (s = 1, «s = 2»)).x] > 1", "`s` stands twice in `e as if (...)`"),
+    ("P[do(e as if «e = 1»).x] > 1", "write `e = ...`"),
+    ("P[do(s = 1).«other».x] > 1", "a version has no versions of its own"),
+    ("P[other.«for»] > 1", "`for` is a reserved word: expected a name; a column of that name needs backticks"),
+    ("P[other.«]» > 1", "unexpected `]`: expected a name"),
+    ("P[other.«»", "ends too early: expected a name"),
+    ("P[«other»(age)] > 1", "a column of the second person is written with a dot, such as `other.age`"),
+    ("«other».age > 1", "`other` is about one person: wrap it"),
+    ("«do»(sex = 'M').age > 1", "`do` is about one person: wrap it"),
+    ("for g in «other».race: P[a] > 1", "a `for` runs over a column of the population as it is"),
+    ("P[other.x«.»y] > 1", "only `other` and `do(...)` have parts"),
+    ("P[(«apart»(a, b) < 1)] > 1", "`apart` is no known function: expected a column, a value, `abs(...)`"),
+    ("P[«apart» # of whom?\n (a, b) < 1] > 1", "a Python function can only be used from Python"),
+    ("«apart»(a, b) > 1", "a distance given as a Python function can only be used from Python"),
 ]
 
 
@@ -77,5 +106,7 @@ def test_no_message_shows_a_name_of_the_machinery(marked, message):
     with pytest.raises(SpecError) as caught:
         parse_formula(marked.replace("«", "").replace("»", ""))
     text = str(caught.value)
-    assert not any(name in text for name in ("LPAR", "RSQB", "ANON", "$END", "backticked", "RELATION", "_power"))
+    assert not any(
+        name in text for name in ("LPAR", "RSQB", "ANON", "$END", "backticked", "RELATION", "_power", "as_if")
+    )
     assert message

@@ -34,6 +34,11 @@ def written_out(text):
             "for g in one: E[abs(-a) + min(b, c) | not (x == g) and g is missing] ** 2 - max(P[a == g], -1) > 0",
             "E[abs(-a) + min(b, c) | not x == 'x' and 'x' is missing] ** 2 - max(P[a == 'x'], -1) > 0",
         ),
+        (
+            "for g in n: P[other.n == do(n = g, e as if (n = g, r = 'A')).prediction] > E[do(n = g).n]",
+            "P[other.n == do(n = 1, e as if (n = 1, r = 'A')).prediction] > E[do(n = 1).n] and "
+            "P[other.n == do(n = 2, e as if (n = 2, r = 'A')).prediction] > E[do(n = 2).n]",
+        ),
     ],
 )
 def test_a_for_becomes_the_conjunction_over_its_values(text, expected):

@@ -1,7 +1,9 @@
 import pytest
 
 from isonomia.spec.explain import explain
+from isonomia.spec.operators import P, score
 from isonomia.spec.parse import parse_formula
+from isonomia.spec.persons import other, pair_function
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,54 @@ from isonomia.spec.parse import parse_formula
             "The mean income divided by 12 among those either whose age is at least 18 or for whom it is not true that "
             "a is 1 is more than 0.",
         ),
+        ("E[abs(x)] > 0", "The mean of the absolute value of x is more than 0."),
+        (
+            "P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95",
+            "The share, among those whose sex is 'F', of those whose prediction would have been the same had sex been "
+            "'M' is at least 0.95.",
+        ),
+        (
+            "for g in sex: P[do(sex = g).hired != hired] <= 0.1",
+            "For every value g of sex: the share of people whose hired would have been different had sex been g is at "
+            "most 0.1.",
+        ),
+        (
+            "P[do(education as if sex = 'M').prediction == 1 | sex == 'F'] - P[prediction == 1 | sex == 'M'] >= -0.15",
+            "The share, among those whose sex is 'F', of those for whom the prediction with education as it would have "
+            "been had sex been 'M' is 1 is at least the share of people with prediction equal to 1 among those whose "
+            "sex is 'M' minus 0.15.",
+        ),
+        (
+            "P[abs(score - other.score) <= 2 * abs(age - other.age)] >= 0.95",
+            "The share, among people each paired with a second person drawn at random, of those for whom the absolute "
+            "value of (score minus the second person's score) is at most 2 times (the absolute value of (age minus the "
+            "second person's age)) is at least 0.95.",
+        ),
+        (
+            "E[do(sex = 'M').score - score] <= 0.05",
+            "The mean of (the score had sex been 'M') minus score is at most 0.05.",
+        ),
+        (
+            "E[do(a = 1, b = -2, e as if (s = 'x', t = true)).score['good'] | 0 < other.age < 9] > 0",
+            "The mean, among people each paired with a second person drawn at random, for whom the second person's age "
+            "is strictly between 0 and 9, of the score for 'good' had a been 1 and b been -2 and with e as it would "
+            "have been had s been 'x' and t been true is more than 0.",
+        ),
+        (
+            "P[not (prediction == other.prediction) | sex == 'F' and other.hired] > 0",
+            "The share, among people each paired with a second person drawn at random, whose sex is 'F' and for whom "
+            "the second person's hired is true, of those for whom it is not true that prediction is the same as the "
+            "second person's is more than 0.",
+        ),
     ],
 )
 def test_a_formula_is_said_in_plain_english(text, expected):
     assert explain(parse_formula(text)) == expected
+
+
+def test_a_function_of_two_people_is_said_by_its_name():
+    claim = P(abs(score - other(score)) <= pair_function(max, ["x"], name="apart")) >= 0.9
+    assert explain(claim.formula) == (
+        "The share, among people each paired with a second person drawn at random, of those for whom the absolute "
+        "value of (score minus the second person's score) is at most apart(person, second person) is at least 0.9."
+    )

@@ -2,7 +2,8 @@ import pytest
 
 from isonomia.spec.groups import conjuncts, disjoint, implies
 from isonomia.spec.parse import parse_formula
-from isonomia.spec.tree import Column, Comparison, Rate
+from isonomia.spec.persons import pair_function
+from isonomia.spec.tree import Column, Comparison, Rate, RowNot
 
 
 def row(text):
@@ -45,6 +46,11 @@ def test_conjuncts_are_flat_and_everybody_has_none():
         ("x + 1 < 3", "x + 1 > 4"),
         ("d < '2020-01-01'", "d >= '2020-01-01'"),
         ("false", "a"),
+        ("other.sex == 'F'", "other.sex == 'M'"),
+        ("do(e = 1).x < 2", "do(e = 1).x >= 2"),
+        ("do(e as if s = 1).hired", "not do(e as if s = 1).hired"),
+        ("x < other.x", "x >= other.x"),
+        ("prediction == do(s = 1).prediction", "do(s = 1).prediction != prediction"),
     ],
 )
 def test_conditions_that_exclude_each_other_are_disjoint(a, b):
@@ -66,10 +72,44 @@ def test_conditions_that_exclude_each_other_are_disjoint(a, b):
         ("x == 9007199254740993", "x == 9007199254740992.0"),
         ("age < 25 or woman", "age > 30"),
         ("x <= y", "y <= x"),
+        ("other.sex == 'F'", "sex == 'M'"),
+        ("other.woman", "not woman"),
+        ("other.sex is missing", "sex == 'M'"),
+        ("do(s = 1).x < 2", "x >= 2"),
+        ("do(s = 1).x < 2", "do(s = 2).x >= 2"),
+        ("do(s = 1).x < 2", "do(e as if s = 1).x >= 2"),
+        ("do(s = 1).x < 2", "other.x >= 2"),
+        ("other.prediction == 1", "prediction == 0"),
+        ("other.score > 0.5", "score < 0.5"),
+        ("x < other.x", "x > do(s = 1).x"),
+        ("x < y", "other.x >= other.y"),
     ],
 )
 def test_conditions_that_one_row_can_satisfy_are_not_disjoint(a, b):
     assert not disjoint(row(a), row(b))
+    assert not disjoint(row(b), row(a))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("sex == 'F'", "other.sex == 'F'"),
+        ("sex == 'F'", "other.sex != 'M'"),
+        ("do(s = 1).x < 2", "x < 3"),
+        ("do(s = 1).x < 2", "do(s = 2).x < 3"),
+        ("woman", "other.woman or age < 3"),
+    ],
+)
+def test_what_is_true_of_one_version_implies_nothing_about_another(a, b):
+    assert not implies(row(a), row(b))
+    assert not implies(row(b), row(a))
+
+
+def test_functions_of_two_people_are_told_apart_by_what_computes_them():
+    near, same, far = ((pair_function(function, ["x"], name="apart") < 2).node for function in (min, min, max))
+    assert disjoint(near, RowNot(same))
+    assert not disjoint(near, RowNot(far))
+    assert not disjoint(near, (pair_function(min, ["x", "y"], name="apart") >= 2).node)
 
 
 def test_everybody_is_disjoint_only_from_nobody():

@@ -4,10 +4,12 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.tree import (
     Arithmetic,
+    AsIf,
     Column,
     Compare,
     Comparison,
     Constant,
+    Do,
     Each,
     Extreme,
     Implies,
@@ -18,6 +20,7 @@ from isonomia.spec.tree import (
     Missing,
     Negative,
     Not,
+    Other,
     Output,
     Power,
     Rate,
@@ -25,8 +28,10 @@ from isonomia.spec.tree import (
     RowJunction,
     RowNegative,
     RowNot,
+    Setting,
     Variable,
 )
+from isonomia.spec.walk import nodes
 
 A, B, C = (Comparison(Rate(Column(name)), ((">", Constant(0.5)),)) for name in "abc")
 TEXT = {"A": "P[a] > 0.5", "B": "P[b] > 0.5", "C": "P[c] > 0.5"}
@@ -145,6 +150,63 @@ def test_backticks_always_mean_a_column():
 )
 def test_row_expressions(text, expected):
     assert row(text) == expected
+
+
+MAN = Setting("sex", Literal("M"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("other.age", Column("age", Other())),
+        ("other.`years of age`", Column("years of age", Other())),
+        ("other.prediction", Output("prediction", None, Other())),
+        ("other.score['good']", Output("score", "good", Other())),
+        ("do(sex = 'M').income", Column("income", Do((MAN,)))),
+        ("do(age = -3, sex = 'M').score", Output("score", None, Do((Setting("age", Literal(-3)), MAN)))),
+        ("do(`a b` = true).x", Column("x", Do((Setting("a b", Literal(True)),)))),
+        ("do(e as if sex = 'M').prediction", Output("prediction", None, Do((AsIf("e", (MAN,)),)))),
+        (
+            "do(x = 1.0, e as if (sex = 'M', r = 'A'), sex = 'M').y",
+            Column("y", Do((Setting("x", Literal(1.0)), AsIf("e", (MAN, Setting("r", Literal("A")))), MAN))),
+        ),
+        ("do(e as if sex = 'M', sex = 'M').y", Column("y", Do((AsIf("e", (MAN,)), MAN)))),
+        ("other", Column("other")),
+        ("do", Column("do")),
+        ("other.other", Column("other", Other())),
+        ("do(do = 'x').do", Column("do", Do((Setting("do", Literal("x")),)))),
+        ("do(as as if if = 1).if", Column("if", Do((AsIf("as", (Setting("if", Literal(1)),)),)))),
+        ("other - (do)", RowArithmetic("-", Column("other"), Column("do"))),
+    ],
+)
+def test_a_column_or_an_answer_can_be_of_another_version(text, expected):
+    assert row(text) == expected
+
+
+def test_a_version_is_part_of_what_is_said():
+    assert len({row("age"), row("other.age"), row("do(sex = 'M').age"), row("do(sex = 'F').age")}) == 4
+    assert row("do(a = 1).x") != row("do(a = 1.0).x")
+    assert row("do(sex = 'M').age") == row("do( sex='M' ) . age")
+
+
+def test_a_variable_can_be_what_something_is_set_to_but_not_what_is_set():
+    formula = parse_formula("for g in sex: P[do(g = g, e as if sex = g).g == other.g] > 0.5")
+    assert isinstance(formula, Each)
+    assert isinstance(formula.body, Comparison)
+    version = Do((Setting("g", Variable("g")), AsIf("e", (Setting("sex", Variable("g")),))))
+    assert formula.body.first == Rate(Compare("==", Column("g", version), Column("g", Other())))
+
+
+def test_a_version_and_its_parts_know_their_places():
+    text = "P[do(sex = 'M', e as if sex = 'F').age > 3] > 0.5"
+    formula = parse_formula(text)
+    found = {type(node): node.place for node in nodes(formula) if isinstance(node, Column | Do | AsIf)}
+    written = {kind.__name__: text[place.start : place.end] for kind, place in found.items() if place is not None}
+    assert written == {
+        "Column": "do(sex = 'M', e as if sex = 'F').age",
+        "Do": "do(sex = 'M', e as if sex = 'F')",
+        "AsIf": "e as if sex = 'F'",
+    }
 
 
 @pytest.mark.parametrize(

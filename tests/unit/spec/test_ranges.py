@@ -2,7 +2,7 @@ import pytest
 
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.ranges import range_of
-from isonomia.spec.tree import Comparison, Mean, Variable
+from isonomia.spec.tree import Comparison, Mean, PairCall, Variable
 
 DECLARED = {"x": (-1.0, 2.0), "y": (1.0, 4.0), "prediction": (0.0, 1.0)}
 
@@ -41,6 +41,17 @@ def term(text):
         ("z + 1", None),
         ("'a'", None),
         ("x * 1e308 * 1e10", None),
+        ("other.x", (-1, 2)),
+        ("x - other.x", (-3, 3)),
+        ("do(a = 1).x", (-1, 2)),
+        ("do(x as if a = 9).x", (-1, 2)),
+        ("do(x = 1).x", (-1, 2)),
+        ("do(x = 7).x", (-1, 7)),
+        ("do(a = 1, x = -7).x + 1", (-6, 3)),
+        ("do(x = 'text').x", None),
+        ("do(z = 7).z", None),
+        ("do(a = 1).score - other.score['a']", (-1, 1)),
+        ("other.prediction", (0, 1)),
     ],
 )
 def test_the_range_of_a_term_follows_from_those_of_its_columns(text, expected):
@@ -50,4 +61,5 @@ def test_the_range_of_a_term_follows_from_those_of_its_columns(text, expected):
 def test_what_is_not_declared_has_no_range():
     assert range_of(term("score"), {}, None) is None
     assert range_of(Variable("g"), {}, None) is None
+    assert range_of(PairCall("apart", max, ("x",)), DECLARED, None) is None
     assert range_of(term("score"), {"score": (0, 5)}, None) == (0, 5)

@@ -2,7 +2,7 @@ import pytest
 
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Constant, Literal
+from isonomia.spec.tree import Column, Compare, Constant, Do, Literal, Other, PairCall, Setting
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,14 @@ from isonomia.spec.tree import Column, Compare, Constant, Literal
         "P[(a == b) == c] > 0",
         "E[a - (b - c) * -2 + abs(-(d + e))] > min(1, P[a], 2)",
         "E[score['good'] - score[1]] > 1e-09",
+        "P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95",
+        "P[do(education as if sex = 'M').prediction == 1 | sex == 'F'] - P[prediction == 1 | sex == 'M'] >= -0.15",
+        "P[abs(score - other.score) <= 2 * (abs(age - other.age) / 50 + abs(hours - other.hours) / 40)] >= 0.95",
+        "E[do(sex = 'M').score - score] <= 0.05",
+        "for g in sex: P[prediction == do(sex = g).prediction] >= 0.9",
+        "for g in sex: P[other.`g` == do(`g` = g, e as if (a = g, b = -1.5)).`g`] >= 0.9",
+        "P[do(sex = 'F', `years of school` as if sex = 'M').score['good'] > other.`hours per week`] >= 0.9",
+        "P[other.other == other and do(as as if if = true).do == do and other.prediction] > 0",
     ],
 )
 def test_text_in_its_plainest_form_is_written_as_it_was_read(text):
@@ -42,6 +50,8 @@ def test_text_in_its_plainest_form_is_written_as_it_was_read(text):
         ("P[a] ^ 2 > 1.0", "P[a] ** 2 > 1"),
         ("P[a == 1 and 1 < b] > 0", "P[a == 1 < b] > 0"),
         ("for g in race except {'a'}: P[a] > 0", "for g in race except 'a': P[a] > 0"),
+        ("P[other . age>do ( e  as\nif (s='M') ) . age] > 0", "P[other.age > do(e as if s = 'M').age] > 0"),
+        ("for g in a: P[do(g = g).g] > 0", "for g in a: P[do(`g` = g).`g`] > 0"),
     ],
 )
 def test_other_text_is_written_in_its_plainest_form(text, expected):
@@ -51,3 +61,9 @@ def test_other_text_is_written_in_its_plainest_form(text, expected):
 def test_rows_and_quantities_can_be_written_alone():
     assert to_text(Compare("==", Column("a"), Literal("x"))) == "a == 'x'"
     assert to_text(Constant(-2.0)) == "-2"
+
+
+def test_versions_and_functions_of_two_people_can_be_written_alone():
+    assert to_text(Other()) == "other"
+    assert to_text(Do((Setting("sex", Literal("M")),))) == "do(sex = 'M')"
+    assert to_text(PairCall("apart", max, ("age",))) == "apart(person, other)"

@@ -1,5 +1,5 @@
 from isonomia.spec.parse import parse_formula
-from isonomia.spec.tree import Column, Compare, Constant, Literal, Member, Rate
+from isonomia.spec.tree import AsIf, Column, Compare, Constant, Do, Literal, Member, Other, PairCall, Rate, Setting
 from isonomia.spec.walk import children, depth_of, nodes, place_of
 
 FORMULA = parse_formula("for g in race except 'a': not (P[b in {1} | c] ** 2 > 0.5 ==> E[-d] > max(1, 2))")
@@ -23,3 +23,16 @@ def test_a_node_without_a_place_has_that_of_its_first_part():
     assert place is not None
     assert place.start == 0
     assert place_of(Rate(Column("a"))) is None
+
+
+def test_a_version_is_walked_with_everything_in_it():
+    settings = (Setting("s", Literal(1)), Setting("t", Literal(2)))
+    version = Do((settings[0], AsIf("e", settings)))
+    row = Compare("==", Column("a", Other()), Column("b", version))
+    literal = [Literal(1), Literal(2)]
+    assert list(nodes(row))[1:] == [
+        *(Column("a", Other()), Other(), Column("b", version), version, settings[0], literal[0]),
+        *(AsIf("e", settings), settings[0], literal[0], settings[1], literal[1]),
+    ]
+    assert depth_of(row) == 6
+    assert children(PairCall("apart", max, ("x",))) == ()

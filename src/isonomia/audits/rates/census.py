@@ -10,23 +10,20 @@ from math import fsum
 
 import numpy as np
 
-from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.everybody import Whole, everybody, in_all
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.question import Question
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
-from isonomia.models.protocol import Model
-from isonomia.populations.census import Census
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Quantity
 
 __all__ = ["Counted", "count_everybody"]
-
-AT_ONCE = 2**18
-"""Rows in one call of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,8 @@ class Counted:
     interrupted: bool
 
 
-def count_everybody(question: Question, model: Model | None, census: Census, observer: Observer) -> Counted:
-    """Ask about every row, and evaluate the formula on the exact values.
+def count_everybody(question: Question, asker: Asker | None, census: Whole, observer: Observer) -> Counted:
+    """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
 
     Raises
     ------
@@ -67,13 +64,13 @@ def count_everybody(question: Question, model: Model | None, census: Census, obs
     totals = {leaf: _Total() for leaf in question.leaves}
     began, asked, interrupted = time.monotonic(), 0, False
     try:
-        for start in range(0, census.size, AT_ONCE):
-            table = census.table.slice(start, start + AT_ONCE)
-            reader = Reader(batch_of(question, model, table), _row_from(start))
+        whole = in_all(question, census.size)
+        for start, batch in everybody(question, asker, census):
+            reader = Reader(batch, _row_from(start))
             for leaf, total in totals.items():
                 total.add(*reader.exact(leaf))
-            asked += table.rows
-            observer.advance(Progress(asked, census.size, asked / census.size, time.monotonic() - began, _exactly))
+            asked += batch.rows
+            observer.advance(Progress(asked, whole, asked / whole, time.monotonic() - began, _exactly))
     except KeyboardInterrupt:
         interrupted = True
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}

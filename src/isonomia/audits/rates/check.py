@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from time import monotonic
 from typing import Any
 from typing import Literal as OneOf
 
+from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.census import count_everybody
+from isonomia.audits.rates.everybody import MOST_PAIRS, Whole, census_of, in_all
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import Question, ask_about
@@ -17,10 +20,13 @@ from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
+from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
+from isonomia.populations.protocol import Directable
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf
+from isonomia.spec.versions import Other
 from isonomia.version import __version__
 
 __all__ = ["check_rates"]
@@ -53,18 +59,28 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = ANSWERS[exact_truth(question.formula, {})]
         return _verdict(request, answer, "exact", stopped="nothing to ask", remarks=(remark,))
-    if isinstance(request.population, Census) and request.population.exact:
-        return _exact(request, question, request.population, observer)
+    whole, census = request.population, census_of(request.population)
+    if isinstance(whole, Census | Abducted) and census is not None and census.exact and _countable(question, census):
+        return _exact(request, question, whole, observer)
+    if isinstance(whole, Directable):
+        request = replace(request, population=whole.focused(question.groups))
     return _sampled(request, question, observer)
 
 
-def _exact(request: Request, question: Question, census: Census, observer: Observer, before: int = 0) -> Verdict:
+def _countable(question: Question, census: Census) -> bool:
+    return Other() not in question.asked or in_all(question, census.size) <= MOST_PAIRS
+
+
+def _exact(request: Request, question: Question, whole: Whole, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(request.prop))
+    asker = None if request.model is None else Asker(request.model, request.workers)
     try:
-        counted = count_everybody(question, request.model, census, observer)
+        counted = count_everybody(question, asker, whole, observer)
     finally:
         observer.end()
+        if asker is not None:
+            asker.close()
     stopped = "everybody was asked" if counted.answer is not None else "a group is empty"
     stopped = "interrupted" if counted.interrupted else stopped
     return _verdict(
@@ -92,13 +108,15 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
             prepared.budget,
             observer,
             available=prepared.available,
-            workers=request.workers,
         )
     finally:
         observer.end()
-    if outcome.reason == "exhausted" and isinstance(request.population, Census) and work.sizes is None:
+        if work.asker is not None:
+            work.asker.close()
+    whole, census = request.population, census_of(request.population)
+    if outcome.reason == "exhausted" and isinstance(whole, Census | Abducted) and census and work.sizes is None:
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, request.population, observer, before=outcome.samples)
+        return _exact(request, question, whole, observer, before=outcome.samples)
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
     zero = work.zero_denominators(outcome.state)

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.question import Question
+from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
 from isonomia.evidence.channels import Channel
-from isonomia.models.checked import ask
-from isonomia.models.protocol import Model
 from isonomia.populations.table import Table
 from isonomia.spec.batch import Batch
 from isonomia.spec.names import columns_of
 from isonomia.spec.rows import numbers, truth
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Mean, Rate, Row
+from isonomia.spec.versions import Version
 
 __all__ = ["Reader", "batch_of"]
 
 Booleans = NDArray[np.bool_]
 
 
-def batch_of(question: Question, model: Model | None, table: Table) -> Batch:
-    """Ask the model once about a table, and keep the columns that the question names."""
-    columns = {name: table.column(name) for name in question.columns if name in table.names}
-    if model is None or not (question.wants_prediction or question.wants_score):
-        return Batch(table.rows, columns)
-    answer = ask(model, table, question.wants_score, question.wants_prediction)
-    return Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
+def batch_of(question: Question, asker: Asker | None, people: Mapping[Version | None, Table]) -> Batch:
+    """Ask the model once about each version of some people, and keep the columns that the question names."""
+    versions = {
+        version: _batch(question.asked[version], asker, table, {})
+        for version, table in people.items()
+        if version is not None
+    }
+    return _batch(question.asked[None], asker, people[None], versions)
+
+
+def _batch(asked: Asked, asker: Asker | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
+    columns = {name: table.column(name) for name in asked.columns if name in table.names}
+    if asker is None or not asked.model:
+        return Batch(table.rows, columns, versions=versions)
+    answer = asker(table, asked.score, asked.prediction)
+    return Batch(table.rows, columns, answer.prediction, answer.score, answer.classes, versions)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.everybody import census_of
 from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Sampling
@@ -19,12 +21,16 @@ from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.by_region import RegionEvidence, region_for
 from isonomia.evidence.by_verifair import VerifairEvidence, verifair_for
 from isonomia.evidence.channels import stream_of
+from isonomia.evidence.protocol import Evidence
+from isonomia.populations.abducted import Abducted, AbductedSource
 from isonomia.populations.census import Census
+from isonomia.populations.protocol import Source
 from isonomia.populations.rows import WithReplacement
 from isonomia.spec.batch import Batch
 from isonomia.spec.names import outputs_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Rate
+from isonomia.spec.versions import Other
 
 __all__ = ["Prepared", "prepare"]
 
@@ -62,13 +68,11 @@ def prepare(request: Request, question: Question) -> Prepared:
     if evidence is None:
         # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
         sizes, evidence = None, _evidence(request, question)
-    replaced = isinstance(population, Census) and sizes is None
-    source = WithReplacement(population.table) if isinstance(population, Census) and replaced else None
     work: Sampling[Any] = Sampling(
         question,
         population,
-        source or population.open(root(request.seed)),
-        request.model,
+        _source(request, question, replaced=sizes is None),
+        None if request.model is None else Asker(request.model, request.workers),
         evidence,
         request.delta,
         request.seed,
@@ -77,10 +81,23 @@ def prepare(request: Request, question: Question) -> Prepared:
     )
     # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on.
     available = float("inf") if population.size is None else float(population.size)
+    if census_of(population) is None and Other() in question.asked:
+        available //= 2.0
     budget = request.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(request, evidence), available)
+
+
+def _source(request: Request, question: Question, *, replaced: bool) -> Source:
+    """Open the population; the rows of a census may come twice where independent draws are needed."""
+    population, census = request.population, census_of(request.population)
+    if census is None or not replaced:
+        return population.open(root(request.seed), question.wanted)
+    rows = WithReplacement(census.table)
+    if isinstance(population, Abducted):
+        return AbductedSource(population.model, rows, question.wanted)
+    return rows
 
 
 def _need_streams(request: Request, question: Question) -> None:
@@ -101,13 +118,13 @@ def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | No
     It can for a census whose groups do not depend on the model, and for yes/no leaves.
     """
     population = request.population
-    if not isinstance(population, Census) or request.method not in {"auto", "bets"}:
+    if not isinstance(population, Census) or request.method not in {"auto", "bets"} or len(question.asked) > 1:
         return None
     if any(
         not isinstance(leaf, Rate) or (leaf.given is not None and outputs_of(leaf.given)) for leaf in question.leaves
     ):
         return None
-    columns = {name: population.table.column(name) for name in question.columns if name in population.names}
+    columns = {name: population.table.column(name) for name in question.asked[None].columns if name in population.names}
     reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
     members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
     return {
@@ -140,10 +157,19 @@ def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:
     every draw; batches that grow by half a percent stop within half a percent of it.
     """
     schedule = request.schedule
+    fresh: Evidence[Any] = evidence
+    if fresh.decision(fresh.begin()) is None:
+        schedule = replace(schedule, first=max(schedule.first, min(_soonest(request.delta), 64)))
     if request.method == "verifair":
-        schedule = replace(schedule, growth=min(schedule.growth, 1.005))
+        growth = min(schedule.growth, 1.005)
+        schedule = replace(request.schedule, growth=growth, early=growth)
     groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
     streams = {stream for stream, _, _ in groups}
     if 0 < len(groups) == len(streams):
         return replace(schedule, first=len(streams))
     return schedule
+
+
+def _soonest(delta: float) -> int:
+    """A draw seldom brings more than half a nat, so hardly anything is decided by fewer draws than this."""
+    return int(np.ceil(2.0 * np.log(1.0 / delta)))

@@ -7,23 +7,47 @@ from dataclasses import dataclass
 
 from isonomia.errors import SpecError
 from isonomia.models.protocol import Model
+from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
 from isonomia.spec.expand import expand
-from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of
+from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of, versions_of
 from isonomia.spec.property import Property
 from isonomia.spec.ranges import range_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
+from isonomia.spec.versions import Version
 from isonomia.spec.walk import nodes
 
-__all__ = ["Question", "ask_about", "need_ranges"]
+__all__ = ["Asked", "Question", "ask_about", "need_ranges"]
 
 
 MOST_GROUPS = 200
 """How many values a ``for`` may run over; a column with more of them is hardly a grouping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is read of one version of the people.
+
+    Attributes
+    ----------
+    columns
+        The table's columns that are named.
+    prediction, score
+        What the model is asked for.
+    """
+
+    columns: tuple[str, ...]
+    prediction: bool
+    score: bool
+
+    @property
+    def model(self) -> bool:
+        """Whether the model is asked at all."""
+        return self.prediction or self.score
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +62,8 @@ class Question:
         Its distinct leaves, in order of appearance.
     ranges
         The lowest and highest possible value of each leaf; leaves without a known range are absent.
-    columns
-        The table's columns that it names.
-    wants_prediction, wants_score
-        What the model is asked for.
+    asked
+        What is read of the people as they are, under ``None``, and of every other version of them.
     covered
         For each column that a ``for`` runs over, its name and the condition that its value is missing or one of those
         known beforehand.
@@ -50,10 +72,19 @@ class Question:
     formula: Formula
     leaves: tuple[Leaf, ...]
     ranges: Mapping[Leaf, tuple[float, float]]
-    columns: tuple[str, ...]
-    wants_prediction: bool
-    wants_score: bool
+    asked: Mapping[Version | None, Asked]
     covered: tuple[tuple[str, Row], ...]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the population must give; a model may read any column."""
+        needed = {version: None if asked.model else asked.columns for version, asked in self.asked.items()}
+        return Wanted(needed[None], {version: names for version, names in needed.items() if version is not None})
+
+    @property
+    def groups(self) -> tuple[Row | None, ...]:
+        """The conditions of the leaves, each once."""
+        return tuple(dict.fromkeys(leaf.given for leaf in self.leaves))
 
 
 def ask_about(
@@ -70,8 +101,9 @@ def ask_about(
         Where the property names something that is not there.
     """
     check_names(prop.formula, population.names, model is not None)
-    if isinstance(population, Sample | Census):
-        _refuse_orders(prop, population.table)
+    people = population.people if isinstance(population, Abducted) else population
+    if isinstance(people, Sample | Census):
+        _refuse_orders(prop, people.table)
     known: dict[str, tuple[Value, ...]] = {}
 
     def values(column: Column) -> tuple[Value, ...]:
@@ -89,19 +121,22 @@ def ask_about(
     leaves = leaves_of(formula)
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
-    outputs = outputs_of(formula)
-    columns = dict.fromkeys((*columns_of(prop.formula), *columns_of(formula)))
-    if model is None:
-        columns |= dict.fromkeys(output.name for output in outputs)
+    versions: tuple[Version | None, ...] = (None, *versions_of(formula))
     return Question(
         formula,
         leaves,
         ranges,
-        tuple(columns),
-        model is not None and any(output.name == "prediction" for output in outputs),
-        model is not None and any(output.name == "score" for output in outputs),
+        {version: _asked(prop.formula, formula, version, model) for version in versions},
         tuple((name, _known(Column(name), values)) for name, values in known.items()),
     )
+
+
+def _asked(written: Formula, formula: Formula, version: Version | None, model: Model | None) -> Asked:
+    outputs = {output.name for output in outputs_of(formula, version)}
+    columns = dict.fromkeys((*columns_of(written, version), *columns_of(formula, version)))
+    if model is None:
+        return Asked(tuple(columns | dict.fromkeys(sorted(outputs))), prediction=False, score=False)
+    return Asked(tuple(columns), "prediction" in outputs, "score" in outputs)
 
 
 def _refuse_orders(prop: Property, table: Table) -> None:

@@ -31,7 +31,7 @@ class Request:
     ranges
         The ranges of columns, for means.
     schedule, workers
-        How large batches are, and how many are measured side by side.
+        How large batches are, and how many threads ask the model.
     """
 
     prop: Property

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.known import Knowledge, closing_in
 from isonomia.audits.rates.question import Question
@@ -24,11 +25,12 @@ from isonomia.evidence.hypotheses import denominators_of
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally
-from isonomia.models.protocol import Model
-from isonomia.populations.protocol import Population, Source
+from isonomia.populations.people import people
+from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Row
+from isonomia.spec.versions import Version
 
 __all__ = ["Progressed", "Reading", "Sampling"]
 
@@ -57,7 +59,7 @@ class Sampling(Generic[S]):
 
     Attributes
     ----------
-    question, population, source, model
+    question, population, source, asker
         What is asked, of whom, drawn from where, answered by which model.
     evidence
         How it is decided.
@@ -72,7 +74,7 @@ class Sampling(Generic[S]):
     question: Question
     population: Population
     source: Source
-    model: Model | None
+    asker: Asker | None
     evidence: Evidence[S]
     delta: float
     seed: int
@@ -88,6 +90,10 @@ class Sampling(Generic[S]):
     @cached_property
     def _channels(self) -> tuple[Channel, ...]:
         return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels)))
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        return self.question.wanted
 
     @cached_property
     def _denominators(self) -> tuple[Polynomial, ...]:
@@ -117,15 +123,16 @@ class Sampling(Generic[S]):
 
     def measure(self, plan: Plan) -> Reading:
         """Draw one batch from each stream, ask the model about it, and count."""
-        people, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
         shares = split(plan.n, np.asarray(plan.shares), plan.start)
         for stream, n in enumerate(shares.tolist()):
             if n:
-                table = self.source.batch(plan.start, n, batch_rng(self.seed, plan.index, stream), stream)
-                people += table.rows
-                if table.rows:
-                    tallies |= self._count(table, plan, stream)
-        return Reading(people, tallies)
+                rng = batch_rng(self.seed, plan.index, stream)
+                drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
+                asked += drawn[None].rows
+                if drawn[None].rows:
+                    tallies |= self._count(drawn, plan, stream)
+        return Reading(asked, tallies)
 
     def absorb(self, state: Progressed[S], reading: Reading) -> Progressed[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""
@@ -135,8 +142,10 @@ class Sampling(Generic[S]):
     def shares(self, state: Progressed[S]) -> tuple[float, ...]:
         """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
         streams = len(self.population.streams)
+        if streams == 1:
+            return (1.0,)
         shares = np.ones(streams)
-        if streams > 1 and self.bets is not None and all(map(np.any, state.leaves.values())):
+        if self.bets is not None and all(map(np.any, state.leaves.values())):
             means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
             shares = best_shares(self.bets, means, streams)
         asked_for = {channel.stream for channel in self._channels}
@@ -180,8 +189,11 @@ class Sampling(Generic[S]):
         leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
         return " and ".join(map(to_text, leaves))
 
-    def _count(self, table: Table, plan: Plan, stream: int) -> dict[Channel, NDArray[np.float64]]:
-        batch = batch_of(self.question, self.model, table)
+    def _count(
+        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int
+    ) -> dict[Channel, NDArray[np.float64]]:
+        table = drawn[None]
+        batch = batch_of(self.question, self.asker, drawn)
         reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {_shown(table, row)}")
         self._check(reader, table, stream)
         tickets: dict[int, NDArray[np.int64]] = {}

@@ -1,0 +1,127 @@
+"""Real people with a causal model of them: what they would have been like is computed from what they are like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from isonomia.errors import UsageError
+from isonomia.populations.census import Census
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.programs.world import Columns
+from isonomia.populations.protocol import Source, Wanted
+from isonomia.populations.sample import Sample
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Row, Value
+from isonomia.spec.versions import Do, Version
+
+__all__ = ["Abducted"]
+
+
+class Abducting(Protocol):
+    """A causal model that can undo its equations."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What it rests on."""
+
+    def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+        """The columns of people under interventions."""
+
+    def fingerprint(self) -> str:
+        """Tell it from others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Abducted:
+    """Real people and a causal model of them. Make one with :meth:`Causal.about`.
+
+    Columns of the table that the model knows nothing of stay as they are under every intervention.
+    """
+
+    model: Abducting
+    people: Sample | Census
+
+    @classmethod
+    def of(cls, model: Abducting, population: Any) -> Abducted:
+        """Join a causal model and real people."""
+        people = population if isinstance(population, Sample | Census) else Sample(population)
+        missing = [name for name in model.names if name not in people.names]
+        if missing:
+            raise UsageError(
+                f"expected a column for every variable of the causal model, but the table has none for "
+                f"{', '.join(map(repr, missing))}"
+            )
+        return cls(model, people)
+
+    @property
+    def kind(self) -> str:
+        """``"sample"`` or ``"census"``, as the people are."""
+        return self.people.kind
+
+    @property
+    def size(self) -> int:
+        """How many people there are."""
+        return self.people.size
+
+    @property
+    def streams(self) -> tuple[Row | None, ...]:
+        """One stream, without a condition."""
+        return (None,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return self.people.names
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a verdict about this population rests on, in words."""
+        return (*self.people.assumptions, *self.model.assumptions)
+
+    def values(self, column: str) -> tuple[Value, ...]:
+        """List the values that occur in a column."""
+        return self.people.values(column)
+
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> AbductedSource:
+        """Open the people for one run."""
+        return AbductedSource(self.model, self.people.open(seed), wanted or Wanted())
+
+    def fingerprint(self) -> str:
+        """Tell this population from others by its people and its model."""
+        return fingerprint_of(self.people.fingerprint(), self.model.fingerprint())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbductedSource:
+    """Opened people with a causal model of them."""
+
+    model: Abducting
+    source: Source
+    wanted: Wanted
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return self.source.finite
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Give people as they are."""
+        return self.source.batch(start, n, rng, stream)
+
+    def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
+        """Give people as they are, and as they would be under every intervention that is wanted."""
+        table = self.source.batch(start, n, rng, stream)
+        found: dict[Version | None, Table] = {None: table}
+        if table.rows:
+            asked = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
+            for version, columns in self.model.versions(table, asked).items():
+                found[version] = Table.of({name: columns.get(name, table.column(name)) for name in table.names})
+        return found

@@ -1,0 +1,233 @@
+"""A causal model as a population: draw, condition, intervene, and ask what would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.populations.abducted import Abducted
+from isonomia.populations.columns import distinct
+from isonomia.populations.fingerprint import fingerprint_of, identity_of
+from isonomia.populations.programs.abduction import abduct, why_not
+from isonomia.populations.programs.directing import Direction, direction_for
+from isonomia.populations.programs.equations import intervened, parents_in, world_of
+from isonomia.populations.programs.focusing import focused, told
+from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.source import WorldSource
+from isonomia.populations.programs.world import Columns, World
+from isonomia.populations.protocol import Population, Wanted
+from isonomia.populations.table import Table
+from isonomia.spec.names import columns_of
+from isonomia.spec.parse import parse_condition
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Literal, Row, RowJunction, Value
+from isonomia.spec.versions import Do, Setting
+
+__all__ = ["Causal"]
+
+_PILOTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Causal:
+    """A structural causal model: variables, each given by an equation of others and of noise of its own.
+
+    Parameters
+    ----------
+    equations
+        For each variable its equation: a text such as ``"gaussian(10 + 2 * college, 4)"``, in the small language of
+        programs with ``a if condition else b`` and with text to compare with; a function of its parents, which are the
+        names of its parameters, and of ``noise`` if it has such a parameter; or :class:`Equation`, :class:`Additive`
+        or :class:`Categories`. The order does not matter.
+    values
+        The values of a column, ``{"race": ["A", "B"]}``; those of other columns are the ones that occur among 10,000
+        pilot draws.
+
+    Raises
+    ------
+    UsageError
+        Where an equation is of no known kind, reads what is not there, or the equations go round in a circle.
+    SpecError
+        Where a text cannot be read.
+
+    Notes
+    -----
+    What a verdict says about ``do(...)`` is as true as the equations are: no data can show that they are the right
+    ones. Noise terms are independent of each other, so there is no hidden common cause.
+    """
+
+    world: World
+    declared: dict[str, tuple[Value, ...]]
+    among: Row | None
+    directions: tuple[Direction | None, ...]
+
+    def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
+        listed = {name: tuple(given) for name, given in (values or {}).items()}
+        self._fill(world_of(equations), listed, None, (None,))
+
+    def _fill(
+        self,
+        world: World,
+        declared: dict[str, tuple[Value, ...]],
+        among: Row | None,
+        directions: tuple[Direction | None, ...],
+    ) -> None:
+        for name, value in zip(Causal.__slots__, (world, declared, among, directions), strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> str:
+        """``"causal"``."""
+        return "causal"
+
+    @property
+    def size(self) -> None:
+        """``None``: the draws are unlimited."""
+        return
+
+    @property
+    def streams(self) -> tuple[Row | None, ...]:
+        """The condition of each group that is drawn directly; one stream of everybody where none is."""
+        if self.among is not None:
+            return (None,)
+        return tuple(None if direction is None else direction.condition for direction in self.directions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, each after those that its equation reads."""
+        return self.world.names
+
+    @property
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """The variables that each variable's equation reads."""
+        return parents_in(self.world)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a verdict about this population rests on, in words."""
+        who = "" if self.among is None else f", among people with {to_text(self.among)}"
+        return (
+            f"the equations of {', '.join(self.names)} are those of the population{who}",
+            "the noise of each variable is independent of that of the others",
+            *told(self.directions),
+        )
+
+    def draw(self, n: int, seed: int = 0) -> Table:
+        """Draw ``n`` people."""
+        return self.open(np.random.SeedSequence(seed)).batch(0, n, np.random.default_rng(seed))
+
+    def given(self, condition: str | Row) -> Causal:
+        """The people who meet a condition.
+
+        Where the condition says within which interval, or which category, a variable lies that is drawn with constant
+        parameters, such people are drawn directly; otherwise others are drawn again.
+        """
+        row = parse_condition(condition) if isinstance(condition, str) else condition
+        for name in columns_of(row):
+            self._need(name)
+        together = row if self.among is None else RowJunction("and", (self.among, row))
+        return self._changed(self.world, together, (direction_for(self.world, together),))
+
+    def do(self, **settings: Value) -> Causal:
+        """The population had some variables been set for everybody: ``world.do(sex="M")``."""
+        if self.among is not None:
+            raise UsageError("expected do(...) before given(...): the condition is about people as they are after it")
+        return self._changed(intervened(self.world, settings), None, (None,))
+
+    def counterfactual(self, people: Any, **settings: Value) -> Table:
+        """What real people would have been like, had some variables been set: abduction, action, prediction.
+
+        Parameters
+        ----------
+        people
+            A table with a column for each variable.
+        settings
+            The variables that are set, and to what.
+
+        Raises
+        ------
+        SpecError
+            Where an equation cannot be undone, so that the noise behind a person cannot be found out.
+        DataError
+            Where the people could not have come from the equations.
+        """
+        table = Table.of(people)
+        for name in settings:
+            self._need(name)
+        version = Do(tuple(Setting(name, Literal(value)) for name, value in settings.items()))
+        return Table.of(self.versions(table, {version: self.names})[version])
+
+    def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+        """The columns of real people under interventions."""
+        missing = [name for name in self.names if name not in people.names]
+        if missing:
+            raise DataError(
+                f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
+            )
+        columns: dict[str, NDArray[Any]] = {name: people.column(name) for name in self.names}
+        kept = abduct(self.world, columns, people.rows)
+        return {version: self.world.rerun(kept, columns, version, names) for version, names in wanted.items()}
+
+    def about(self, population: Population | Any) -> Abducted:
+        """Real people, as a population that knows what they would have been like.
+
+        Parameters
+        ----------
+        population
+            A :class:`Sample`, a :class:`Census`, or a table, which counts as a sample.
+        """
+        return Abducted.of(self, population)
+
+    @property
+    def cannot_be_undone(self) -> dict[str, str]:
+        """The variables whose noise cannot be found out from people's values, each with the reason."""
+        return why_not(self.world)
+
+    def values(self, column: str) -> tuple[Value, ...]:
+        """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""
+        self._need(column)
+        if column in self.declared:
+            return self.declared[column]
+        source = WorldSource(self.world, Wanted((column,)), self.directions, self.among)
+        return distinct([source.batch(0, _PILOTS, np.random.default_rng(0)).column(column)], column)
+
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
+        """Open the model for one run; each batch brings its own randomness, so the seed goes unused."""
+        asked = wanted or Wanted()
+        for version in asked.versions:
+            if isinstance(version, Do):
+                self.world.check_version(version)
+        return WorldSource(self.world, asked, self.directions, self.among)
+
+    def focused(self, conditions: Sequence[Row | None]) -> Causal:
+        """The same population with rare groups drawn directly, for a property about groups with these conditions."""
+        if self.among is not None:
+            return self
+        return self._changed(self.world, None, focused(self.world, conditions))
+
+    def fingerprint(self) -> str:
+        """Tell this model from others by its equations."""
+        parts = [
+            f"{item.target} = {_identity(item)}" if isinstance(item, Mechanism) else repr(item)
+            for item in self.world.statements
+        ]
+        return fingerprint_of(self.kind, *parts, "" if self.among is None else to_text(self.among))
+
+    def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
+        made = object.__new__(Causal)
+        made._fill(world, self.declared, among, directions)
+        return made
+
+    def _need(self, name: str) -> None:
+        if name not in self.names:
+            raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}")
+
+
+def _identity(item: Mechanism) -> str:
+    function = getattr(item.equation, "function", None)
+    return repr(item.equation) if function is None else f"{type(item.equation).__name__} {identity_of(function)}"

@@ -1,0 +1,163 @@
+"""A program as a population: whom a FairSquare program draws, and what it decides about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from isonomia.errors import DataError, SpecError, nearest
+from isonomia.populations.columns import distinct
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.programs.directing import Direction
+from isonomia.populations.programs.focusing import focused, told
+from isonomia.populations.programs.source import WorldSource
+from isonomia.populations.programs.world import World
+from isonomia.populations.protocol import Wanted
+from isonomia.spec.programs.read import read_program
+from isonomia.spec.programs.tree import Kind
+from isonomia.spec.tree import Literal, Row, Value
+from isonomia.spec.versions import AsIf, Do
+
+__all__ = ["Program"]
+
+_PILOTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Program:
+    """The people that a FairSquare program (``.fr``) draws, with the program's decision about each of them.
+
+    Its columns are the program's variables and ``minority``, ``qualified`` and ``target``: what it marks by
+    ``sensitiveAttribute``, ``qualified`` and ``fairnessTarget``.
+
+    Parameters
+    ----------
+    path
+        The file. Use :meth:`of` for a program that is at hand as text.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read.
+    SpecError
+        When it is no program of the language, with the line and the reason.
+
+    Notes
+    -----
+    Nothing of the file is executed as Python. What a property does not need is not drawn. A group of which the program
+    says that it is rare is drawn directly, where that is exact; the verdict's assumptions say so.
+    """
+
+    text: str
+    name: str
+    kinds: Mapping[str, Kind]
+    world: World
+    directions: tuple[Direction | None, ...]
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._fill(_read(path), Path(fspath(path)).name)
+
+    @classmethod
+    def of(cls, text: str, name: str = "program") -> Program:
+        """Read a program from its text."""
+        made = object.__new__(cls)
+        made._fill(text, name)
+        return made
+
+    def _fill(self, text: str, name: str) -> None:
+        tree = read_program(text, name)
+        set_field = object.__setattr__
+        set_field(self, "text", text)
+        set_field(self, "name", name)
+        set_field(self, "kinds", dict(tree.kinds))
+        set_field(self, "world", World(tree.statements, tuple(tree.kinds)))
+        set_field(self, "directions", (None,))
+
+    @property
+    def kind(self) -> str:
+        """``"program"``."""
+        return "program"
+
+    @property
+    def size(self) -> None:
+        """``None``: the draws are unlimited."""
+        return
+
+    @property
+    def streams(self) -> tuple[Row | None, ...]:
+        """The condition of each group that is drawn directly; one stream of everybody where none is."""
+        return tuple(None if direction is None else direction.condition for direction in self.directions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that every run sets, then the marks."""
+        return self.world.names
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a verdict about this population rests on, in words."""
+        return (f"the population is the one that {self.name} draws", *told(self.directions))
+
+    def values(self, column: str) -> tuple[Value, ...]:
+        """List the values of a column: both truth values, or the numbers that occur among 10,000 pilot draws."""
+        if column not in self.names:
+            raise DataError(f"{self.name} has no variable {column!r}.{nearest(column, self.names)}")
+        if self.kinds[column] == "truth":
+            return (False, True)
+        drawn = self.world.draw(_PILOTS, np.random.default_rng(0), (column,), {})
+        return distinct([drawn.columns[column]], column)
+
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
+        """Open the program for one run; each batch brings its own randomness, so the seed goes unused.
+
+        Raises
+        ------
+        SpecError
+            Where an intervention that is asked about means nothing in this program.
+        """
+        asked = wanted or Wanted()
+        for version in asked.versions:
+            if isinstance(version, Do):
+                self._check(version)
+        return WorldSource(self.world, asked, self.directions)
+
+    def focused(self, conditions: Sequence[Row | None]) -> Program:
+        """The same population with rare groups drawn directly, for a property about groups with these conditions."""
+        made = object.__new__(Program)
+        for name in ("text", "name", "kinds", "world"):
+            object.__setattr__(made, name, getattr(self, name))
+        object.__setattr__(made, "directions", focused(self.world, conditions))
+        return made
+
+    def fingerprint(self) -> str:
+        """Tell this program from others by its text."""
+        return fingerprint_of(self.kind, self.text)
+
+    def _check(self, version: Do) -> None:
+        for item in version.items:
+            for setting in item.settings if isinstance(item, AsIf) else (item,):
+                value = setting.value.value if isinstance(setting.value, Literal) else None
+                expected = self.kinds[setting.name]
+                came = "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+                if came != expected:
+                    raise SpecError(
+                        f"{setting.name!r} is a {expected} in {self.name}, so do(...) can set it to a {expected} only, "
+                        f"but {value!r} came",
+                        setting.place,
+                    )
+        self.world.check_version(version)
+
+
+def _read(path: str | PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError(f"expected a program at {fspath(path)}, but there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none") from None
+    except OSError as error:
+        raise DataError(f"expected to read {fspath(path)}, but {error.strerror or error}") from None

@@ -1,0 +1,234 @@
+"""From a program to functions on whole columns.
+
+Compiling goes backwards, from what is wanted: a statement that sets nothing wanted is left out. Each branch of an
+``if`` runs for the people who take it, and for nobody else.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isonomia.errors import DataError, Place
+from isonomia.populations.programs.distributions import StepTable
+from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.running import Frame
+from isonomia.spec.programs.tree import (
+    Arithmetic,
+    Assign,
+    Chain,
+    Choice,
+    Expression,
+    Gaussian,
+    If,
+    Junction,
+    Name,
+    Negative,
+    Not,
+    Number,
+    Statement,
+    Step,
+    Text,
+    Truth,
+    reads_of,
+)
+
+__all__ = ["Block", "compile_block", "compile_expression"]
+
+Evaluate: TypeAlias = Callable[[Frame], Any]
+Execute: TypeAlias = Callable[[Frame], None]
+
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Compiled statements.
+
+    Attributes
+    ----------
+    needs
+        The variables that must be set before.
+    sets
+        Every variable that may be set, those included that nobody wants.
+    actions
+        What is left of the statements, in order.
+    """
+
+    needs: frozenset[str]
+    sets: frozenset[str]
+    actions: tuple[Execute, ...]
+
+    def run(self, frame: Frame) -> None:
+        """Run the statements for the people of a frame."""
+        for action in self.actions:
+            action(frame)
+
+
+def compile_block(
+    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str] = frozenset()
+) -> Block:
+    """Compile the statements that matter for some variables.
+
+    Parameters
+    ----------
+    statements
+        What runs, in order.
+    wanted
+        The variables that somebody will read afterwards.
+    given
+        Variables whose values are set from outside: nothing in the block sets them.
+    """
+    live, sets = wanted, frozenset[str]()
+    actions: list[Execute] = []
+    for statement in reversed(statements):
+        match statement:
+            case Assign(target, value):
+                sets |= {target}
+                if target in live and target not in given:
+                    live = (live - {target}) | reads_of(value)
+                    actions.append(_assign(target, compile_expression(value)))
+            case Mechanism(target=target):
+                sets |= {target}
+                if target in live and target not in given:
+                    live = (live - {target}) | frozenset(statement.parents)
+                    actions.append(_assign(target, statement.run))
+            case If(condition, then, otherwise):
+                branches = compile_block(then, live, given), compile_block(otherwise, live, given)
+                both = branches[0].sets | branches[1].sets
+                sets |= both
+                merged = (both & live) - given
+                if merged:
+                    actions.append(_branch(compile_expression(condition), *branches, tuple(sorted(merged))))
+                    live = branches[0].needs | branches[1].needs | reads_of(condition)
+    return Block(live, sets, tuple(reversed(actions)))
+
+
+def compile_expression(expression: Expression) -> Evaluate:
+    """Compile an expression to a function that gives a column, or one value for everybody."""
+    match expression:
+        case Number(value) | Truth(value):
+            return lambda _: value
+        case Text(value):
+            text = np.asarray(value, dtype=object)
+            return lambda _: text
+        case Name(name):
+            return lambda frame: frame.read(name)
+        case Negative(operand):
+            inner = compile_expression(operand)
+            return lambda frame: -inner(frame)
+        case Not(operand):
+            inner = compile_expression(operand)
+            return lambda frame: np.logical_not(inner(frame))
+        case Arithmetic():
+            return _arithmetic(expression)
+        case Chain():
+            return _chain(expression)
+        case Junction(connective, operands):
+            join = operator.and_ if connective == "and" else operator.or_
+            parts = tuple(map(compile_expression, operands))
+            return lambda frame: reduce(join, [part(frame) for part in parts])
+        case Choice(condition, then, otherwise):
+            which, yes, no = map(compile_expression, (condition, then, otherwise))
+            return lambda frame: np.where(which(frame), yes(frame), no(frame))
+        case Gaussian():
+            return _gaussian(expression)
+        case Step(cells, site):
+            table = StepTable(cells)
+            return lambda frame: frame.run.step(site, table, frame)
+
+
+def _assign(target: str, evaluate: Evaluate) -> Execute:
+    def assign(frame: Frame) -> None:
+        frame.values[target] = evaluate(frame)
+
+    return assign
+
+
+def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[str, ...]) -> Execute:
+    def branch(frame: Frame) -> None:
+        met = np.asarray(condition(frame))
+        yes = np.flatnonzero(met) if met.ndim else None
+        if yes is None or len(yes) in {0, frame.rows}:
+            (then if (bool(met) if yes is None else len(yes)) else otherwise).run(frame)
+            return
+        ways = frame.branch(yes), frame.branch(np.flatnonzero(~met))
+        then.run(ways[0])
+        otherwise.run(ways[1])
+        for name in merged:
+            frame.values[name] = _merge(frame, ways, name)
+
+    return branch
+
+
+def _merge(frame: Frame, ways: tuple[Frame, Frame], name: str) -> Any:
+    """One column from what each branch left in a variable."""
+    values = [np.asarray(way.read(name)) for way in ways]
+    column = np.empty(frame.rows, dtype=np.result_type(*values))
+    for way, value in zip(ways, values, strict=True):
+        column[way.chosen] = value
+    return column
+
+
+def _arithmetic(expression: Arithmetic) -> Evaluate:
+    left, right = compile_expression(expression.left), compile_expression(expression.right)
+    if expression.sign != "/":
+        combine = _SIGNS[expression.sign]
+        return lambda frame: combine(left(frame), right(frame))
+
+    def divide(frame: Frame) -> Any:
+        divisor = right(frame)
+        if not np.all(divisor):
+            raise DataError(f"{_where(expression.place)}expected a divisor other than 0, but it is 0 for somebody")
+        return left(frame) / divisor
+
+    return divide
+
+
+def _chain(expression: Chain) -> Evaluate:
+    first = compile_expression(expression.first)
+    links = tuple((_RELATIONS[relation], compile_expression(operand)) for relation, operand in expression.rest)
+
+    def chain(frame: Frame) -> Any:
+        left, met = first(frame), None
+        for relation, operand in links:
+            right = operand(frame)
+            met = relation(left, right) if met is None else met & relation(left, right)
+            left = right
+        return met
+
+    return chain
+
+
+def _gaussian(expression: Gaussian) -> Evaluate:
+    site, mean = expression.site, compile_expression(expression.mean)
+    if isinstance(expression.variance, Number):
+        constant = float(np.sqrt(expression.variance.value))
+        return lambda frame: frame.run.gaussian(site, mean(frame), constant, frame)
+    variance = compile_expression(expression.variance)
+
+    def draw(frame: Frame) -> Any:
+        spread = np.asarray(variance(frame), dtype=float)
+        if not np.all(spread >= 0):
+            least = float(np.min(spread))
+            raise DataError(f"{_where(expression.place)}expected a variance of at least 0, but it is {least!r}")
+        return frame.run.gaussian(site, mean(frame), np.sqrt(spread), frame)
+
+    return draw
+
+
+def _where(place: Place | None) -> str:
+    return f"line {place.line}, column {place.column}: " if place else ""

@@ -1,0 +1,205 @@
+"""A world: equations in order, people drawn from them, and the same people in other circumstances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import SpecError
+from isonomia.populations.programs.compiling import Block, compile_block
+from isonomia.populations.programs.intervals import Intervals
+from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.running import Frame, Kept, Run
+from isonomia.spec.programs.tree import Assign, If, Statement, draws_of
+from isonomia.spec.tree import AsIf, Do, Literal, Setting
+
+__all__ = ["Columns", "Drawn", "World", "assignments", "most_assignments"]
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """People as they are, and as they would be.
+
+    Attributes
+    ----------
+    columns
+        Those of the people as they are.
+    versions
+        Those of the same people, in the same order, under each intervention.
+    weights
+        For draws directed at a group: the probability that undirected ones would have met the direction.
+    """
+
+    columns: Columns
+    versions: Mapping[Do, Columns]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class World:
+    """Equations, each of which reads variables that earlier ones set.
+
+    Attributes
+    ----------
+    statements
+        The equations, as statements of a program or as functions.
+    names
+        The variables that are set in every run, in order.
+    """
+
+    statements: tuple[Statement | Mechanism, ...]
+    names: tuple[str, ...]
+    _compiled: dict[tuple[frozenset[str], frozenset[str]], Block] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @cached_property
+    def random_names(self) -> frozenset[str]:
+        """The variables with noise of their own."""
+        return frozenset(
+            found.target
+            for found in assignments(self.statements)
+            if (found.random if isinstance(found, Mechanism) else draws_of(found.value))
+        )
+
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        wanted: Sequence[str],
+        versions: Mapping[Do, Sequence[str]],
+        directed: Mapping[str, Intervals] | None = None,
+    ) -> Drawn:
+        """Draw people, and run the same people again under each intervention.
+
+        Parameters
+        ----------
+        rows, rng
+            How many, and the randomness.
+        wanted
+            The columns that somebody will read; others are computed only where these need them.
+        versions
+            For each intervention, the columns that somebody will read.
+        directed
+            Variables to be drawn within some intervals only.
+        """
+        kept = Kept(rows, rng) if versions else None
+        run = Run(rows, rng, kept, directed or {})
+        asked = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
+        actual = Frame(rows, run, {})
+        with np.errstate(all="ignore"):
+            self._block(asked, frozenset()).run(actual)
+            others = {
+                version: _columns(self._version(actual, version, frozenset(names)), names)
+                for version, names in versions.items()
+            }
+        return Drawn(_columns(actual, wanted), others, run.weights)
+
+    def rerun(self, kept: Kept, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]) -> Columns:
+        """Run people whose noise and actual values are known under an intervention."""
+        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), dict(actual))
+        with np.errstate(all="ignore"):
+            return _columns(self._version(frame, version, frozenset(wanted)), wanted)
+
+    def check_version(self, version: Do) -> None:
+        """Make sure that an intervention means something here.
+
+        Raises
+        ------
+        SpecError
+            Where a mediator has no noise of its own way of being set, or reads a variable that is set twice.
+        """
+        for item in version.items:
+            if not isinstance(item, AsIf):
+                continue
+            for parent in sorted(self._mediator_block(item).needs & self._held(item)):
+                if most_assignments(self.statements, parent) > 1:
+                    raise SpecError(
+                        f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
+                        f"which of its values stays as it is: give the later value another name"
+                    )
+
+    def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
+        """Run the people of a frame under an intervention, each with the noise that they have."""
+        fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
+        mediators = [item for item in version.items if isinstance(item, AsIf)]
+        before = self._with(actual, fixed, self._parents_of_mediators(version)) if fixed and mediators else actual
+        values = {item.name: self._mediator(before, item) for item in mediators}
+        return self._with(actual, {**fixed, **values}, wanted)
+
+    def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
+        frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.kept), dict(fixed))
+        self._block(wanted, frozenset(fixed)).run(frame)
+        return frame
+
+    def _mediator(self, before: Frame, item: AsIf) -> Any:
+        """A mediator's value had some variables been otherwise, all other noise-bearing variables being as they are."""
+        block = self._mediator_block(item)
+        changed = {setting.name: _plain(setting) for setting in item.settings}
+        values = {name: before.read(name) for name in block.needs if name not in changed}
+        frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.kept), {**values, **changed})
+        block.run(frame)
+        return frame.read(item.name)
+
+    def _mediator_block(self, item: AsIf) -> Block:
+        changed = frozenset(setting.name for setting in item.settings)
+        return self._block(frozenset({item.name}), (self._held(item) | changed) - {item.name})
+
+    def _held(self, item: AsIf) -> frozenset[str]:
+        changed = {setting.name for setting in item.settings}
+        return self.random_names - changed - {item.name}
+
+    def _parents_of_mediators(self, version: Do) -> frozenset[str]:
+        found = frozenset[str]()
+        for item in version.items:
+            if isinstance(item, AsIf):
+                found |= self._mediator_block(item).needs - {setting.name for setting in item.settings}
+        return found
+
+    def _block(self, wanted: frozenset[str], given: frozenset[str]) -> Block:
+        key = wanted, given
+        if key not in self._compiled:
+            self._compiled[key] = compile_block(self.statements, wanted, given)
+        return self._compiled[key]
+
+
+def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
+    """Every assignment, those within branches included."""
+    for statement in statements:
+        if isinstance(statement, If):
+            yield from assignments(statement.then)
+            yield from assignments(statement.otherwise)
+        else:
+            yield statement
+
+
+def most_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
+    """How often a variable is set, on the way that sets it most often."""
+    return sum(
+        max(most_assignments(statement.then, name), most_assignments(statement.otherwise, name))
+        if isinstance(statement, If)
+        else int(statement.target == name)
+        for statement in statements
+    )
+
+
+def _plain(setting: Setting) -> Any:
+    if not isinstance(setting.value, Literal):
+        raise SpecError(f"`{setting.value.name}` is a variable that stands for no value yet", setting.value.place)
+    value = setting.value.value
+    return np.asarray(value, dtype=object) if isinstance(value, str) else value
+
+
+def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
+    columns = {}
+    for name in wanted:
+        value = np.asarray(frame.read(name))
+        columns[name] = value if value.ndim else np.full(frame.rows, value)
+    return columns

@@ -1,0 +1,256 @@
+"""The syntax tree of a program that draws people: expressions, draws and statements.
+
+Frozen values, compared by what they say. A *draw* has a *site*, which names the noise behind it: the variable that it
+helps to set, and how many draws for that variable come before it on the way there. The two branches of an ``if`` give
+the same site to draws that stand for each other, so that a person's noise has a meaning also on the road not taken.
+"""
+
+# ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from isonomia.errors import Place
+
+__all__ = [
+    "MARKS",
+    "Arithmetic",
+    "Assign",
+    "Chain",
+    "Choice",
+    "Draw",
+    "Expression",
+    "Gaussian",
+    "If",
+    "Junction",
+    "Kind",
+    "Name",
+    "Negative",
+    "Not",
+    "Number",
+    "Program",
+    "Site",
+    "Statement",
+    "Step",
+    "Text",
+    "Truth",
+    "draws_of",
+    "parts_of",
+    "reads_of",
+]
+
+Kind: TypeAlias = OneOf["number", "truth", "text"]
+Site: TypeAlias = tuple[str, int]
+
+MARKS: dict[str, str] = {"sensitiveAttribute": "minority", "qualified": "qualified", "fairnessTarget": "target"}
+"""The calls that mark a condition, and the column that each of them sets."""
+
+
+def _place() -> Place | None:
+    return field(default=None, compare=False, repr=False, kw_only=True)
+
+
+# ---------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number written out."""
+
+    value: float
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """``True`` or ``False``."""
+
+    value: bool
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text in quotation marks; only in causal equations, where it is compared with a category."""
+
+    value: str
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The value of a variable."""
+
+    name: str
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """``- operand``."""
+
+    operand: Expression
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``left + right`` and its like."""
+
+    sign: OneOf["+", "-", "*", "/"]
+    left: Expression
+    right: Expression
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``first < second <= third``: every link must hold, and each operand is evaluated once."""
+
+    first: Expression
+    rest: tuple[tuple[OneOf["<", "<=", ">", ">=", "==", "!="], Expression], ...]
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Two or more conditions joined by one connective; all of them are evaluated."""
+
+    connective: OneOf["and", "or"]
+    operands: tuple[Expression, ...]
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``not operand``."""
+
+    operand: Expression
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``then if condition else otherwise``; only in causal equations."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """``gaussian(mean, variance)``: a normal draw."""
+
+    mean: Expression
+    variance: Expression
+    site: Site
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """``step([(low, high, p), ...])``: a draw whose density is constant on each cell.
+
+    ``cells`` are in ascending order, do not overlap, have ``low < high``, and their probabilities add up to 1.
+    """
+
+    cells: tuple[tuple[float, float, float], ...]
+    site: Site
+    place: Place | None = _place()
+
+
+Draw: TypeAlias = Gaussian | Step
+Expression: TypeAlias = (
+    Number | Truth | Text | Name | Negative | Arithmetic | Chain | Junction | Not | Choice | Gaussian | Step
+)
+
+
+# ---------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``target = value``; a mark such as ``qualified(age > 18)`` sets the column of that mark."""
+
+    target: str
+    value: Expression
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if condition: ... else: ...``; an ``elif`` is an ``if`` within ``otherwise``."""
+
+    condition: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+    place: Place | None = _place()
+
+
+Statement: TypeAlias = Assign | If
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that was checked: every name is set before it is read, and every kind fits.
+
+    Attributes
+    ----------
+    text
+        The source, at which errors point.
+    population, decision
+        The statements of ``popModel`` and of ``F``; the second sees the variables of the first.
+    kinds
+        Each column and its kind: the variables that are set whichever way a run takes, then the marks.
+    """
+
+    text: str = field(repr=False)
+    population: tuple[Statement, ...]
+    decision: tuple[Statement, ...]
+    kinds: Mapping[str, Kind]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """All of them, in the order in which they run."""
+        return (*self.population, *self.decision)
+
+
+# ---------------------------------------------------------------------------- going through a tree
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """An expression and everything in it."""
+    yield expression
+    match expression:
+        case Number() | Truth() | Text() | Name() | Step():
+            return
+        case Negative(operand) | Not(operand):
+            inner: tuple[Expression, ...] = (operand,)
+        case Arithmetic(_, left, right):
+            inner = (left, right)
+        case Chain(first, rest):
+            inner = (first, *(link for _, link in rest))
+        case Junction(_, operands):
+            inner = operands
+        case Choice(condition, then, otherwise):
+            inner = (condition, then, otherwise)
+        case Gaussian(mean, variance):
+            inner = (mean, variance)
+    for part in inner:
+        yield from parts_of(part)
+
+
+def reads_of(expression: Expression) -> frozenset[str]:
+    """The variables that an expression reads."""
+    return frozenset(part.name for part in parts_of(expression) if isinstance(part, Name))
+
+
+def draws_of(expression: Expression) -> tuple[Draw, ...]:
+    """The draws in an expression."""
+    return tuple(part for part in parts_of(expression) if isinstance(part, Gaussian | Step))

@@ -1,0 +1,82 @@
+"""Definite assignment and kinds, on trees made by hand."""
+
+import pytest
+
+from isonomia.errors import SpecError
+from isonomia.spec.programs.scope import Scope, assignments_of, outline_of, scope_after
+from isonomia.spec.programs.tree import Assign, Chain, Expression, If, Name, Number, Statement, Truth
+
+ONE = Number(1)
+YES = Truth(True)
+
+
+def scope_of(*statements: Statement) -> Scope:
+    return scope_after(statements, Scope(outline_of(statements)))
+
+
+def sure(scope: Scope) -> dict[str, str]:
+    return {name: state.kind for name, state in scope.states().items() if state.sure}
+
+
+def doubtful(scope: Scope) -> set[str]:
+    return {name for name, state in scope.states().items() if not state.sure}
+
+
+def sets(name: str, value: Expression = ONE) -> Assign:
+    return Assign(name, value)
+
+
+def test_what_both_branches_set_is_sure_and_what_one_sets_is_doubtful() -> None:
+    scope = scope_of(If(YES, (sets("a"), sets("b")), (sets("b"), sets("c"))))
+    assert sure(scope) == {"b": "number"}
+    assert doubtful(scope) == {"a", "c"}
+
+
+def test_setting_a_doubtful_variable_makes_it_sure() -> None:
+    scope = scope_of(If(YES, (sets("a"),)), sets("a", YES))
+    assert sure(scope) == {"a": "truth"}
+    assert doubtful(scope) == set()
+
+
+def test_a_variable_set_before_stays_sure_whatever_one_branch_does() -> None:
+    assert sure(scope_of(sets("a"), If(YES, (sets("a", Number(2)),)))) == {"a": "number"}
+
+
+def test_what_stays_doubtful_within_a_branch_is_doubtful_behind_it() -> None:
+    scope = scope_of(If(YES, (If(YES, (sets("a"),)),), (sets("a"),)))
+    assert sure(scope) == {}
+    assert doubtful(scope) == {"a"}
+
+
+def test_a_doubtful_variable_keeps_its_kind_across_branches() -> None:
+    with pytest.raises(SpecError, match="`a` is a number where this condition is true and a truth value"):
+        scope_of(If(YES, (If(YES, (sets("a"),)),), (sets("a", YES),)))
+
+
+def test_a_branch_does_not_see_what_the_other_sets() -> None:
+    with pytest.raises(SpecError, match="`a` is read before it is set"):
+        scope_of(If(YES, (sets("a"),), (sets("b", Name("a")),)))
+
+
+def test_a_mark_takes_a_condition_and_is_not_read() -> None:
+    mark = Assign("minority", Chain(ONE, (("<", ONE),)))
+    outline = outline_of((mark,), (mark,))
+    assert sure(scope_after((mark,), Scope(outline))) == {"minority": "truth"}
+    with pytest.raises(SpecError, match="column of a mark"):
+        scope_after((mark, sets("x", Name("minority"))), Scope(outline))
+    number = Assign("minority", ONE)
+    with pytest.raises(SpecError, match="this is a number, but a condition"):
+        scope_after((number,), Scope(outline_of((number,), (number,))))
+
+
+def test_assignments_come_in_the_order_of_the_text() -> None:
+    tree = (sets("a"), If(YES, (sets("b"), If(YES, (sets("c"),))), (sets("d"),)), sets("e"))
+    assert [assignment.target for assignment in assignments_of(tree)] == list("abcde")
+
+
+def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
+    statements = (sets("a"), sets("b"))
+    scope = scope_after(statements[:1], Scope(outline_of(statements)))
+    later = scope_after(statements[1:], scope)
+    assert sure(scope) == {"a": "number"}
+    assert sure(later) == {"a": "number", "b": "number"}
