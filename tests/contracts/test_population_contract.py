@@ -12,7 +12,10 @@ import pyarrow as pa
 import pytest
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations import Census, Generator, Sample
+from isonomia.populations import Census, Generator, Sample, Weighted
+from isonomia.populations.causal import Causal
+from isonomia.populations.program import Program
+from isonomia.populations.programs.mechanisms import Categories
 
 ROWS = 97
 COLUMNS = {
@@ -43,11 +46,33 @@ TABLES = {
     "csv": as_csv,
     "parquet": as_parquet,
 }
+
+
+def of_id(name):
+    return np.array(COLUMNS[name], dtype=object)
+
+
+def sex_of(id):  # noqa: A002
+    return of_id("sex")[id]
+
+
+def debt_of(id):  # noqa: A002
+    return of_id("debt")[id]
+
+
+def hired_of(id):  # noqa: A002
+    return of_id("hired")[id].astype(bool)
+
+
+IDS = Categories(dict.fromkeys(range(ROWS), 1 / ROWS))
+MODEL = Causal({"id": IDS, "sex": sex_of, "hired": hired_of})
 FINITE = {
     "sample": Sample,
     "sample in order": lambda data: Sample(data, shuffle=False),
     "census": Census,
     "sampled census": lambda data: Census(data, exact=False),
+    "abducted sample": lambda data: MODEL.about(Sample(data)),
+    "abducted census": lambda data: MODEL.about(Census(data)),
 }
 
 
@@ -68,10 +93,34 @@ def draw_men(n, rng):
     return pd.DataFrame({**draw_people(n, rng), "sex": np.full(n, "M")})
 
 
+def draw_weighted(n, rng):
+    return {**draw_people(n, rng), "w": rng.random(n)}
+
+
+PROGRAM = "\n".join(
+    [
+        "def popModel():",
+        f"    share = step([(0, {ROWS}, 1)])",
+        "    id = 0",
+        *(f"    if share > {i}:\n        id = {i}" for i in range(1, ROWS)),
+        "    sex = 1",
+        "    if share > 33:\n        sex = 2",
+        "    debt = gaussian(id, 4)",
+        "def F():",
+        "    hired = debt > 20",
+        "",
+    ]
+)
+PROGRAM_NAMES = ("share", "id", "sex", "debt", "hired")
+PROGRAM_VALUES = {**VALUES, "sex": (1, 2)}  # a program has no texts
 GENERATORS = {
     "generator": lambda: Generator(draw_people),
     "generator of frames": lambda: Generator(draw_frame),
     "streams": lambda: Generator({"sex == 'F'": draw_women, "sex == 'M'": draw_men}),
+    "weighted generator": lambda: Generator(Weighted(draw_weighted, "w", most=1.0)),
+    "program": lambda: Program.of(PROGRAM),
+    "causal": lambda: Causal({"id": IDS, "sex": sex_of, "debt": debt_of, "hired": hired_of}),
+    "causal given": lambda: Causal({"id": IDS, "sex": sex_of, "debt": debt_of, "hired": hired_of}).given("id >= 0"),
 }
 EVERY = [*((kind, table) for kind in FINITE for table in TABLES), *((kind, None) for kind in GENERATORS)]
 
@@ -127,7 +176,7 @@ def test_a_population_and_its_source_survive_pickling(population):
 
 
 def test_every_batch_has_the_columns_that_the_population_names(population):
-    assert population.names == tuple(COLUMNS)
+    assert population.names == (PROGRAM_NAMES if population.kind == "program" else tuple(COLUMNS))
     for stream in range(len(population.streams)):
         table = batch(population.open(np.random.SeedSequence(0)), 0, 5, stream)
         assert set(population.names) <= set(table.names)
@@ -136,7 +185,7 @@ def test_every_batch_has_the_columns_that_the_population_names(population):
 @pytest.mark.parametrize("column", VALUES)
 def test_values_are_plain_sorted_and_without_missing_ones(population, column):
     values = population.values(column)
-    assert values == VALUES[column]
+    assert values == (PROGRAM_VALUES if population.kind == "program" else VALUES)[column]
     assert {type(value) for value in values} <= {str, bool, int, float}
 
 
@@ -146,7 +195,7 @@ def test_an_unknown_column_is_refused_with_the_nearest_one(population):
 
 
 def test_a_population_says_what_it_is_and_what_it_assumes(population):
-    assert population.kind in {"sample", "census", "generator"}
+    assert population.kind in {"sample", "census", "generator", "program", "causal"}
     assert population.size in {ROWS, None}
     assert population.assumptions
     assert all(isinstance(words, str) and words for words in population.assumptions)

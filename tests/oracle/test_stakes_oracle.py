@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
-from isonomia.evidence.newton import TOLERANCE, Problem, climb_to_the_top
-from isonomia.evidence.stakes import Stakes, best_stakes, yes_no_stakes
+from isonomia.evidence.newton import TOLERANCE, Problem, climb_to_the_top, value_at
+from isonomia.evidence.stakes import Stakes, best_stakes, one_yes_no_stakes, yes_no_stakes
 
 
 def value(found: Stakes, bounds, estimate, weights) -> float:
@@ -129,3 +129,80 @@ def test_a_search_that_sets_out_from_old_stakes_ends_where_any_other_does():
         again = best_stakes(payoffs, b[None], estimate, w[None], start=old)
         gains = [value(found, b, estimate[0], w) for found in (fresh, again)]
         assert gains[0] == pytest.approx(gains[1], abs=1e-7)
+
+
+def one_side(a, b, no, yes, w) -> Problem:
+    """A problem with one side over yes/no channels, in one repetition."""
+    payoffs = np.stack([np.zeros_like(a), a], axis=-1)[None, None]
+    estimate = np.stack([no, yes], axis=-1)[None]
+    return Problem.of(payoffs, np.asarray([[b]]), estimate, w[None], np.ones((1, 1), dtype=bool))
+
+
+def extreme(rng: np.random.Generator):
+    """Rates down to 1e-18 from either end, weights down to 1e-6, payoffs of any size or 0, bounds up to the edge."""
+    channels = int(rng.integers(1, 5))
+    a = rng.normal(size=channels) * 10.0 ** rng.integers(-6, 3)
+    a = np.where(rng.random(channels) < 0.1, 0.0, a)
+    small = 10.0 ** -rng.uniform(0.5, 18.0, size=channels)
+    no, yes = np.where(rng.random(channels) < 0.5, (small, 1.0 - small), (1.0 - small, small))
+    w = np.maximum(rng.dirichlet(np.full(channels, 0.2)), 1e-6)
+    low, high = np.minimum(a, 0.0).sum(), np.maximum(a, 0.0).sum()
+    near = 10.0 ** -rng.uniform(0.0, 9.0) if rng.random() < 0.5 else 1.0
+    b = {0: low, 1: high}.get(int(rng.integers(0, 12)), low + (high - low) * rng.random() * near)
+    return a, float(b), no, yes, w / w.sum()
+
+
+def gain(problem: Problem, found: Stakes) -> float:
+    return float(value_at(problem, (found.on_sides, found.rests, found.factors))[0])
+
+
+def test_plain_numbers_and_arrays_find_the_same_stakes_however_extreme_the_estimate():
+    rng = np.random.default_rng(6)
+    for _ in range(4_000):
+        problem = one_side(*extreme(rng))
+        one, many = one_yes_no_stakes(problem), yes_no_stakes(problem)
+        assert np.isfinite(one.factors).all()
+        assert (one.factors > 0).all()
+        gains = gain(problem, one), gain(problem, many)
+        assert gains[0] == pytest.approx(gains[1], abs=1e-9, rel=1e-9)
+        assert gains[0] >= -1e-12
+
+
+def test_no_other_solver_gains_more_however_extreme_the_estimate():
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        problem = one_side(*extreme(rng))
+        with np.errstate(all="ignore"):
+            other = Stakes(*climb_to_the_top(problem, None, TOLERANCE))
+        best = gain(problem, one_yes_no_stakes(problem))
+        assert best >= gain(problem, other) - 1e-9 * max(1.0, abs(best))
+
+
+def test_both_solvers_agree_on_any_polytope_with_room_inside():
+    rng = np.random.default_rng(8)
+    for _ in range(800):
+        a, b, h, w = instance(rng, 1, int(rng.integers(1, 5)))
+        problem = one_side(a[0], float(b[0]), 1.0 - h, h, w)
+        gains = (
+            gain(problem, one_yes_no_stakes(problem)),
+            gain(problem, Stakes(*climb_to_the_top(problem, None, TOLERANCE))),
+        )
+        assert gains[0] == pytest.approx(gains[1], abs=1e-9)
+
+
+def test_stakes_do_not_go_to_and_fro_between_two_that_lose():
+    # Newton's steps from 0.41 lead to 2.04 and back again, where the stakes lose on the very estimate.
+    a, b = np.asarray([-0.00609129, 0.11093042, 0.1658258]), 0.14601073431235895
+    h, w = np.asarray([0.26850488, 0.99651838, 0.45397001]), np.asarray([0.52772012, 0.09767074, 0.37460914])
+    problem = one_side(a, b, 1.0 - h, h, w)
+    for found in (one_yes_no_stakes(problem), yes_no_stakes(problem)):
+        assert gain(problem, found) == pytest.approx(0.02763699, abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [1e6, 1e8, 1e12])
+def test_a_rate_of_one_in_millions_of_draws_breaks_nothing(n):
+    # Then 1 minus the estimate is 0 to the last digit, though the share of no is not.
+    share = 1e-9 / n
+    problem = one_side(np.ones(1), 0.5, np.asarray([share]), np.asarray([1.0 - share]), np.ones(1))
+    for found in (one_yes_no_stakes(problem), yes_no_stakes(problem)):
+        assert gain(problem, found) == pytest.approx(np.log(2.0), abs=1e-9)

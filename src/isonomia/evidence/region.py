@@ -132,6 +132,15 @@ class Region:
         """The sample means."""
         return {leaf: tally.mean for leaf, tally in self.tallies.items()}
 
+    @property
+    def _pulled_in(self) -> dict[Leaf, float]:
+        """The sample means with half an imagined draw at each end, at which no denominator of known sign is 0."""
+        found = {}
+        for leaf, tally in self.tallies.items():
+            ends = 0.5 * (tally.nodes[0] + tally.nodes[-1])
+            found[leaf] = (tally.mean * tally.n + ends) / (tally.n + 1.0)
+        return found
+
     def refutes(self, polytope: Polytope) -> bool:
         """Say whether no point of the polytope lies in the region.
 
@@ -162,16 +171,21 @@ class Region:
         low, high = self._end(quantity, "<="), self._end(quantity, ">=")
         if low is None or high is None:
             return enclose_over(quantity, self)
-        least, most = _value_over(quantity, self.ranges)
-        return max(low, least), min(high, most)
+        least, most = _value_over(quantity, self.box)
+        # Rounding outwards turns a bound of 0 into the smallest number there is, which reads badly.
+        return tuple(0.0 if abs(end) < 1e-300 else end for end in (max(low, least), min(high, most)))  # type: ignore[return-value]
 
     def _end(self, quantity: Quantity, relation: str) -> float | None:
         """The end beyond which every value is refuted; ``None`` where the quantity is not linear."""
         sign = -1.0 if relation == "<=" else 1.0
         inside = _estimate(quantity, self.centre)
+        inside = _estimate(quantity, self._pulled_in) if inside is None else inside
         if inside is None or not self._linear(quantity, relation, inside):
             return None
-        step = _crossing(lambda step: self._reach(quantity, relation, inside + sign * step), abs(inside))
+        least, most = _value_over(quantity, self.box)
+        room = max(inside - least if relation == "<=" else most - inside, 1e-12 * abs(inside), 1e-300)
+        scale = min(room, 1.0 + abs(inside))
+        step = _crossing(lambda step: self._reach(quantity, relation, inside + sign * step), scale, abs(inside))
         return inside + sign * step
 
     def _linear(self, quantity: Quantity, relation: str, value: float) -> bool:
@@ -205,6 +219,8 @@ class Region:
     def _distance(self, polytope: Polytope, members: tuple[Leaf, ...]) -> float:
         """A lower bound on the evidence against every point of a polytope over the leaves of one class."""
         leaves = tuple(leaf for leaf in polytope.leaves if leaf in members)
+        if not leaves:
+            return 0.0
         a, b = polytope.matrix(leaves)
         cells = max(len(self.tallies[leaf].nodes) for leaf in leaves)
         payoffs = np.zeros((1, len(b), len(leaves), cells))
@@ -224,24 +240,26 @@ class Region:
         return max(float(value), 0.0)
 
 
-def _crossing(reach: Callable[[float], float], size: float) -> float:
-    """The step at which a growing function passes 1, from above and to within a millionth; infinite where it does not.
+def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0) -> float:
+    """The step at which a growing function passes 1, from above; infinite where it does not.
 
-    Every step is checked by the function itself: a guess that is off costs rounds, and never moves the end inwards.
+    To within a millionth of ``scale``, or as near as numbers of the size of ``offset`` can tell. Every step is checked
+    by the function itself: a guess that is off costs rounds, and never moves the end inwards.
     """
-    near, far, step, tolerance = 0.0, np.inf, 1e-2, 1e-6 * (1.0 + size)
-    last = 0.0, 0.0
+    near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
     for _ in range(120):
-        value = reach(step)
+        value, width = reach(step), far - near
         near, far = (near, step) if value >= 1.0 else (step, far)
-        if far - near <= tolerance or near > 1e15:
+        slow = slow + 1 if far - near > 0.5 * width else 0
+        tolerance = max(1e-6 * scale, 1e-15 * (offset + step))
+        if far - near <= tolerance or near > 1e15 * scale:
             break
         rise = value - last[1]
         guess = step + (1.0 - value) * (step - last[0]) / rise if rise else np.inf
         # To the side from which the last value did not come, so that both ends close in.
         guess += 0.4 * tolerance if value < 1.0 else -0.4 * tolerance
-        if not near < guess < far:
-            guess = 0.5 * (near + far)
+        if not near < guess < far or (slow >= 2 and far < np.inf):
+            guess, slow = 0.5 * (near + far), 0
         last, step = (step, value), min(guess, 30.0 * step)
     return far
 

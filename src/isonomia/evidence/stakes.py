@@ -29,6 +29,9 @@ __all__ = ["Stakes", "best_stakes", "one_yes_no_stakes", "yes_no_stakes"]
 
 Floats = NDArray[np.float64]
 
+LEAST = 1e-100
+"""No share of an estimate is taken to be smaller, so that no factor is 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
@@ -91,30 +94,33 @@ def best_stakes(
 
 def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     """One side, yes/no leaves: the rests are known in closed form, and one root is left to find."""
-    a, b, h = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0], problem.estimate[:, :, 1]
+    a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
+    rest, h = np.moveaxis(np.maximum(problem.estimate, LEAST), -1, 0)
     weights, most = problem.weights, problem.most[:, 0]
     excess = (a * h).sum(axis=1) - b
     betting = problem.playable[:, 0] & (excess > 0)
     if not betting.any():
         return Stakes(np.zeros_like(b)[:, None], np.ones_like(h), np.ones_like(problem.estimate))
-    low, high = np.zeros_like(b), np.full_like(b, np.inf)
-    curvature = (a * a * h * (1.0 - h) / weights).sum(axis=1)
+    low, high, moved = np.zeros_like(b), np.full_like(b, np.inf), np.full_like(b, np.inf)
+    curvature = (a * a * h * rest / weights).sum(axis=1)
     mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
-    no, yes = _yes_no_factors(mu, a, h, weights)
+    no, yes = _yes_no_factors(mu, a, rest, h, weights)
     for _ in range(ROUNDS):
         share = a * h / yes
         excess = share.sum(axis=1) - b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
-        steep = h / (yes * yes)
-        slope = (a * a * steep * (steep / (steep + (1.0 - h) / (no * no)) - 1.0) / weights).sum(axis=1)
+        steep, flat = h / (yes * yes), rest / (no * no)
+        slope = -(a * a * steep * (flat / (steep + flat)) / weights).sum(axis=1)
         with np.errstate(all="ignore"):
             new = mu - excess / slope
-        outside = ~((new > low) & (new < high))
-        new = np.where(outside, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
+        # Newton's steps can go to and fro for ever; a step that is not half as long as the last one is not taken.
+        poor = ~((new > low) & (new < high)) | (np.isfinite(high) & (np.abs(new - mu) > 0.5 * moved))
+        new = np.where(poor, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
         new = np.minimum(new, most)
-        gain = np.where(betting, np.abs(excess * (new - mu)), 0.0)
+        moved = np.abs(new - mu)
+        gain = np.where(betting, np.abs(excess) * moved, 0.0)
         mu = np.where(betting, new, 0.0)
-        no, yes = _yes_no_factors(mu, a, h, weights)
+        no, yes = _yes_no_factors(mu, a, rest, h, weights)
         if gain.max(initial=0.0) < tolerance:
             break
     return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
@@ -122,50 +128,56 @@ def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
 
 def one_yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     """The same for one repetition, the everyday case: plain numbers are several times quicker than arrays of one."""
-    weights, h = problem.weights[0].tolist(), problem.estimate[0, :, 1].tolist()
+    weights = problem.weights[0].tolist()
+    rest, h = np.maximum(problem.estimate[0], LEAST).T.tolist()
     a = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
     b, most, channels = float(problem.bounds[0, 0]), float(problem.most[0, 0]), range(len(h))
     excess = sum(a[g] * h[g] for g in channels) - b
     if not problem.playable[0, 0] or excess <= 0:
         return Stakes(np.zeros((1, 1)), np.ones((1, len(h))), np.ones((1, len(h), 2)))
-    curvature = sum(a[g] * a[g] * h[g] * (1.0 - h[g]) / weights[g] for g in channels)
-    mu, low, high = min(excess / max(curvature, 1e-12), most), 0.0, np.inf
-    factors = [_two_factors(mu * a[g] / weights[g], h[g]) for g in channels]
+    curvature = sum(a[g] * a[g] * h[g] * rest[g] / weights[g] for g in channels)
+    mu, low, high, moved = min(excess / max(curvature, 1e-12), most), 0.0, np.inf, np.inf
+    factors = [_two_factors(mu * a[g] / weights[g], rest[g], h[g]) for g in channels]
     for _ in range(ROUNDS):
         excess = sum(a[g] * h[g] / factors[g][1] for g in channels) - b
         low, high = (mu, high) if excess > 0 else (low, mu)
         slope = 0.0
         for g in channels:
             no, yes = factors[g]
-            steep = h[g] / (yes * yes)
-            slope += a[g] * a[g] * steep * (steep / (steep + (1.0 - h[g]) / (no * no)) - 1.0) / weights[g]
+            steep, flat = h[g] / (yes * yes), rest[g] / (no * no)
+            slope -= a[g] * a[g] * steep * (flat / (steep + flat)) / weights[g]
         new = mu - excess / slope if slope else np.inf
-        if not low < new < high:
-            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * mu + 1e-3
+        # As in yes_no_stakes, a step that is not half as long as the last one is not taken.
+        if not low < new < high or (high < np.inf and abs(new - mu) > 0.5 * moved):
+            new = 0.5 * (low + high) if high < np.inf else 2.0 * mu + 1e-3
         new = min(new, most)
-        gain, mu = abs(excess * (new - mu)), new
-        factors = [_two_factors(mu * a[g] / weights[g], h[g]) for g in channels]
+        moved = abs(new - mu)
+        gain, mu = abs(excess) * moved, new
+        factors = [_two_factors(mu * a[g] / weights[g], rest[g], h[g]) for g in channels]
         if gain < tolerance:
             break
     found = np.asarray(factors)[None]
     return Stakes(np.asarray([[mu]]), found[:, :, 0], found)
 
 
-def _two_factors(m: float, h: float) -> tuple[float, float]:
+def _two_factors(m: float, rest: float, h: float) -> tuple[float, float]:
     """The factors of no and yes for one channel; see ``_yes_no_factors``."""
     down, up = 1.0 - m, 1.0 + m
-    root = sqrt(max(down * down + 4.0 * (1.0 - h) * m, 0.0))
-    no = 0.5 * (down + root) if down >= 0 else 2.0 * (1.0 - h) * m / (root - down)
+    root = sqrt(down * down + 4.0 * rest * m if m >= 0 else up * up - 4.0 * h * m)
+    no = 0.5 * (down + root) if down >= 0 else 2.0 * rest * m / (root - down)
     yes = 0.5 * (up + root) if up >= 0 else -2.0 * h * m / (root - up)
     return no, yes
 
 
-def _yes_no_factors(mu: Floats, a: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """The two factors whose mean inverse under the estimate is 1, computed without cancellation."""
+def _yes_no_factors(mu: Floats, a: Floats, rest: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The two factors whose mean inverse under the estimate is 1, computed without cancellation.
+
+    The share of no comes as the estimate has it: ``1 - h`` is 0 for a yes that was never missed in millions of draws.
+    """
     m = mu[:, None] * a / weights
     down, up = 1.0 - m, 1.0 + m
-    root = np.sqrt(np.maximum(down * down + 4.0 * (1.0 - h) * m, 0.0))
+    root = np.sqrt(np.where(m >= 0, down * down + 4.0 * rest * m, up * up - 4.0 * h * m))
     with np.errstate(all="ignore"):
-        no = np.where(down >= 0, 0.5 * (down + root), 2.0 * (1.0 - h) * m / (root - down))
+        no = np.where(down >= 0, 0.5 * (down + root), 2.0 * rest * m / (root - down))
         yes = np.where(up >= 0, 0.5 * (up + root), -2.0 * h * m / (root - up))
     return no, yes

@@ -123,5 +123,44 @@ class AbductedSource:
         if table.rows:
             asked = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
             for version, columns in self.model.versions(table, asked).items():
-                found[version] = Table.of({name: columns.get(name, table.column(name)) for name in table.names})
+                found[version] = _with_columns(table, columns)
         return found
+
+
+def _with_columns(table: Table, columns: Columns) -> Table:
+    """The same table with some columns replaced, in its owner's own form, so that a model gets what it is used to.
+
+    A column that does not change stays as it is, with its type.
+    """
+    changed = {name: new for name, new in columns.items() if not np.array_equal(new, table.column(name))}
+    if not changed:
+        return table
+    match table.kind:
+        case "columns":
+            return Table.of({**table.native, **changed})
+        case "array":
+            listed = [changed.get(name, table.native[:, i]) for i, name in enumerate(table.names)]
+            return Table.of(np.column_stack(listed), table.names)
+        case "rows":
+            plain = {name: new.tolist() for name, new in changed.items()}
+            rows = enumerate(table.native)
+            return Table.of([{**row, **{name: new[i] for name, new in plain.items()}} for i, row in rows])
+        case _:
+            return _frame_with(table, changed)
+
+
+def _frame_with(table: Table, changed: Columns) -> Table:
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table.native, eager_only=True)
+    texts = {nw.String, nw.Categorical, nw.Enum}
+    made = [
+        nw.new_series(
+            name,
+            new.tolist(),
+            dtype=frame.schema[name] if type(frame.schema[name]) in texts else None,
+            backend=frame.implementation,
+        )
+        for name, new in changed.items()
+    ]
+    return Table.of(frame.with_columns(*made).to_native())

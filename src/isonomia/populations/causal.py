@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.abducted import Abducted
-from isonomia.populations.columns import distinct
+from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import fingerprint_of, identity_of
 from isonomia.populations.programs.abduction import abduct, why_not
 from isonomia.populations.programs.directing import Direction, direction_for
-from isonomia.populations.programs.equations import intervened, parents_in, world_of
+from isonomia.populations.programs.equations import intervened, parents_in, settable, world_of
 from isonomia.populations.programs.focusing import focused, told
-from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.mechanisms import Categories, Custom, Equation, Mechanism
 from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.programs.world import Columns, World
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
-from isonomia.spec.names import columns_of
+from isonomia.spec.names import columns_of, outputs_of, versions_of
 from isonomia.spec.parse import parse_condition
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Literal, Row, RowJunction, Value
@@ -67,8 +67,9 @@ class Causal:
     directions: tuple[Direction | None, ...]
 
     def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
-        listed = {name: tuple(given) for name, given in (values or {}).items()}
-        self._fill(world_of(equations), listed, None, (None,))
+        world = world_of(equations)
+        listed = {name: _declared(name, given, world.names) for name, given in (values or {}).items()}
+        self._fill(world, listed, None, (None,))
 
     def _fill(
         self,
@@ -114,8 +115,12 @@ class Causal:
         return (
             f"the equations of {', '.join(self.names)} are those of the population{who}",
             "the noise of each variable is independent of that of the others",
-            *told(self.directions),
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How groups that are drawn directly are drawn, in words."""
+        return told(self.directions)
 
     def draw(self, n: int, seed: int = 0) -> Table:
         """Draw ``n`` people."""
@@ -128,6 +133,8 @@ class Causal:
         parameters, such people are drawn directly; otherwise others are drawn again.
         """
         row = parse_condition(condition) if isinstance(condition, str) else condition
+        if outputs_of(row) or versions_of(row):
+            raise UsageError(f"expected a condition on people as they are, but {to_text(row)} came")
         for name in columns_of(row):
             self._need(name)
         together = row if self.among is None else RowJunction("and", (self.among, row))
@@ -159,11 +166,21 @@ class Causal:
         table = Table.of(people)
         for name in settings:
             self._need(name)
-        version = Do(tuple(Setting(name, Literal(value)) for name, value in settings.items()))
+        version = Do(tuple(Setting(name, Literal(settable(name, value))) for name, value in settings.items()))
         return Table.of(self.versions(table, {version: self.names})[version])
 
     def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
-        """The columns of real people under interventions."""
+        """The columns of real people under interventions.
+
+        Raises
+        ------
+        SpecError
+            Where an intervention sets what has no equation, or an equation cannot be undone.
+        DataError
+            Where the people could not have come from the equations.
+        """
+        for version in wanted:
+            self.world.check_version(version)
         missing = [name for name in self.names if name not in people.names]
         if missing:
             raise DataError(
@@ -181,6 +198,11 @@ class Causal:
         population
             A :class:`Sample`, a :class:`Census`, or a table, which counts as a sample.
         """
+        if self.among is not None:
+            raise UsageError(
+                f"expected a model of everybody, but this one is about people with {to_text(self.among)}: choose the "
+                "rows, and use the model before given(...)"
+            )
         return Abducted.of(self, population)
 
     @property
@@ -190,7 +212,8 @@ class Causal:
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""
-        self._need(column)
+        if column not in self.names:
+            raise DataError(f"the model has no column {column!r}.{nearest(column, self.names)}")
         if column in self.declared:
             return self.declared[column]
         source = WorldSource(self.world, Wanted((column,)), self.directions, self.among)
@@ -216,7 +239,8 @@ class Causal:
             f"{item.target} = {_identity(item)}" if isinstance(item, Mechanism) else repr(item)
             for item in self.world.statements
         ]
-        return fingerprint_of(self.kind, *parts, "" if self.among is None else to_text(self.among))
+        among = "" if self.among is None else to_text(self.among)
+        return fingerprint_of(self.kind, *parts, among, repr(sorted(self.declared.items())))
 
     def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
         made = object.__new__(Causal)
@@ -228,6 +252,20 @@ class Causal:
             raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}")
 
 
+def _declared(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
+    if name not in names:
+        raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}")
+    if isinstance(given, str) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)
+
+
 def _identity(item: Mechanism) -> str:
-    function = getattr(item.equation, "function", None)
-    return repr(item.equation) if function is None else f"{type(item.equation).__name__} {identity_of(function)}"
+    """Tell an equation from others: by its functions, its noise and how it is undone."""
+    equation = item.equation
+    if isinstance(equation, Categories):
+        return repr(equation)
+    noise = identity_of(equation.noise.draw) if isinstance(equation.noise, Custom) else repr(equation.noise)
+    inverse = equation.inverse if isinstance(equation, Equation) else None
+    undone = "" if inverse is None else identity_of(inverse)
+    return f"{type(equation).__name__} {identity_of(equation.function)} {noise} {undone}"

@@ -34,6 +34,9 @@ class Generator:
         A callable ``draw(n, rng)`` that gives a table of ``n`` rows, drawing with the NumPy generator ``rng``
         and nothing else; or a mapping from condition to such callables, ``{"sex == 'F'": women, "sex == 'M'":
         men}``, each of which draws from the people who satisfy its condition.
+    given
+        Draws of groups, beside ``draw`` of everybody: ``{"income > 1e6": rich}``. A rate given such a condition is
+        read from its group's own draws, so that a rare group costs no more than a common one.
     values
         The values of a column, ``{"race": ["A", "B"]}``. Those of other columns are the ones that occur among
         10,000 pilot draws, so declare the values of a column with rare ones.
@@ -60,15 +63,16 @@ class Generator:
         self,
         draw: Draw | Mapping[str, Draw],
         *,
+        given: Mapping[str, Draw] | None = None,
         values: Mapping[str, Sequence[Value]] | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        by_condition = dict(draw) if isinstance(draw, Mapping) else {"": draw}
+        by_condition = _by_condition(draw, given)
         _check_draws(by_condition)
         set_field = object.__setattr__
         set_field(self, "draws", tuple(by_condition.values()))
         set_field(self, "conditions", tuple(by_condition))
-        set_field(self, "streams", _conditions(draw))
+        set_field(self, "streams", _conditions(by_condition))
         set_field(self, "declared", {name: _declared(name, given) for name, given in (values or {}).items()})
         set_field(self, "given_names", None if names is None else tuple(names))
         set_field(self, "_found", {})
@@ -207,12 +211,21 @@ def _check_draws(by_condition: Mapping[Any, Any]) -> None:
             )
 
 
-def _conditions(draw: object) -> tuple[Row | None, ...]:
-    if not isinstance(draw, Mapping):
-        return (None,)
+def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | None) -> dict[str, Draw]:
+    """Each condition's draw; everybody's, under an empty text, last, so that groups are read from their own."""
+    if isinstance(draw, Mapping):
+        if given:
+            raise UsageError("expected draw as a callable beside given=, but it is a mapping: put everything into one")
+        return dict(draw)
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"expected given as {{condition: draw}}, but {given!r} came")
+    return {**(given or {}), "": draw}
+
+
+def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
     from isonomia.spec.parse import parse_condition
 
-    return tuple(parse_condition(text) for text in draw)
+    return tuple(parse_condition(text) if text else None for text in by_condition)
 
 
 def _declared(name: str, given: Sequence[Value]) -> tuple[Value, ...]:

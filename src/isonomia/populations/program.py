@@ -49,7 +49,7 @@ class Program:
     Notes
     -----
     Nothing of the file is executed as Python. What a property does not need is not drawn. A group of which the program
-    says that it is rare is drawn directly, where that is exact; the verdict's assumptions say so.
+    says that it is rare is drawn directly, where that is exact; the verdict's remarks say so.
     """
 
     text: str
@@ -100,12 +100,17 @@ class Program:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
-        return (f"the population is the one that {self.name} draws", *told(self.directions))
+        return (f"the population is the one that {self.name} draws",)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How groups that are drawn directly are drawn, in words."""
+        return told(self.directions)
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column: both truth values, or the numbers that occur among 10,000 pilot draws."""
         if column not in self.names:
-            raise DataError(f"{self.name} has no variable {column!r}.{nearest(column, self.names)}")
+            raise DataError(f"{self.name} has no column {column!r}.{nearest(column, self.names)}")
         if self.kinds[column] == "truth":
             return (False, True)
         drawn = self.world.draw(_PILOTS, np.random.default_rng(0), (column,), {})
@@ -138,6 +143,7 @@ class Program:
         return fingerprint_of(self.kind, self.text)
 
     def _check(self, version: Do) -> None:
+        self.world.check_version(version)
         for item in version.items:
             for setting in item.settings if isinstance(item, AsIf) else (item,):
                 value = setting.value.value if isinstance(setting.value, Literal) else None
@@ -149,7 +155,6 @@ class Program:
                         f"but {value!r} came",
                         setting.place,
                     )
-        self.world.check_version(version)
 
 
 def _read(path: str | PathLike[str]) -> str:

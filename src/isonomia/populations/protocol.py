@@ -96,5 +96,9 @@ class Population(Protocol):
 class Directable(Population, Protocol):
     """A population whose draws can be directed at groups."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How groups that are drawn directly are drawn, in words."""
+
     def focused(self, conditions: Sequence[Row | None]) -> Population:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""

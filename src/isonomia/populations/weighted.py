@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 
-__all__ = ["Weighted", "kept_rows"]
+__all__ = ["Weighted", "hopeless", "kept_rows"]
 
 MOST_PROPOSALS = 50_000_000
-"""How many draws are proposed for one batch before it is given up."""
+"""How many draws are proposed for one batch before it is asked whether that goes anywhere."""
+
+RAREST = 10_000
+"""One kept of so many is too few to wait for, once that many were proposed."""
 
 
 def kept_rows(weights: NDArray[np.float64], most: float, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -26,6 +29,11 @@ def kept_rows(weights: NDArray[np.float64], most: float, rng: np.random.Generato
     as it stands, whatever ``q`` is; ``most`` decides only how many proposals are lost.
     """
     return np.flatnonzero(rng.random(len(weights)) * most < weights)
+
+
+def hopeless(found: int, proposed: int) -> bool:
+    """Whether so few of the proposals so far were kept that a batch is given up."""
+    return proposed >= MOST_PROPOSALS and found * RAREST < proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +65,20 @@ class Weighted:
         """Check the arguments."""
         if not callable(self.draw):
             raise UsageError(f"expected draw as a callable draw(n, rng), but {self.draw!r} came")
-        if not np.isfinite(self.most) or self.most <= 0:
+        if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
             raise UsageError(f"expected most, the largest weight, as a positive number, but most={self.most!r} came")
+
+    @property
+    def func(self) -> Callable[[int, np.random.Generator], Any]:
+        """The function that proposes, by which these draws are named and told from others, as a partial's is."""
+        return self.draw
 
     def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Draw ``n`` people."""
         parts: list[dict[str, NDArray[Any]]] = []
         found, proposed, size = 0, 0, max(2 * n, 64)
         while found < n:
-            if proposed >= MOST_PROPOSALS:
+            if hopeless(found, proposed):
                 raise DataError(
                     f"expected about n = {n:,} people out of {proposed:,} weighted proposals, but only {found:,} were "
                     f"kept: most={self.most!r} is far above the usual weight; propose draws nearer to the group"

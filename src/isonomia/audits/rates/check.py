@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.census import count_everybody
-from isonomia.audits.rates.everybody import MOST_PAIRS, Whole, census_of, in_all
+from isonomia.audits.rates.everybody import Whole, census_of, countable
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import Question, ask_about
@@ -60,15 +60,17 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
         answer = ANSWERS[exact_truth(question.formula, {})]
         return _verdict(request, answer, "exact", stopped="nothing to ask", remarks=(remark,))
     whole, census = request.population, census_of(request.population)
-    if isinstance(whole, Census | Abducted) and census is not None and census.exact and _countable(question, census):
+    if (
+        isinstance(whole, Census | Abducted)
+        and census is not None
+        and census.exact
+        and countable(question, census.size)
+    ):
         return _exact(request, question, whole, observer)
-    if isinstance(whole, Directable):
+    # A second person is drawn from everybody, so a stream of one group has none to offer.
+    if isinstance(whole, Directable) and Other() not in question.asked:
         request = replace(request, population=whole.focused(question.groups))
     return _sampled(request, question, observer)
-
-
-def _countable(question: Question, census: Census) -> bool:
-    return Other() not in question.asked or in_all(question, census.size) <= MOST_PAIRS
 
 
 def _exact(request: Request, question: Question, whole: Whole, observer: Observer, before: int = 0) -> Verdict:
@@ -134,6 +136,7 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
     expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     remarks = (
+        *(request.population.remarks if isinstance(request.population, Directable) else ()),
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples),
         *_never(leaves),

@@ -20,7 +20,7 @@ from isonomia.populations.protocol import Population
 from isonomia.spec.batch import Batch
 from isonomia.spec.versions import Other, Version
 
-__all__ = ["MOST_PAIRS", "Whole", "census_of", "everybody", "in_all"]
+__all__ = ["MOST_PAIRS", "Whole", "census_of", "countable", "everybody", "in_all"]
 
 AT_ONCE = 2**18
 """People, or pairs, in one batch."""
@@ -40,6 +40,11 @@ def census_of(population: Population) -> Census | None:
 def in_all(question: Question, size: int) -> int:
     """How many people, or ordered pairs of people, a census of this size has."""
     return size * size if Other() in question.asked else size
+
+
+def countable(question: Question, size: int) -> bool:
+    """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
+    return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
 
 
 def everybody(question: Question, asker: Asker | None, whole: Whole) -> Iterator[tuple[int, Batch]]:

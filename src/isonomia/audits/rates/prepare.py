@@ -9,18 +9,18 @@ import numpy as np
 
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.counting import Reader
-from isonomia.audits.rates.everybody import census_of
+from isonomia.audits.rates.everybody import census_of, countable
 from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Sampling
+from isonomia.audits.rates.streams import need_streams
 from isonomia.engine.budget import Budget
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import root
-from isonomia.errors import SpecError, UsageError
+from isonomia.errors import UsageError
 from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.by_region import RegionEvidence, region_for
 from isonomia.evidence.by_verifair import VerifairEvidence, verifair_for
-from isonomia.evidence.channels import stream_of
 from isonomia.evidence.protocol import Evidence
 from isonomia.populations.abducted import Abducted, AbductedSource
 from isonomia.populations.census import Census
@@ -28,7 +28,6 @@ from isonomia.populations.protocol import Source
 from isonomia.populations.rows import WithReplacement
 from isonomia.spec.batch import Batch
 from isonomia.spec.names import outputs_of
-from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Rate
 from isonomia.spec.versions import Other
 
@@ -61,7 +60,7 @@ def prepare(request: Request, question: Question) -> Prepared:
         Where bets are demanded for a property that is not linear in the rates.
     """
     need_ranges(question)
-    _need_streams(request, question)
+    need_streams(question.leaves, request.population.streams)
     population = request.population
     sizes = _group_sizes(request, question)
     evidence: AnyEvidence | None = None if sizes is None else _bets(request, question, sizes)
@@ -79,14 +78,22 @@ def prepare(request: Request, question: Question) -> Prepared:
         sizes,
         evidence if isinstance(evidence, BetEvidence) else None,
     )
-    # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on.
-    available = float("inf") if population.size is None else float(population.size)
-    if census_of(population) is None and Other() in question.asked:
-        available //= 2.0
-    budget = request.budget
+    available, budget = _available(request, question, replaced=sizes is None), request.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(request, evidence), available)
+
+
+def _available(request: Request, question: Question, *, replaced: bool) -> float:
+    """How many draws there can be: infinitely many, one a row, or one a pair of rows."""
+    size = request.population.size
+    if size is None:
+        return float("inf")
+    if census_of(request.population) is None:
+        return float(size // 2 if Other() in question.asked else size)
+    # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on, budget permitting.
+    counted_in_the_end = countable(question, size) and request.budget.samples >= 2 * size
+    return float(size) if counted_in_the_end or not replaced else float("inf")
 
 
 def _source(request: Request, question: Question, *, replaced: bool) -> Source:
@@ -98,18 +105,6 @@ def _source(request: Request, question: Question, *, replaced: bool) -> Source:
     if isinstance(population, Abducted):
         return AbductedSource(population.model, rows, question.wanted)
     return rows
-
-
-def _need_streams(request: Request, question: Question) -> None:
-    for leaf in question.leaves:
-        if stream_of(leaf, request.population.streams) is None:
-            given = "no condition" if leaf.given is None else f"the condition {to_text(leaf.given)}"
-            streams = " and ".join("everybody" if row is None else to_text(row) for row in request.population.streams)
-            raise SpecError(
-                f"{to_text(leaf)} has {given}, but this population can only be drawn by its streams, {streams}: "
-                "each leaf's condition must name one of them",
-                leaf.place,
-            )
 
 
 def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:

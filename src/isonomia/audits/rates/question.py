@@ -18,7 +18,7 @@ from isonomia.spec.property import Property
 from isonomia.spec.ranges import range_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
-from isonomia.spec.versions import Version
+from isonomia.spec.versions import Other, Version
 from isonomia.spec.walk import nodes
 
 __all__ = ["Asked", "Question", "ask_about", "need_ranges"]
@@ -77,8 +77,14 @@ class Question:
 
     @property
     def wanted(self) -> Wanted:
-        """What the population must give; a model may read any column."""
+        """What the population must give; a model may read any column.
+
+        A second person is drawn as the first is, so both have every column that is read of either.
+        """
         needed = {version: None if asked.model else asked.columns for version, asked in self.asked.items()}
+        if Other() in needed:
+            own, other = needed[None], needed[Other()]
+            needed[None] = None if own is None or other is None else tuple(dict.fromkeys((*own, *other)))
         return Wanted(needed[None], {version: names for version, names in needed.items() if version is not None})
 
     @property

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from isonomia.errors import DataError, SpecError
-from isonomia.populations.programs.compiling import compile_expression
+from isonomia.populations.columns import plain_value
+from isonomia.populations.programs.coercing import in_double_precision
+from isonomia.populations.programs.compiling import compile_condition, compile_expression
 from isonomia.populations.programs.distributions import StepTable
+from isonomia.populations.programs.kept import Kept
 from isonomia.populations.programs.mechanisms import Mechanism
-from isonomia.populations.programs.running import Frame, Kept, Run
+from isonomia.populations.programs.running import Frame, Run
 from isonomia.populations.programs.world import World
 from isonomia.spec.programs.tree import (
     Arithmetic,
@@ -22,6 +26,8 @@ from isonomia.spec.programs.tree import (
     Gaussian,
     If,
     Negative,
+    Number,
+    Site,
     Step,
     draws_of,
 )
@@ -63,66 +69,94 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> Kept:
     if reasons:
         name, reason = next(iter(reasons.items()))
         raise SpecError(f"the equation of {name!r} cannot be undone: {reason}")
-    kept = Kept(rows, np.random.default_rng(0))
+    kept = Kept(rows, np.random.default_rng(0), known={})
     frame = Frame(rows, Run(rows, kept.rng, kept), dict(people))
     with np.errstate(all="ignore"):
         for item in world.statements:
+            value = np.asarray(frame.read(item.target)) if not isinstance(item, If) else np.empty(0)
             match item:
-                case Mechanism():
-                    _abduct_mechanism(item, frame)
-                case Assign(target, value):
-                    _abduct_expression(target, value, np.asarray(frame.read(target)), frame)
+                case Mechanism(target=target):
+                    _abduct_mechanism(item, value, frame)
+                    _settle(kept, target, value, item.run(frame))
+                case Assign(target, expression):
+                    _abduct_expression(target, expression, value, frame)
+                    _settle(kept, target, value, compile_expression(expression)(frame))
                 case If():
                     raise AssertionError("why_not has refused branches")
     return kept
 
 
-def _abduct_mechanism(item: Mechanism, frame: Frame) -> None:
-    value = np.asarray(frame.read(item.target))
+def _settle(kept: Kept, target: str, value: Array, computed: Any) -> None:
+    """Note what a variable is, and what its equation makes of the noise that was found."""
+    if kept.known is None:
+        raise AssertionError("what abducted people are like is always known")
+    _need_equal(target, value, np.asarray(computed), None)
+    kept.known[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
+
+
+def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
     if not item.random:
-        _need_equal(item.target, value, item.run(frame))
         return
     noise = item.abduct(frame)
     if noise is None:
         raise AssertionError("why_not has refused what cannot be inverted")
-    _need_noise(item.target, value, noise)
+    _need_noise(item.target, value, noise, frame)
     item.keep(frame, noise)
-    again = item.run(frame)
-    _need_equal(item.target, value, again)
+    share = frame.run.kept.shares.get((item.target, 0)) if frame.run.kept else None
+    if share is not None:
+        possible = (share >= -TOLERANCE) & (share <= 1.0 + TOLERANCE)
+        _need_noise(item.target, value, np.where(possible, share, np.nan), frame)
 
 
 def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
     """Peel an expression off its one draw, and undo the draw."""
     if not draws_of(expression):
-        _need_equal(target, value, np.asarray(compile_expression(expression)(frame)))
+        _need_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
         return
-    kept = frame.run.kept
-    if kept is None:
-        raise AssertionError("abducted noise is always kept")
+    value = _numbers(target, value)
     match expression:
-        case Gaussian(mean, variance, site):
-            middle, spread = compile_expression(mean)(frame), compile_expression(variance)(frame)
-            noise = (value - middle) / np.sqrt(spread)
-            # Without variance any noise will do, if only the value is right.
-            _fill(kept.normals, site, np.where(np.asarray(spread) > 0, noise, np.where(value == middle, 0.0, np.nan)))
-            _need_noise(target, value, kept.normals[site])
+        case Gaussian():
+            _abduct_gaussian(target, expression, value, frame)
         case Step(cells, site):
             table = StepTable(cells)
-            _fill(kept.shares, site, np.where(table.possible(value), table.share(value), np.nan))
-            _need_noise(target, value, kept.shares[site])
+            share = np.where(table.possible(value), table.share(value), np.nan)
+            _need_noise(target, value, share, frame)
+            _keep(frame, site, ndtri(share), share)
         case Negative(operand):
             _abduct_expression(target, operand, -value, frame)
         case Arithmetic():
             _abduct_arithmetic(target, expression, value, frame)
         case Choice(condition, then, otherwise):
-            _abduct_choice(target, (condition, then, otherwise), value, frame)
+            met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
+            for arm, chosen in ((then, met), (otherwise, ~met)):
+                _abduct_some(target, arm, value, frame, chosen)
         case _:
             raise AssertionError("why_not has refused other expressions")
 
 
+def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
+    """Undo an expression for some of the people; of the noise of the others nothing is known."""
+    rows = np.flatnonzero(chosen)
+    if len(rows):
+        _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
+
+
+def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
+    middle = _everybody(draw.mean, frame)
+    spread = _everybody(draw.variance, frame)
+    # Where there never is variance any noise will do, if only the value is right.
+    noise = (value - middle) / np.sqrt(spread)
+    if draw.variance == Number(0.0):
+        noise = np.where(value == middle, 0.0, np.nan)
+    else:
+        _need_telling(target, (spread == 0) & (value == middle), frame)
+    _need_noise(target, value, noise, frame)
+    _keep(frame, draw.site, noise, ndtr(noise))
+
+
 def _abduct_arithmetic(target: str, expression: Arithmetic, value: Array, frame: Frame) -> None:
     on_left = bool(draws_of(expression.left))
-    known = np.asarray(compile_expression(expression.right if on_left else expression.left)(frame))
+    known = _everybody(expression.right if on_left else expression.left, frame)
     inner = expression.left if on_left else expression.right
     match expression.sign, on_left:
         case "+", _:
@@ -134,36 +168,24 @@ def _abduct_arithmetic(target: str, expression: Arithmetic, value: Array, frame:
         case "*", _:
             peeled = value / known
         case "/", True:
-            peeled = value * known
+            peeled = np.where(known != 0, value * known, np.nan)
         case _:
             peeled = known / value
-    _abduct_expression(target, inner, np.asarray(peeled), frame)
+    if expression.sign == "*" or (expression.sign == "/" and not on_left):
+        _need_telling(target, (known == 0) & (value == 0), frame)
+    _need_noise(target, value, peeled, frame)
+    _abduct_expression(target, inner, peeled, frame)
 
 
-def _abduct_choice(target: str, parts: tuple[Expression, Expression, Expression], value: Array, frame: Frame) -> None:
-    condition, then, otherwise = parts
-    met = np.broadcast_to(np.asarray(compile_expression(condition)(frame)), (frame.rows,))
-    for arm, chosen in ((then, np.flatnonzero(met)), (otherwise, np.flatnonzero(~met))):
-        if len(chosen):
-            branch = frame.branch(chosen)
-            part = Kept(len(chosen), np.random.default_rng(0))
-            inner = Frame(len(chosen), Run(len(chosen), part.rng, part), {}, frame, chosen)
-            _abduct_expression(target, arm, value[chosen], inner)
-            _scatter(frame, part, branch.chosen)
+def _everybody(expression: Expression, frame: Frame) -> Array:
+    """The numbers that an expression gives, one a person."""
+    return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
 
 
-def _scatter(frame: Frame, part: Kept, chosen: Array | None) -> None:
-    kept = frame.run.kept
-    if kept is None:
+def _keep(frame: Frame, site: Site, normals: Array, shares: Array) -> None:
+    if frame.run.kept is None:
         raise AssertionError("abducted noise is always kept")
-    for columns, found in ((kept.normals, part.normals), (kept.shares, part.shares)):
-        for site, noise in found.items():
-            column = columns.setdefault(site, np.full(frame.rows, np.nan))
-            column[chosen] = noise
-
-
-def _fill(columns: dict[tuple[str, int], Array], site: tuple[str, int], noise: Array) -> None:
-    columns[site] = np.asarray(noise, dtype=float)
+    frame.run.kept.keep(site, normals, shares, frame.origin)
 
 
 def _solvable(expression: Expression) -> bool:
@@ -185,25 +207,47 @@ def _solvable(expression: Expression) -> bool:
             return False
 
 
-def _need_noise(target: str, value: Array, noise: Array) -> None:
-    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+def _numbers(target: str, value: Array) -> Array:
+    if value.dtype.kind not in "biuf":
         raise DataError(
-            f"no noise gives {target!r} the value {value[row]!r} of row {row}: these people cannot have come from the "
-            "equations; mend the equation, or leave the person out"
+            f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
+            "the column"
+        )
+    return np.asarray(value, dtype=float)
+
+
+def _need_telling(target: str, hidden: Array, frame: Frame) -> None:
+    """Refuse people whose draw does not show, because it counts for nothing."""
+    if hidden.any():
+        first = int(np.argmax(hidden))
+        row = first if frame.origin is None else int(frame.origin[first])
+        raise DataError(
+            f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
+            "choice, such as `gaussian(5, 1) if employed else 0`"
         )
 
 
-def _need_equal(target: str, value: Array, given: Array) -> None:
+def _need_noise(target: str, value: Array, noise: Array, frame: Frame) -> None:
+    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        row = first if frame.origin is None else int(frame.origin[first])
+        raise DataError(
+            f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
+            "come from the equations; mend the equation, or leave the person out"
+        )
+
+
+def _need_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
     expected = np.broadcast_to(given, value.shape)
     if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
         right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
     else:
-        right = value == expected
+        right = np.asarray(value == expected)
     if not np.all(right):
-        row = int(np.argmin(right))
+        first = int(np.argmin(right))
+        row = first if origin is None else int(origin[first])
         raise DataError(
-            f"the equation of {target!r} gives {expected[row]!r} for row {row}, but the table has {value[row]!r}: give "
-            "the equation noise, or mend the table"
+            f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
+            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
         )

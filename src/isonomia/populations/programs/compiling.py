@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.errors import DataError, Place
+from isonomia.populations.programs.coercing import in_double_precision, truth_values
 from isonomia.populations.programs.distributions import StepTable
 from isonomia.populations.programs.mechanisms import Mechanism
 from isonomia.populations.programs.running import Frame
@@ -38,7 +39,7 @@ from isonomia.spec.programs.tree import (
     reads_of,
 )
 
-__all__ = ["Block", "compile_block", "compile_expression"]
+__all__ = ["Block", "compile_block", "compile_condition", "compile_expression"]
 
 Evaluate: TypeAlias = Callable[[Frame], Any]
 Execute: TypeAlias = Callable[[Frame], None]
@@ -112,7 +113,7 @@ def compile_block(
                 sets |= both
                 merged = (both & live) - given
                 if merged:
-                    actions.append(_branch(compile_expression(condition), *branches, tuple(sorted(merged))))
+                    actions.append(_branch(compile_condition(condition), *branches, tuple(sorted(merged))))
                     live = branches[0].needs | branches[1].needs | reads_of(condition)
     return Block(live, sets, tuple(reversed(actions)))
 
@@ -128,22 +129,20 @@ def compile_expression(expression: Expression) -> Evaluate:
         case Name(name):
             return lambda frame: frame.read(name)
         case Negative(operand):
-            inner = compile_expression(operand)
-            return lambda frame: -inner(frame)
+            return _negative(compile_expression(operand))
         case Not(operand):
-            inner = compile_expression(operand)
-            return lambda frame: np.logical_not(inner(frame))
+            met = compile_condition(operand)
+            return lambda frame: np.logical_not(met(frame))
         case Arithmetic():
             return _arithmetic(expression)
         case Chain():
             return _chain(expression)
         case Junction(connective, operands):
             join = operator.and_ if connective == "and" else operator.or_
-            parts = tuple(map(compile_expression, operands))
+            parts = tuple(map(compile_condition, operands))
             return lambda frame: reduce(join, [part(frame) for part in parts])
         case Choice(condition, then, otherwise):
-            which, yes, no = map(compile_expression, (condition, then, otherwise))
-            return lambda frame: np.where(which(frame), yes(frame), no(frame))
+            return _choice(compile_condition(condition), compile_expression(then), compile_expression(otherwise))
         case Gaussian():
             return _gaussian(expression)
         case Step(cells, site):
@@ -151,11 +150,32 @@ def compile_expression(expression: Expression) -> Evaluate:
             return lambda frame: frame.run.step(site, table, frame)
 
 
+def compile_condition(expression: Expression) -> Evaluate:
+    """Compile a condition to a function that gives truth values, or one for everybody."""
+    evaluate = compile_expression(expression)
+    return lambda frame: truth_values(evaluate(frame), expression)
+
+
 def _assign(target: str, evaluate: Evaluate) -> Execute:
     def assign(frame: Frame) -> None:
-        frame.values[target] = evaluate(frame)
+        kept, value = frame.run.kept, evaluate(frame)
+        frame.values[target] = value if kept is None else kept.settled(target, value)
 
     return assign
+
+
+def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
+    """Each arm is evaluated for those who take it, so that `1 / x if x != 0 else 0` divides by no 0."""
+
+    def choose(frame: Frame) -> Any:
+        met = np.asarray(condition(frame))
+        yes = np.flatnonzero(met) if met.ndim else None
+        if yes is None or len(yes) in {0, frame.rows}:
+            return (then if (bool(met) if yes is None else len(yes)) else otherwise)(frame)
+        ways = frame.branch(yes), frame.branch(np.flatnonzero(~met))
+        return _joined(frame, ways, (then(ways[0]), otherwise(ways[1])))
+
+    return choose
 
 
 def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[str, ...]) -> Execute:
@@ -169,31 +189,35 @@ def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[st
         then.run(ways[0])
         otherwise.run(ways[1])
         for name in merged:
-            frame.values[name] = _merge(frame, ways, name)
+            frame.values[name] = _joined(frame, ways, (ways[0].read(name), ways[1].read(name)))
 
     return branch
 
 
-def _merge(frame: Frame, ways: tuple[Frame, Frame], name: str) -> Any:
-    """One column from what each branch left in a variable."""
-    values = [np.asarray(way.read(name)) for way in ways]
+def _joined(frame: Frame, ways: tuple[Frame, Frame], found: tuple[Any, Any]) -> Any:
+    """One column from what each way gives."""
+    values = [np.asarray(value) for value in found]
     column = np.empty(frame.rows, dtype=np.result_type(*values))
     for way, value in zip(ways, values, strict=True):
         column[way.chosen] = value
     return column
 
 
+def _negative(inner: Evaluate) -> Evaluate:
+    return lambda frame: -in_double_precision(inner(frame))
+
+
 def _arithmetic(expression: Arithmetic) -> Evaluate:
     left, right = compile_expression(expression.left), compile_expression(expression.right)
     if expression.sign != "/":
         combine = _SIGNS[expression.sign]
-        return lambda frame: combine(left(frame), right(frame))
+        return lambda frame: combine(in_double_precision(left(frame)), in_double_precision(right(frame)))
 
     def divide(frame: Frame) -> Any:
-        divisor = right(frame)
+        divisor = in_double_precision(right(frame))
         if not np.all(divisor):
             raise DataError(f"{_where(expression.place)}expected a divisor other than 0, but it is 0 for somebody")
-        return left(frame) / divisor
+        return in_double_precision(left(frame)) / divisor
 
     return divide
 
@@ -206,7 +230,8 @@ def _chain(expression: Chain) -> Evaluate:
         left, met = first(frame), None
         for relation, operand in links:
             right = operand(frame)
-            met = relation(left, right) if met is None else met & relation(left, right)
+            holds = _compared(relation, left, right, expression)
+            met = holds if met is None else met & holds
             left = right
         return met
 
@@ -217,17 +242,24 @@ def _gaussian(expression: Gaussian) -> Evaluate:
     site, mean = expression.site, compile_expression(expression.mean)
     if isinstance(expression.variance, Number):
         constant = float(np.sqrt(expression.variance.value))
-        return lambda frame: frame.run.gaussian(site, mean(frame), constant, frame)
+        return lambda frame: frame.run.gaussian(site, in_double_precision(mean(frame)), constant, frame)
     variance = compile_expression(expression.variance)
 
     def draw(frame: Frame) -> Any:
-        spread = np.asarray(variance(frame), dtype=float)
+        spread = np.asarray(in_double_precision(variance(frame)))
         if not np.all(spread >= 0):
             least = float(np.min(spread))
             raise DataError(f"{_where(expression.place)}expected a variance of at least 0, but it is {least!r}")
-        return frame.run.gaussian(site, mean(frame), np.sqrt(spread), frame)
+        return frame.run.gaussian(site, in_double_precision(mean(frame)), np.sqrt(spread), frame)
 
     return draw
+
+
+def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain: Chain) -> Any:
+    try:
+        return relation(left, right)
+    except TypeError:
+        raise DataError(f"{_where(chain.place)}expected two numbers to compare, but one of them is text") from None
 
 
 def _where(place: Place | None) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from isonomia.populations.programs.distributions import StepTable, normal_mass
 from isonomia.populations.programs.intervals import EVERYTHING, Intervals
 from isonomia.populations.programs.mechanisms import Additive, Categories, Equation, Mechanism
+from isonomia.populations.programs.running import UNIFORM
 from isonomia.populations.programs.world import World, assignments, most_assignments
 from isonomia.spec.groups import conjuncts
 from isonomia.spec.programs.tree import (
@@ -99,7 +100,7 @@ def _masses(world: World, name: str, wanted: Intervals) -> list[float]:
 def _mass(value: Expression | Equation | Additive | Categories, wanted: Intervals) -> float | None:
     match value:
         case Categories():
-            return sum(high - low for low, high in wanted.pieces)
+            return UNIFORM.within(wanted)[1]
         case Step(cells):
             return StepTable(cells).within(wanted)[1]
         case Gaussian(mean, variance):

@@ -64,8 +64,10 @@ class StepTable:
         return np.asarray(np.interp(value, points, sums))
 
     def possible(self, value: Floats) -> NDArray[np.bool_]:
-        """Whether a draw can be this value."""
-        inside = (value[:, None] >= self._drawn[:, 0]) & (value[:, None] <= self._drawn[:, 1])
+        """Whether a draw can be this value, give or take the rounding of arithmetic that led to it."""
+        slack = 1e-12 * np.maximum(1.0, np.abs(value))
+        low, high = self._drawn[:, 0], self._drawn[:, 1]
+        inside = ((value + slack)[:, None] >= low) & ((value - slack)[:, None] <= high)
         return np.asarray(inside.any(axis=1))
 
     def within(self, wanted: Intervals) -> tuple[StepTable | None, float]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
+from math import isfinite
 from typing import Any
+
+import numpy as np
 
 from isonomia.errors import UsageError, nearest
 from isonomia.populations.programs.mechanisms import Mechanism, mechanism_of
@@ -13,7 +16,7 @@ from isonomia.spec.programs.read import read_equation
 from isonomia.spec.programs.tree import Assign, Kind, Number, Text, Truth, reads_of
 from isonomia.spec.tree import Value
 
-__all__ = ["intervened", "parents_in", "world_of"]
+__all__ = ["intervened", "parents_in", "settable", "world_of"]
 
 
 def world_of(equations: Mapping[str, Any]) -> World:
@@ -31,6 +34,10 @@ def world_of(equations: Mapping[str, Any]) -> World:
     for name in equations:
         if not isinstance(name, str) or not name.isidentifier():
             raise UsageError(f"expected the name of a variable, such as 'income', but {name!r} came")
+        if name == "noise":
+            raise UsageError(
+                "expected another name than 'noise', by which functions ask for noise: rename the variable"
+            )
     unknown: dict[str, Kind | None] = dict.fromkeys(equations)
     parents = {name: _parents(name, equation, unknown) for name, equation in equations.items()}
     for name, found in parents.items():
@@ -56,6 +63,7 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
     for name in values:
         if name not in world.names:
             raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
+    values = {name: settable(name, value) for name, value in values.items()}
     statements = tuple(
         item
         if not isinstance(item, Assign | Mechanism) or item.target not in values
@@ -99,6 +107,20 @@ def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assig
     return mechanism_of(name, equation)
 
 
+def settable(name: str, value: Any) -> Value:
+    """A value that a variable can be set to, as a plain one.
+
+    Raises
+    ------
+    UsageError
+        Where it is no text, truth value or finite number.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
+        return plain
+    raise UsageError(f"expected a text, a truth value or a number to set {name!r} to, but {value!r} came")
+
+
 def _constant(name: str, values: Mapping[str, Value]) -> Assign:
     value = values[name]
     match value:
@@ -107,4 +129,4 @@ def _constant(name: str, values: Mapping[str, Value]) -> Assign:
         case str():
             return Assign(name, Text(value))
         case _:
-            return Assign(name, Number(float(value)))
+            return Assign(name, Number(value))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = ["EVERYTHING", "Intervals"]
 
 
@@ -18,6 +21,13 @@ class Intervals:
         """What lies in both."""
         shared = ((max(a, c), min(b, d)) for a, b in self.pieces for c, d in other.pieces)
         return Intervals(tuple(sorted(piece for piece in shared if piece[0] < piece[1])))
+
+    def inside(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which numbers lie in one of them, ends excluded."""
+        found = np.zeros(len(values), dtype=bool)
+        for low, high in self.pieces:
+            found |= (values > low) & (values < high)
+        return found
 
     def complement(self) -> Intervals:
         """What does not lie in any."""

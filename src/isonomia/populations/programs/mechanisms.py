@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,39 +12,15 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.programs.intervals import Intervals
+from isonomia.populations.programs.categories import Categories
+from isonomia.populations.programs.noises import Custom, Noise, Normal, Uniform
 from isonomia.populations.programs.running import Frame
-from isonomia.spec.tree import Value
 
 __all__ = ["Additive", "Categories", "Custom", "Equation", "Mechanism", "Noise", "Normal", "Uniform", "mechanism_of"]
 
 Array: TypeAlias = NDArray[Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Normal:
-    """Normal noise with a mean and a standard deviation."""
-
-    mean: float = 0.0
-    deviation: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
-    """Noise that is spread evenly between two numbers."""
-
-    low: float = 0.0
-    high: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Custom:
-    """Noise from a function ``draw(n, rng)`` of one's own that gives one value a person."""
-
-    draw: Callable[[int, np.random.Generator], Any]
-
-
-Noise: TypeAlias = Normal | Uniform | Custom
+STANDARD = Normal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +40,7 @@ class Equation:
     """
 
     function: Callable[..., Any]
-    noise: Noise = Normal()
+    noise: Noise = STANDARD
     inverse: Callable[..., Any] | None = None
 
 
@@ -74,68 +49,7 @@ class Additive:
     """``function(parents) + noise``, which can always be undone."""
 
     function: Callable[..., Any]
-    noise: Noise = Normal()
-
-
-@dataclass(frozen=True)
-class Categories:
-    """One of several values, each with its probability, whatever the other variables are.
-
-    Attributes
-    ----------
-    shares
-        The values and their probabilities, which add up to 1.
-    """
-
-    shares: Mapping[Value, float]
-
-    def __post_init__(self) -> None:
-        """Check the probabilities."""
-        if not self.shares or not all(
-            isinstance(share, int | float | np.number) and share >= 0 for share in self.shares.values()
-        ):
-            raise UsageError(f"expected Categories({{value: probability, ...}}), but {self.shares!r} came")
-        if abs(sum(self.shares.values()) - 1.0) > 1e-6:
-            raise UsageError(
-                f"expected probabilities that add up to 1, but those of {self.shares!r} add up to "
-                f"{sum(self.shares.values()):g}"
-            )
-
-    @cached_property
-    def edges(self) -> NDArray[np.float64]:
-        """The shares of noise at which one value ends and the next begins, from 0 to 1."""
-        sums = np.concatenate([[0.0], np.cumsum(list(self.shares.values()))])
-        return np.asarray(sums / sums[-1])
-
-    @cached_property
-    def values(self) -> Array:
-        """The values, in order."""
-        listed = list(self.shares)
-        return (
-            column_from(listed, "categories")
-            if not any(isinstance(value, str) for value in listed)
-            else np.asarray(listed, dtype=object)
-        )
-
-    def intervals(self, wanted: Iterable[Value]) -> Intervals:
-        """The noise that gives one of some values."""
-        chosen = set(wanted)
-        pieces = zip(self.shares, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)
-        return Intervals(tuple((low, high) for value, low, high in pieces if value in chosen and low < high))
-
-    def at(self, share: NDArray[np.float64]) -> Array:
-        """The value for each share of noise."""
-        return self.values[np.clip(np.searchsorted(self.edges, share, side="right") - 1, 0, len(self.values) - 1)]
-
-    def noise_behind(self, values: Array) -> NDArray[np.float64]:
-        """Noise that gives these values: the middle of what does, since nothing else depends on where it lies.
-
-        It is not a number where a value is none of the categories.
-        """
-        noise = np.full(len(values), np.nan)
-        for value, low, high in zip(self.values, self.edges[:-1], self.edges[1:], strict=True):
-            noise[values == value] = 0.5 * (low + high)
-        return noise
+    noise: Noise = STANDARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +87,14 @@ class Mechanism:
             return self.equation.at(frame.run.share((self.target, 0), frame))
         arguments = self.arguments(frame)
         if isinstance(self.equation, Additive):
-            return np.asarray(self._called(self.equation.function, arguments, frame.rows) + self.noise(frame))
+            return np.asarray(self._numbers(arguments, frame.rows) + self.noise(frame))
         if self.takes_noise:
             arguments["noise"] = self.noise(frame)
         return self._called(self.equation.function, arguments, frame.rows)
 
     def arguments(self, frame: Frame) -> dict[str, Any]:
         """The parents' columns."""
-        return {name: np.broadcast_to(np.asarray(frame.read(name)), (frame.rows,)) for name in self.parents}
+        return {name: _read_only(np.asarray(frame.read(name)), frame.rows) for name in self.parents}
 
     def noise(self, frame: Frame) -> Array:
         """The noise of everybody."""
@@ -192,8 +106,9 @@ class Mechanism:
             case Uniform(low, high):
                 share = rng.random(frame.rows) if kept is None else kept.share(site)
                 return np.asarray(low + (high - low) * share)
-            case Custom(draw):
-                return draw(frame.rows, rng) if kept is None else kept.other(site, draw)
+            case Custom():
+                drawn = self._custom(frame.rows, rng) if kept is None else kept.other(site, self._custom)
+                return _read_only(drawn, frame.rows)
 
     def abduct(self, frame: Frame) -> Array | None:
         """The noise that the values of the target and of its parents betray; ``None`` where there is no telling."""
@@ -201,10 +116,12 @@ class Mechanism:
         if isinstance(self.equation, Categories):
             return self.equation.noise_behind(value)
         if isinstance(self.equation, Additive):
-            return np.asarray(value - self._called(self.equation.function, arguments, frame.rows))
+            if value.dtype.kind not in "biuf":
+                raise DataError(f"expected numbers for {self.target!r}, but the table has {value[0]!r}")
+            return np.asarray(value - self._numbers(arguments, frame.rows))
         if self.equation.inverse is None:
             return None
-        return self._called(self.equation.inverse, {"value": value, **arguments}, frame.rows)
+        return self._called(self.equation.inverse, {**arguments, "value": value}, frame.rows, "inverse of the equation")
 
     def keep(self, frame: Frame, noise: Array) -> None:
         """Put noise where a later run finds it."""
@@ -223,16 +140,45 @@ class Mechanism:
     def _kind_of_noise(self) -> Noise:
         return Uniform() if isinstance(self.equation, Categories) else self.equation.noise
 
-    def _called(self, function: Callable[..., Any], arguments: dict[str, Any], rows: int) -> Array:
-        told = f"the equation of {self.target!r}"
+    def _custom(self, rows: int, rng: np.random.Generator) -> Array:
+        noise = self._kind_of_noise
+        if not isinstance(noise, Custom):
+            raise AssertionError("only noise of a kind of its own has a function")
+        return self._called(noise.draw, {}, rows, "noise", rows, rng)
+
+    def _numbers(self, arguments: dict[str, Any], rows: int) -> Array:
+        """What an equation gives that noise is added to."""
+        if not isinstance(self.equation, Additive):
+            raise AssertionError("noise is added to an Additive only")
+        column = self._called(self.equation.function, arguments, rows)
+        if column.dtype.kind not in "biuf":
+            raise DataError(f"the equation of {self.target!r} should give numbers to add noise to, not {column[0]!r}")
+        return column * 1.0
+
+    def _called(
+        self, function: Callable[..., Any], arguments: dict[str, Any], rows: int, what: str = "equation", *more: Any
+    ) -> Array:
+        told = f"the {what} of {self.target!r}"
         try:
-            value = function(**arguments)
+            value = function(*more, **arguments)
         except (Exception, SystemExit) as error:
             raise DataError(f"{told} should give a column, but raised {type(error).__name__}: {error}") from error
+        if value is None:
+            raise DataError(f"{told} should give a column, but gave None: does it return its result?")
         column = column_from(np.full(rows, value) if np.ndim(value) == 0 else value, told)
         if column.shape != (rows,):
             raise DataError(f"{told} should give one value for each of {rows:,} people, but has shape {column.shape}")
         return column
+
+
+def _read_only(value: Array, rows: int) -> Array:
+    """A column for a function that may not write into it; one value for all is written out.
+
+    Were it not, NumPy might round differently for it than for a column of the same values.
+    """
+    column = value.view() if value.ndim else np.full(rows, value)
+    column.flags.writeable = False
+    return column
 
 
 def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
@@ -261,6 +207,11 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
                 f"expected the parents of {target!r} as named parameters of its equation, but {name!r} is {parameter}"
             )
     parents = tuple(name for name in parameters if name != "noise")
+    if isinstance(made, Equation) and made.inverse is not None and "value" in parents:
+        raise UsageError(
+            f"expected parents of {target!r} other than 'value', by which its inverse is given the value to undo: "
+            "rename the variable 'value'"
+        )
     if isinstance(made, Additive) and "noise" in parameters:
         raise UsageError(f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it")
     return Mechanism(target, parents, made, "noise" in parameters)

@@ -10,57 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from isonomia.errors import DataError
 from isonomia.populations.programs.distributions import StepTable, normal_between, normal_mass
 from isonomia.populations.programs.intervals import Intervals
+from isonomia.populations.programs.kept import Kept
 from isonomia.spec.programs.tree import Site
 
-__all__ = ["Frame", "Kept", "Run"]
+__all__ = ["UNIFORM", "Frame", "Run"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-
-@dataclass(slots=True)
-class Kept:
-    """The noise of every person at every site, kept so that the same person can be run again in other circumstances.
-
-    Noise is a share between 0 and 1, or the standard normal number with that share below it, whichever was drawn; the
-    other follows from it. Noise that no run has asked for yet is drawn when one does.
-    """
-
-    rows: int
-    rng: np.random.Generator
-    normals: dict[Site, Floats] = field(default_factory=dict)
-    shares: dict[Site, Floats] = field(default_factory=dict)
-    others: dict[Site, NDArray[Any]] = field(default_factory=dict)
-
-    def normal(self, site: Site) -> Floats:
-        """Standard normal noise, one number a person."""
-        if site not in self.normals:
-            known = self.shares.get(site)
-            self.normals[site] = self.rng.standard_normal(self.rows) if known is None else ndtri(known)
-        return self.normals[site]
-
-    def share(self, site: Site) -> Floats:
-        """Uniform noise, one number a person."""
-        if site not in self.shares:
-            known = self.normals.get(site)
-            self.shares[site] = self.rng.random(self.rows) if known is None else ndtr(known)
-        return self.shares[site]
-
-    def other(self, site: Site, draw: Callable[[int, np.random.Generator], NDArray[Any]]) -> NDArray[Any]:
-        """Noise of a kind of its own, one value a person."""
-        if site not in self.others:
-            self.others[site] = draw(self.rows, self.rng)
-        return self.others[site]
-
-    def take(self, rows: Indices) -> Kept:
-        """The noise of some of the people."""
-        normals, shares, others = (
-            {site: column[rows] for site, column in columns.items()}
-            for columns in (self.normals, self.shares, self.others)
-        )
-        return Kept(len(rows), self.rng, normals, shares, others)
+UNIFORM = StepTable(((0.0, 1.0, 1.0),))
+REDRAWN = 100
+"""How often a draw that rounding has put outside its interval is made again."""
 
 
 @dataclass(slots=True)
@@ -94,7 +57,7 @@ class Run:
         if self.kept is None:
             draws = self.rng.standard_normal(frame.rows)
         else:
-            draws = frame.of_everybody(self.kept.normal(site)).copy()
+            draws = self._told(site, frame.of_everybody(self.kept.normal(site)), frame).copy()
         draws *= deviation
         draws += mean
         return draws
@@ -103,45 +66,60 @@ class Run:
         """A draw with a density that is constant on cells, for everybody in the frame."""
         if site[0] in self.directed:
             return self._directed_step(site, table, frame)
-        if self.kept is None:
-            return table.quantile(self.rng.random(frame.rows))
-        return table.quantile(frame.of_everybody(self.kept.share(site)))
+        return table.quantile(self._shares(site, frame))
 
     def share(self, site: Site, frame: Frame) -> Floats:
         """Noise between 0 and 1 for everybody in the frame, itself within the intervals where it is directed."""
-        if site[0] not in self.directed:
-            return self.rng.random(frame.rows) if self.kept is None else frame.of_everybody(self.kept.share(site))
-        inside, mass = StepTable(((0.0, 1.0, 1.0),)).within(self.directed[site[0]])
-        self._weigh(frame, mass)
-        share = self.rng.random(frame.rows)
-        share = share if inside is None else inside.quantile(share)
-        if self.kept is not None:
-            self.kept.shares[site] = share
-        return share
+        if site[0] in self.directed:
+            return self._directed_step(site, UNIFORM, frame)
+        return self._shares(site, frame)
+
+    def _shares(self, site: Site, frame: Frame) -> Floats:
+        if self.kept is None:
+            return self.rng.random(frame.rows)
+        return self._told(site, frame.of_everybody(self.kept.share(site)), frame)
+
+    def _told(self, site: Site, noise: Floats, frame: Frame) -> Floats:
+        """Noise that abducted people's values tell; where they do not, what would have been is not known."""
+        if self.kept is not None and self.kept.known is not None and not np.all(np.isfinite(noise)):
+            first = int(np.argmin(np.isfinite(noise)))
+            row = first if frame.origin is None else int(frame.origin[first])
+            raise DataError(
+                f"what {site[0]!r} would have been for the person of row {row} hangs on noise that their values tell "
+                "nothing about; ask about people whose equation draws it, or about people drawn from the model"
+            )
+        return noise
 
     def _directed_gaussian(self, site: Site, mean: Any, deviation: Any, frame: Frame) -> Floats:
-        pieces = np.asarray(self.directed[site[0]].pieces)
-        lows = (pieces[:, 0, None] - mean) / deviation
-        highs = (pieces[:, 1, None] - mean) / deviation
-        masses = np.broadcast_to(normal_mass(lows, highs), (len(pieces), frame.rows))
-        total = masses.sum(axis=0)
-        self._weigh(frame, total)
-        piece = _pick(self.rng, masses, total)
-        rows = np.arange(frame.rows)
-        low = np.broadcast_to(lows, masses.shape)[piece, rows]
-        high = np.broadcast_to(highs, masses.shape)[piece, rows]
-        noise = normal_between(self.rng.random(frame.rows), low, high)
-        self._keep_normal(site, noise, frame)
-        return np.asarray(noise * deviation + mean)
+        wanted = self.directed[site[0]]
+        ends = (np.asarray(wanted.pieces) - mean) / deviation
+        masses = normal_mass(ends[:, 0], ends[:, 1])
+        self._weigh(frame, masses.sum())
+        possible = bool(masses.sum() > 0)
+
+        def draw(n: int) -> tuple[Floats, Floats]:
+            # Who cannot meet the condition is of no weight, and gets a draw that can occur, lest later lines fail.
+            noise = _normals_within(self.rng, ends, masses, n) if possible else self.rng.standard_normal(n)
+            return noise, np.asarray(noise * deviation + mean)
+
+        noise, draws = _drawn_within(wanted, frame.rows, draw) if possible else draw(frame.rows)
+        if self.kept is not None:
+            self.kept.keep(site, noise, ndtr(noise), frame.origin)
+        return draws
 
     def _directed_step(self, site: Site, table: StepTable, frame: Frame) -> Floats:
-        inside, mass = table.within(self.directed[site[0]])
+        wanted = self.directed[site[0]]
+        inside, mass = table.within(wanted)
         self._weigh(frame, mass)
-        if inside is None:
-            return np.zeros(frame.rows)  # of no weight, so nobody of them is kept
-        draws = inside.quantile(self.rng.random(frame.rows))
+
+        def draw(n: int) -> tuple[Floats, Floats]:
+            shares = table.share((inside or table).quantile(self.rng.random(n)))
+            # The share is what is kept, so the value must be the one that the share gives.
+            return shares, table.quantile(shares)
+
+        shares, draws = draw(frame.rows) if inside is None else _drawn_within(wanted, frame.rows, draw)
         if self.kept is not None:
-            self._keep_normal(site, ndtri(table.share(draws)), frame)
+            self.kept.keep(site, ndtri(shares), shares, frame.origin)
         return draws
 
     def _weigh(self, frame: Frame, mass: Any) -> None:
@@ -151,12 +129,6 @@ class Run:
             self.weights *= mass
         else:
             self.weights[frame.origin] *= mass
-
-    def _keep_normal(self, site: Site, noise: Floats, frame: Frame) -> None:
-        if self.kept is None:
-            return
-        column = self.kept.normals.setdefault(site, np.full(self.rows, np.nan))
-        column[slice(None) if frame.origin is None else frame.origin] = noise
 
 
 @dataclass(slots=True)
@@ -206,9 +178,19 @@ class Frame:
         return column if self.origin is None else column[self.origin]
 
 
-def _pick(rng: np.random.Generator, masses: Floats, total: Floats) -> Indices:
-    """Pick a piece for each person, in proportion to its mass."""
-    if len(masses) == 1:
-        return np.zeros(masses.shape[1], dtype=np.intp)
-    reached = np.cumsum(masses, axis=0) / np.where(total > 0, total, 1.0)
-    return np.asarray((rng.random(masses.shape[1]) >= reached[:-1]).sum(axis=0), dtype=np.intp)
+def _drawn_within(wanted: Intervals, rows: int, draw: Callable[[int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Draw noise and values within some intervals; rounding may put a value onto an end, and then it is drawn again."""
+    noise, values = draw(rows)
+    for _ in range(REDRAWN):
+        outside = np.flatnonzero(~wanted.inside(values))
+        if not len(outside):
+            break
+        noise[outside], values[outside] = draw(len(outside))
+    return noise, values
+
+
+def _normals_within(rng: np.random.Generator, ends: Floats, masses: Floats, n: int) -> Floats:
+    """Standard normal numbers within pieces: first the piece, in proportion to its mass, then a number within it."""
+    reached = np.cumsum(masses) / masses.sum()
+    piece = np.minimum(np.searchsorted(reached, rng.random(n), side="right"), len(masses) - 1)
+    return normal_between(rng.random(n), ends[piece, 0], ends[piece, 1])

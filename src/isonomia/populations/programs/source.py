@@ -15,7 +15,7 @@ from isonomia.populations.programs.world import Columns, Drawn, World
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import check_request
 from isonomia.populations.table import Table
-from isonomia.populations.weighted import MOST_PROPOSALS, kept_rows
+from isonomia.populations.weighted import hopeless, kept_rows
 from isonomia.spec.batch import Batch
 from isonomia.spec.names import columns_of
 from isonomia.spec.rows import truth
@@ -87,11 +87,13 @@ class WorldSource:
         versions: Mapping[Do, tuple[str, ...]],
     ) -> Drawn:
         """Propose people until ``n`` were kept."""
-        asked = tuple(dict.fromkeys((*names, *(columns_of(self.among) if self.among is not None else ()))))
+        among = columns_of(self.among) if self.among is not None else ()
+        # What is directed must be drawn, or nobody would have a weight.
+        asked = tuple(dict.fromkeys((*names, *among, *(direction.directed if direction else ()))))
         parts: list[Drawn] = []
         found, proposed, size = 0, 0, max(2 * n, 64)
         while found < n:
-            if proposed >= MOST_PROPOSALS:
+            if hopeless(found, proposed):
                 raise DataError(_too_rare(direction, self.among, proposed, found))
             drawn = self.world.draw(size, rng, asked, versions, direction.directed if direction else None)
             rows = self._kept(drawn, size, direction, rng)

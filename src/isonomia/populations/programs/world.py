@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import SpecError
+from isonomia.errors import SpecError, nearest
 from isonomia.populations.programs.compiling import Block, compile_block
 from isonomia.populations.programs.intervals import Intervals
+from isonomia.populations.programs.kept import Kept
 from isonomia.populations.programs.mechanisms import Mechanism
-from isonomia.populations.programs.running import Frame, Kept, Run
+from isonomia.populations.programs.running import Frame, Run
 from isonomia.spec.programs.tree import Assign, If, Statement, draws_of
 from isonomia.spec.tree import AsIf, Do, Literal, Setting
 
@@ -63,11 +64,11 @@ class World:
     @cached_property
     def random_names(self) -> frozenset[str]:
         """The variables with noise of their own."""
-        return frozenset(
-            found.target
-            for found in assignments(self.statements)
-            if (found.random if isinstance(found, Mechanism) else draws_of(found.value))
-        )
+        return frozenset(_with_noise(self.statements, False))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what was compiled, which another process compiles again."""
+        return World, (self.statements, self.names)
 
     def draw(
         self,
@@ -114,36 +115,69 @@ class World:
         Raises
         ------
         SpecError
-            Where a mediator has no noise of its own way of being set, or reads a variable that is set twice.
+            Where it sets what is no variable, or a mediator reads a variable that is set twice or that some people do
+            not have.
         """
         for item in version.items:
-            if not isinstance(item, AsIf):
-                continue
-            for parent in sorted(self._mediator_block(item).needs & self._held(item)):
-                if most_assignments(self.statements, parent) > 1:
-                    raise SpecError(
-                        f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
-                        f"which of its values stays as it is: give the later value another name"
-                    )
+            self._need(item)
+            if isinstance(item, AsIf):
+                for setting in item.settings:
+                    self._need(setting)
+                self._check_mediator(item)
+
+    def _need(self, item: Setting | AsIf) -> None:
+        if item.name not in self.names:
+            raise SpecError(
+                f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
+                f"{nearest(item.name, self.names)}",
+                item.place,
+            )
+
+    def _check_mediator(self, item: AsIf) -> None:
+        for parent in sorted(self._mediator_block(item).needs & self._held(item)):
+            if parent not in self.names:
+                raise SpecError(
+                    f"{item.name!r} reads {parent!r}, which some people do not have, so it cannot stay as it is: set "
+                    "it on every way",
+                    item.place,
+                )
+            if most_assignments(self.statements, parent) > 1:
+                raise SpecError(
+                    f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
+                    "which of its values stays as it is: give the later value another name",
+                    item.place,
+                )
 
     def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
         """Run the people of a frame under an intervention, each with the noise that they have."""
         fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
-        mediators = [item for item in version.items if isinstance(item, AsIf)]
+        mediators = sorted((item for item in version.items if isinstance(item, AsIf)), key=self._order)
         before = self._with(actual, fixed, self._parents_of_mediators(version)) if fixed and mediators else actual
-        values = {item.name: self._mediator(before, item) for item in mediators}
+        values: dict[str, Any] = {}
+        for item in mediators:
+            values[item.name] = self._mediator(before, values, item)
         return self._with(actual, {**fixed, **values}, wanted)
+
+    def _order(self, item: AsIf) -> int:
+        """When a mediator is first set: one that causes another comes before it."""
+        targets = [found.target for found in assignments(self.statements)]
+        return targets.index(item.name)
 
     def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
         frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.kept), dict(fixed))
         self._block(wanted, frozenset(fixed)).run(frame)
         return frame
 
-    def _mediator(self, before: Frame, item: AsIf) -> Any:
-        """A mediator's value had some variables been otherwise, all other noise-bearing variables being as they are."""
+    def _mediator(self, before: Frame, earlier: Mapping[str, Any], item: AsIf) -> Any:
+        """A mediator's value had some variables been otherwise.
+
+        All other noise-bearing variables are as they are, but for mediators that come earlier: together they are what
+        they would have been.
+        """
         block = self._mediator_block(item)
         changed = {setting.name: _plain(setting) for setting in item.settings}
-        values = {name: before.read(name) for name in block.needs if name not in changed}
+        kept = [name for name in block.needs if name not in changed]
+        values = {name: earlier[name] if name in earlier else before.read(name) for name in kept}
         frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.kept), {**values, **changed})
         block.run(frame)
         return frame.read(item.name)
@@ -178,6 +212,21 @@ def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign 
             yield from assignments(statement.otherwise)
         else:
             yield statement
+
+
+def _with_noise(statements: Sequence[Statement | Mechanism], by_chance: bool) -> Iterator[str]:
+    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
+    for item in statements:
+        match item:
+            case If(condition, then, otherwise):
+                chance = by_chance or bool(draws_of(condition))
+                yield from _with_noise((*then, *otherwise), chance)
+            case Mechanism(target=target):
+                if item.random:
+                    yield target
+            case Assign(target, value):
+                if by_chance or draws_of(value):
+                    yield target
 
 
 def most_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:

@@ -1,0 +1,103 @@
+"""How many people it takes to find principal unfairness, and how near that is to the limit.
+
+    python -m benchmarks.principal [--repetitions 1000] [--json benchmarks/results/principal.json]
+
+The distribution is Table 4 of the paper, on which Definition 2 is violated by 0.01, with both attribute values equally
+frequent. People come one by one in batches of a fiftieth of those before; a run ends when the violation is proved. For
+several risks: the mean number of people of each method over the least that any method with that risk can take on
+average, kl(delta, 1 - delta) / D, with D the information distance to what fair worlds can produce.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from isonomia.evidence.information import limit
+from isonomia.evidence.shadows.definitions import fair_shadow
+from isonomia.evidence.shadows.prices import certified_distance
+from isonomia.evidence.shadows.shadow import Shadow
+from isonomia.evidence.shadows.wealth import State, begin, step
+from isonomia.evidence.strata.effects import definition_effects
+from isonomia.evidence.strata.worlds import Shape
+
+Floats = NDArray[np.float64]
+Evidence = Callable[[Shadow, State], Floats]
+
+TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
+DELTAS = (0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
+GROWTH = 0.02
+FIRST = 8
+
+
+def by_bets(_: Shadow, state: State) -> Floats:
+    """Projection bets: the largest log-wealth so far."""
+    return state.peak
+
+
+def by_region(shadow: Shadow, state: State) -> Floats:
+    """The Dirichlet-multinomial region: how far the shadow lies from the sample's shares, less the mixture's price."""
+    draws = state.tally.sum(axis=-1)
+    total = draws.sum(axis=-1)
+    shares = state.tally / np.maximum(draws, 1.0)[..., None]
+    distance = total * certified_distance(shadow, shares, draws / total[:, None], tolerance=1e-7)
+    half = 0.5 * shadow.cells
+    best = xlogy(state.tally, state.tally).sum(axis=(-2, -1)) - xlogy(draws, draws).sum(axis=-1)
+    mixed = (gammaln(state.tally + 0.5) - gammaln(0.5)).sum(axis=(-2, -1))
+    mixed += (gammaln(half) - gammaln(draws + half)).sum(axis=-1)
+    return np.asarray(distance - (best - mixed))
+
+
+METHODS: dict[str, Evidence] = {"bets": by_bets, "region": by_region}
+
+
+def stopping_times(shadow: Shadow, repetitions: int, seed: int) -> dict[str, Floats]:
+    """When each method first reaches each risk: shape ``(risks, repetitions)``."""
+    rng, state, total = np.random.default_rng(seed), begin(shadow, repetitions), 0
+    stops = {name: np.full((len(DELTAS), repetitions), np.nan) for name in METHODS}
+    needs = np.log(1.0 / np.asarray(DELTAS))
+    while any(np.isnan(stop).any() for stop in stops.values()):
+        size = max(FIRST, int(GROWTH * total))
+        total += size
+        first = rng.binomial(size, 0.5, size=repetitions)
+        members = (first, size - first)
+        counts = np.stack([rng.multinomial(n, row) for n, row in zip(members, TABLE_4, strict=True)], axis=1)
+        state = step(shadow, state, counts.astype(float))
+        for name, evidence in METHODS.items():
+            reached = evidence(shadow, state)[None, :] >= needs[:, None]
+            stops[name] = np.where(np.isnan(stops[name]) & reached, total, stops[name])
+    return stops
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=1000)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/principal.json"))
+    arguments = parser.parse_args()
+    began, rows = time.perf_counter(), []
+    shape = Shape()
+    shadow = fair_shadow(shape, definition_effects(shape, 2))
+    nats = float(certified_distance(shadow, TABLE_4[None], np.full((1, 2), 0.5))[0])
+    stops = stopping_times(shadow, arguments.repetitions, seed=0)
+    print(f"{'risk':>8}  {'method':<8} {'limit':>9} {'mean':>9} {'+-':>6} {'over limit':>10}")
+    for name, times in stops.items():
+        for delta, people in zip(DELTAS, times, strict=True):
+            least, mean = limit(delta, nats), float(people.mean())
+            error = float(people.std() / np.sqrt(len(people)))
+            rows.append({"delta": delta, "method": name, "limit": least, "mean": mean, "standard_error": error,
+                         "over_limit": mean / least})  # fmt: skip
+            print(f"{delta:>8g}  {name:<8} {least:>9.0f} {mean:>9.0f} {error:>6.0f} {mean / least:>10.2f}")
+    print(f"D = {nats:.4g} nats a person, {arguments.repetitions} runs, {time.perf_counter() - began:.0f} s")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps({"table": TABLE_4.tolist(), "nats": nats, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Repair: change decisions at random, as little as possible, until some fair world can produce the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isonomia.errors import DataError, UsageError
+from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.bounds import Contradiction
+from isonomia.evidence.strata.certificates import Farkas, Optimal, Program
+from isonomia.evidence.strata.effects import Definition, fairness_rows
+from isonomia.evidence.strata.observed import Observed
+from isonomia.evidence.strata.programs import Solved, solve
+from isonomia.evidence.strata.worlds import observation
+
+__all__ = ["OBJECTIVES", "Objective", "Repair", "repair"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Move: TypeAlias = tuple[int, int, int]
+"""An attribute value, a decision, and another decision that it may be changed to."""
+
+Objective: TypeAlias = Literal["total", "changes", "accuracy"]
+
+OBJECTIVES: dict[str, str] = {
+    "total": "the least sum of the probabilities of change, as in the paper",
+    "changes": "the fewest changed decisions",
+    "accuracy": "the least lost accuracy; a gain counts, so that even a fair table may be changed for the better",
+}
+"""What a repair may minimise."""
+
+NOISE = 1e-12
+"""A probability of change that is no larger is rounding, and counts as none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repair:
+    """How to change decisions.
+
+    Attributes
+    ----------
+    change
+        Shape ``(attributes, predictions, predictions)``: the probability that a decision ``s`` for a person with
+        attribute value ``a`` becomes ``s'`` is at ``[a, s, s']``; rows sum to 1.
+    total
+        The sum of the probabilities of change.
+    changed
+        The expected share of people whose decision changes.
+    lost_accuracy
+        By how much the share of decisions that equal the outcome falls; ``None`` where decisions and outcomes have
+        different numbers of values.
+    repaired
+        The table afterwards.
+    objective
+        What was minimised.
+    proof
+        Why no other repair of the kind is better. Its solution has a fair world that produces the repaired table first.
+    """
+
+    change: Floats
+    total: float
+    changed: float
+    lost_accuracy: float | None
+    repaired: Observed
+    objective: Objective
+    proof: Optimal
+
+    @property
+    def epsilon(self) -> Floats:
+        """The paper's epsilons, for two decisions: at ``[a, b]`` the probability of forcing ``b`` where A = a."""
+        if self.change.shape[1] != 2:
+            raise UsageError(f"expected two decisions for epsilons, but there are {self.change.shape[1]}: use `change`")
+        return np.stack([self.change[:, 1, 0], self.change[:, 0, 1]], axis=-1)
+
+    def apply(self, decisions: ArrayLike, attributes: ArrayLike, rng: np.random.Generator) -> Integers:
+        """Change decisions at random, each person independently.
+
+        Parameters
+        ----------
+        decisions, attributes
+            Numbers from 0, one of each for every person.
+        rng
+            One uniform number is drawn for every person, whether or not the decision can change, so that a person's
+            number does not depend on the others' decisions.
+        """
+        limits = self.change.shape[1:]
+        before, values = _codes("decisions", decisions, limits[0]), _codes("attributes", attributes, len(self.change))
+        if before.shape != values.shape:
+            raise DataError(f"expected one attribute value a decision, but {values.size} and {before.size} came")
+        steps = np.cumsum(self.change, axis=-1)[values, before]
+        steps[..., -1] = np.inf
+        return np.asarray((rng.random(before.shape)[..., None] >= steps).sum(-1), dtype=np.intp)
+
+
+def repair(
+    observed: Observed,
+    definition: Definition = 2,
+    *,
+    objective: Objective = "total",
+    never_lower: bool = False,
+    assumptions: Sequence[Constraint] = (),
+) -> Repair | Contradiction:
+    """Find the best change of decisions after which some fair world can produce the table (the paper's section 3.3).
+
+    Guarantee: the repaired table is compatible with the definition, and no other change that depends on the attribute
+    value and the decision alone is better; the proof was checked. *Not* implied: that decisions are then fair. Where
+    fair and unfair worlds produce the same table, no table can tell; and a repair that is learned from a sample repairs
+    the sample's table, which is off by the order of ``1 / sqrt(n)`` (Theorems 2 and 3).
+
+    Parameters
+    ----------
+    observed
+        The table. Its shares weigh the attribute values in ``changes`` and ``accuracy``.
+    definition
+        Which of the paper's definitions, 1 to 4.
+    objective
+        One of ``OBJECTIVES``.
+    never_lower
+        Never change a decision to one with a smaller number: number decisions from the least to the most favourable.
+    assumptions
+        What the fair world must satisfy besides.
+
+    Returns
+    -------
+    Repair or Contradiction
+        Without assumptions there always is a repair, since giving everyone the same decision is fair.
+
+    Notes
+    -----
+    The paper forces decision ``b`` with probability ``epsilon_ab`` whatever the decision was, which for two decisions
+    is the same as changing ``1 - b`` to ``b``. With more decisions, a probability for each pair of them can do all that
+    forcing can, and with fewer changes. As in the paper, those of ``s`` to ``s'`` and back sum to at most 1.
+    """
+    if objective not in OBJECTIVES:
+        raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but {objective!r} came")
+    moves = _moves(observed, never_lower)
+    cost = np.asarray([_cost(observed, objective, move) for move in moves])
+    found = solve(_program(observed, definition, moves, cost, assumptions))
+    match found:
+        case Farkas():
+            return Contradiction(found)
+        case Solved(certificate=proof):
+            return _result(observed, objective, moves, proof)
+
+
+def _moves(observed: Observed, never_lower: bool) -> list[Move]:
+    shape = observed.shape
+    pairs = permutations(range(shape.predictions), 2)
+    return [(a, s, t) for a, (s, t) in product(range(shape.attributes), pairs) if t > s or not never_lower]
+
+
+def _cost(observed: Observed, objective: Objective, move: Move) -> float:
+    a, s, t = move
+    cells = observed.probabilities[a, s]
+    match objective:
+        case "total":
+            return 1.0
+        case "changes":
+            return float(observed.shares[a] * cells.sum())
+        case "accuracy":
+            if observed.shape.predictions != observed.shape.outcomes:
+                raise UsageError("expected as many decisions as outcomes for the accuracy, but their numbers differ")
+            return float(observed.shares[a] * (cells[s] - cells[t]))
+
+
+def _program(
+    observed: Observed, definition: Definition, moves: list[Move], cost: Floats, assumptions: Sequence[Constraint]
+) -> Program:
+    """The variables are the worlds' probabilities, then the probabilities of the moves."""
+    shape = observed.shape
+    fair = fairness_rows(shape, definition)
+    seen = observation(shape).reshape(-1, shape.worlds)
+    assumed = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds)
+    limits = _limits(moves)
+    return Program(
+        cost=np.concatenate([np.zeros(shape.worlds), cost]),
+        equal=np.block([[seen, -_flows(observed, moves)], [fair, np.zeros((len(fair), len(moves)))]]),
+        right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fair))]),
+        below=np.block(
+            [[assumed, np.zeros((len(assumed), len(moves)))], [np.zeros((len(limits), shape.worlds)), limits]]
+        ),
+        bound=np.concatenate([[each.bound for each in assumptions], np.ones(len(limits))]),
+    )
+
+
+def _flows(observed: Observed, moves: list[Move]) -> Floats:
+    """What each move adds to each cell of the table: shape ``(cells of the table, moves)``."""
+    flows = np.zeros((*observed.probabilities.shape, len(moves)))
+    for number, (a, s, t) in enumerate(moves):
+        flows[a, t, :, number] += observed.probabilities[a, s]
+        flows[a, s, :, number] -= observed.probabilities[a, s]
+    return flows.reshape(-1, len(moves))
+
+
+def _limits(moves: list[Move]) -> Floats:
+    """Rows of moves whose probabilities sum to at most 1: all that leave a decision, and each one with its reverse."""
+    leaving = {move[:2]: [other for other in moves if other[:2] == move[:2]] for move in moves}
+    back = [[(a, s, t), (a, t, s)] for a, s, t in moves if s < t and (a, t, s) in moves]
+    return np.asarray([[move in together for move in moves] for together in (*leaving.values(), *back)], np.float64)
+
+
+def _result(observed: Observed, objective: Objective, moves: list[Move], proof: Optimal) -> Repair:
+    chances = proof.solution[observed.shape.worlds :]
+    chances = np.where(chances <= NOISE, 0.0, np.minimum(chances, 1.0))
+    change = np.zeros((observed.shape.attributes, observed.shape.predictions, observed.shape.predictions))
+    for move, chance in zip(moves, chances, strict=True):
+        change[move] = chance
+    stays = np.arange(observed.shape.predictions)
+    change[:, stays, stays] = np.maximum(1.0 - change.sum(-1), 0.0)
+    change.setflags(write=False)
+    table = np.einsum("ast,asy->aty", change, observed.probabilities)
+    square = observed.shape.predictions == observed.shape.outcomes
+    lost = float(chances @ [_cost(observed, "accuracy", move) for move in moves]) if square else None
+    changed = float(chances @ [_cost(observed, "changes", move) for move in moves])
+    return Repair(change, float(chances.sum()), changed, lost, Observed.of(table, observed.shares), objective, proof)
+
+
+def _codes(name: str, values: ArrayLike, count: int) -> Integers:
+    codes = np.asarray(values)
+    if codes.ndim != 1 or (codes.size and (codes.dtype.kind not in "iub" or codes.min() < 0 or codes.max() >= count)):
+        raise DataError(f"expected {name} as whole numbers from 0 to {count - 1}, but {values!r} came")
+    return codes.astype(np.intp)

@@ -1,0 +1,108 @@
+"""The region of cell probabilities, and what it says of effects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from isonomia.errors import UsageError
+from isonomia.evidence.shadows.definitions import assumed_shadow, effect_interval, fair_shadow, unfair_shadows
+from isonomia.evidence.shadows.region import CellRegion, Refuted, reach
+from isonomia.evidence.strata.assumptions import assume
+from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
+from isonomia.evidence.strata.worlds import Shape
+
+BINARY = Shape()
+TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
+
+
+def test_the_evidence_at_the_truth_is_a_martingale_that_starts_at_one():
+    # The Dirichlet-multinomial probabilities of all tallies of 3 draws in 2 cells sum to 1.
+    total = 0.0
+    for yes in range(4):
+        region = CellRegion(np.asarray([[3.0 - yes, yes]]), 0.5)
+        shares = region.tally[0] / 3
+        likelihood = float(np.prod(np.where(region.tally[0] > 0, shares, 1.0) ** region.tally[0]))
+        ways = np.exp(gammaln(4) - gammaln(yes + 1) - gammaln(4 - yes))
+        total += ways * likelihood / np.exp(region.allowance - np.log(2.0))
+    assert total == pytest.approx(1.0)
+
+
+def test_without_draws_an_effect_can_be_anything():
+    interval = effect_interval(CellRegion(np.zeros((2, 4)), 0.05), BINARY, Effect(unaffected(BINARY)))
+    assert interval == (-1.0, 1.0)
+
+
+def test_the_interval_excludes_zero_exactly_when_the_region_refutes_fairness():
+    effect = Effect(unaffected(BINARY))
+    fair = fair_shadow(BINARY, [effect])
+    for n, refuted in ((60_000, False), (600_000, True)):
+        region = CellRegion(np.round(TABLE_4 * n), 0.05)
+        interval = effect_interval(region, BINARY, effect)
+        assert isinstance(interval, tuple)
+        assert region.refutes(fair) == refuted == (interval[1] < 0)
+
+
+def test_a_piece_beyond_the_interval_is_refuted_and_one_within_is_not():
+    effect = Effect(unaffected(BINARY))
+    region = CellRegion(np.round(TABLE_4 * 1000), 0.05)
+    interval = effect_interval(region, BINARY, effect)
+    assert isinstance(interval, tuple)
+    for value, refuted in ((interval[1] + 1e-4, True), (interval[1] - 1e-4, False)):
+        assert region.refutes(unfair_shadows(BINARY, [effect], value)[0]) == refuted
+
+
+def test_a_smaller_risk_and_fewer_draws_widen_the_interval():
+    effect = Effect(unaffected(BINARY, 0))
+    narrow = effect_interval(CellRegion(TABLE_4 * 1000, 0.05), BINARY, effect)
+    for wider in (CellRegion(TABLE_4 * 1000, 1e-6), CellRegion(TABLE_4 * 300, 0.05)):
+        interval = effect_interval(wider, BINARY, effect)
+        assert interval[0] < narrow[0] < narrow[1] < interval[1]
+
+
+def test_fixing_another_effect_at_zero_narrows_the_interval():
+    effect, other = Effect(unaffected(BINARY, 0)), Effect(unaffected(BINARY, 1))
+    region = CellRegion(TABLE_4 * 1000, 0.05)
+    free, fixed = effect_interval(region, BINARY, effect), effect_interval(region, BINARY, effect, zero=[other])
+    assert free[0] <= fixed[0] + 1e-6
+    assert fixed[1] <= free[1] + 1e-6
+
+
+def test_assumptions_that_the_draws_contradict_are_reported_as_refuted():
+    assumptions = assume(BINARY, "outcome never falls")  # but the outcome is rarer under attribute value 1
+    region = CellRegion(TABLE_4 * 2000, 0.05)
+    assert effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions) == Refuted()
+
+
+def test_an_assumption_that_fits_narrows_the_interval():
+    assumptions = assume(BINARY, "outcome never rises")
+    region = CellRegion(TABLE_4 * 2000, 0.05)
+    free = effect_interval(region, BINARY, Effect(unaffected(BINARY)))
+    narrowed = effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions)
+    assert free[0] - 1e-6 <= narrowed[0] < narrowed[1] <= free[1] + 1e-6
+    assert narrowed[1] - narrowed[0] < free[1] - free[0] - 1e-3
+
+
+def test_a_ratio_over_nobody_is_refused():
+    with pytest.raises(UsageError, match="nobody is there"):
+        reach(CellRegion(TABLE_4, 0.05), assumed_shadow(BINARY), np.zeros(16), np.zeros(16))
+
+
+@pytest.mark.parametrize("tally", [np.full((2, 4), np.nan), -np.ones((2, 4)), np.ones(4)])
+def test_a_tally_that_is_none_is_refused(tally):
+    with pytest.raises(UsageError, match="count a channel and cell"):
+        CellRegion(tally, 0.05)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0])
+def test_a_risk_outside_zero_to_one_is_refused(delta):
+    with pytest.raises(UsageError, match="delta"):
+        CellRegion(TABLE_4, delta)
+
+
+def test_the_definitions_effects_share_one_region():
+    region = CellRegion(TABLE_4 * 1000, 0.05)
+    for effect in definition_effects(BINARY, 1):
+        low, high = effect_interval(region, BINARY, effect)
+        assert -1.0 <= low < high <= 1.0

@@ -1,0 +1,87 @@
+"""Certificates are believed only where the arithmetic agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isonomia.errors import NumericalError
+from isonomia.evidence.strata.certificates import Farkas, Program, certify_infeasible, certify_optimal
+from isonomia.evidence.strata.programs import Solved, solve
+
+# min x + 2y with x + y == 1, x <= 0.25: the optimum 1.75 at (0.25, 0.75); multipliers 2 and -1.
+PROGRAM = Program(
+    np.asarray([1.0, 2.0]), np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([[1.0, 0.0]]), np.asarray([0.25])
+)
+SOLUTION, Y, Z = np.asarray([0.25, 0.75]), np.asarray([2.0]), np.asarray([-1.0])
+IMPOSSIBLE = replace(PROGRAM, below=np.asarray([[1.0, 1.0]]), bound=np.asarray([0.5]))
+
+
+def test_the_optimum_and_its_proof_are_accepted() -> None:
+    proof = certify_optimal(PROGRAM, SOLUTION, Y, Z)
+    assert (proof.primal_residual, proof.dual_residual, proof.gap) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("solution", "y", "z", "what"),
+    [
+        (np.asarray([0.0, 1.0]), Y, Z, "gap"),
+        (np.asarray([0.5, 0.5]), Y, Z, "primal residual"),
+        (np.asarray([0.25, 0.7]), Y, Z, "primal residual"),
+        (np.asarray([-0.25, 1.25]), Y, Z, "primal residual"),
+        (SOLUTION, np.asarray([2.1]), Z, "dual residual"),
+        (SOLUTION, Y, np.asarray([1.0]), "dual residual"),
+        (SOLUTION, np.asarray([1.9]), Z, "gap"),
+        (np.asarray([np.nan, 1.0]), Y, Z, "residual|gap"),
+    ],
+)
+def test_a_wrong_proof_is_refused(solution: np.ndarray, y: np.ndarray, z: np.ndarray, what: str) -> None:
+    with pytest.raises(NumericalError, match=what):
+        certify_optimal(PROGRAM, solution, y, z)
+
+
+def test_an_inequality_cannot_be_used_the_wrong_way_round() -> None:
+    # Everything agrees but the sign of z: as if x <= 0.25 said x >= 0.25, or x <= 2 said x >= 2.
+    other = replace(PROGRAM, cost=np.asarray([2.0, 1.0]))
+    with pytest.raises(NumericalError, match="dual residual"):
+        certify_optimal(other, SOLUTION, np.asarray([1.0]), np.asarray([1.0]))
+    with pytest.raises(NumericalError, match="dual residual"):
+        certify_infeasible(replace(PROGRAM, bound=np.asarray([2.0])), np.asarray([-1.0]), np.asarray([1.0]))
+
+
+def test_a_proof_of_infeasibility_is_accepted() -> None:
+    proof = certify_infeasible(IMPOSSIBLE, np.asarray([1.0]), np.asarray([-1.0]))
+    assert proof.violation == 0.5
+
+
+@pytest.mark.parametrize(
+    ("program", "y", "z"),
+    [
+        (PROGRAM, 1.0, -1.0),
+        (IMPOSSIBLE, 1.0, 0.0),
+        (IMPOSSIBLE, -1.0, 1.0),
+        (IMPOSSIBLE, 0.0, 0.0),
+    ],
+)
+def test_multipliers_that_prove_nothing_are_refused(program: Program, y: float, z: float) -> None:
+    with pytest.raises(NumericalError, match=r"dual residual|violation of only"):
+        certify_infeasible(program, np.asarray([y]), np.asarray([z]))
+
+
+def test_a_program_is_solved_with_its_proof() -> None:
+    found = solve(PROGRAM)
+    assert isinstance(found, Solved)
+    assert found.value == pytest.approx(1.75, abs=1e-12)
+    assert found.certificate.gap < 1e-12
+
+
+def test_an_infeasible_program_yields_its_proof() -> None:
+    found = solve(IMPOSSIBLE)
+    assert isinstance(found, Farkas)
+    # Checked here once more by hand: y (x + y) + z (x + y) <= 0 for all x, y >= 0, but the right sides say 0.5.
+    y, z = found.equal_multipliers[0], found.below_multipliers[0]
+    assert z <= 0.0
+    assert y + z <= 1e-12
+    assert y * 1.0 + z * 0.5 == pytest.approx(found.violation) == pytest.approx(0.5)

@@ -1,0 +1,76 @@
+"""Observed tables are checked once, at the door."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isonomia.errors import DataError
+from isonomia.evidence.strata.observed import Observed, checked_tables, tally
+from isonomia.evidence.strata.worlds import Shape
+
+EVEN = np.full((2, 2, 2), 0.25)
+
+
+def changed(**entries: float) -> np.ndarray:
+    table = EVEN.copy()
+    for name, value in entries.items():
+        table[tuple(int(digit) for digit in name.removeprefix("at"))] = value
+    return table
+
+
+def test_counts_become_shares() -> None:
+    observed = Observed.from_counts([[[1, 1], [1, 1]], [[6, 2], [2, 2]]])
+    assert observed.probabilities[1].ravel() == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6], abs=1e-15)
+    assert observed.shares.tolist() == [0.25, 0.75]
+    assert observed.shape == Shape()
+
+
+def test_people_are_counted() -> None:
+    counts = tally(Shape(2, 3, 2), [0, 1, 1, 1], [2, 0, 0, 1], [1, 1, 1, 0])
+    assert counts.tolist() == [[[0, 0], [0, 0], [0, 1]], [[0, 2], [1, 0], [0, 0]]]
+
+
+def test_rounded_probabilities_are_rescaled() -> None:
+    table = Observed.of(changed(at000=0.25 + 5e-10)).probabilities
+    assert abs(table[0].sum() - 1.0) < 1e-15
+
+
+def test_a_tiny_cell_counts_as_empty() -> None:
+    assert Observed.of(changed(at000=1e-12, at001=0.5 - 1e-12)).probabilities[0, 0, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (EVEN[:1], "one attribute value there is nothing to compare"),
+        (changed(at011=0.2), r"the sum is (np\.float64\()?0\.95\)? at index \(0,\)"),
+        (changed(at100=np.nan), r"nan\)? came at index \(1, 0, 0\)"),
+        (changed(at100=-0.1), r"-0\.1\)? came at index \(1, 0, 0\)"),
+        (EVEN[0], r"shape \(2, 2\) came"),
+        ([["a", "b"]], "table of numbers"),
+    ],
+)
+def test_what_is_no_conditional_distribution_is_refused(table: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        checked_tables(table)  # type: ignore[arg-type]
+
+
+def test_an_attribute_value_with_nobody_is_refused() -> None:
+    with pytest.raises(DataError, match="value 1 has nobody"):
+        Observed.from_counts([[[1, 2], [3, 4]], [[0, 0], [0, 0]]])
+
+
+def test_negative_counts_are_refused() -> None:
+    with pytest.raises(DataError, match="none negative"):
+        Observed.from_counts([[[1, 2], [3, 4]], [[1, -1], [1, 1]]])
+
+
+def test_many_tables_are_not_one() -> None:
+    with pytest.raises(DataError, match="expected one table with 3 axes"):
+        Observed.of(np.stack([EVEN, EVEN]))
+
+
+def test_shares_that_are_none_are_refused() -> None:
+    with pytest.raises(DataError, match="shares of 2 attribute values"):
+        Observed.of(EVEN, [0.5, 0.6])

@@ -1,0 +1,48 @@
+"""Worlds and what of them can be observed."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from isonomia.errors import UsageError
+from isonomia.evidence.strata.worlds import MOST_WORLDS, Shape, observation, worlds
+
+SHAPES = [Shape(), Shape(3, 2, 2), Shape(2, 3, 2), Shape(2, 2, 3), Shape(3, 3, 2)]
+
+
+def test_two_values_each_are_numbered_as_in_the_paper() -> None:
+    every = worlds(Shape())
+    for number, (s0, s1, y0, y1) in enumerate(product((0, 1), repeat=4)):
+        assert every[number].tolist() == [[s0, s1], [y0, y1]]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_world_is_listed_twice(shape: Shape) -> None:
+    assert len({tuple(world.ravel()) for world in worlds(shape)}) == shape.worlds
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_world_shows_the_values_under_the_persons_own_attribute(shape: Shape) -> None:
+    shown = observation(shape).reshape(shape.attributes, shape.predictions, shape.outcomes, shape.worlds)
+    for number, (s, y) in enumerate(worlds(shape)):
+        for a in range(shape.attributes):
+            assert np.argwhere(shown[a, :, :, number]).tolist() == [[s[a], y[a]]]
+
+
+def test_shared_arrays_cannot_be_written() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        observation(Shape())[0, 0, 0] = 2.0
+
+
+@pytest.mark.parametrize("field", ["attributes", "predictions", "outcomes"])
+def test_one_value_is_refused(field: str) -> None:
+    with pytest.raises(UsageError, match=f"at least 2 {field}, but 1 came"):
+        Shape(**{field: 1})
+
+
+def test_too_many_worlds_are_refused() -> None:
+    with pytest.raises(UsageError, match=f"at most {MOST_WORLDS} worlds"):
+        Shape(9, 2, 2)
