@@ -51,10 +51,12 @@ from isonomia.version import __version__
 
 if TYPE_CHECKING:
     from isonomia.audits.check import check, plan
+    from isonomia.audits.principal import PrincipalRepair
     from isonomia.populations.causal import Causal
     from isonomia.populations.program import Program
     from isonomia.populations.programs.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
     from isonomia.spec import fairness
+    from isonomia.spec.principal import PrincipalFairness
 
 __all__ = [
     "Additive",
@@ -72,6 +74,8 @@ __all__ = [
     "Normal",
     "NumericalError",
     "P",
+    "PrincipalFairness",
+    "PrincipalRepair",
     "Program",
     "Property",
     "Sample",
@@ -101,6 +105,8 @@ _LATER = {
     "check": "isonomia.audits.check",
     "plan": "isonomia.audits.check",
     "Causal": "isonomia.populations.causal",
+    "PrincipalFairness": "isonomia.spec.principal",
+    "PrincipalRepair": "isonomia.audits.principal.wrapper",
     "Program": "isonomia.populations.program",
     **dict.fromkeys(
         ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from isonomia.audits.principal import check_principal
+from isonomia.audits.principal.request import Request as PrincipalRequest
 from isonomia.audits.rates import RatesPlan, check_rates, plan_rates
 from isonomia.audits.rates.request import METHODS, Request
 from isonomia.engine.budget import Budget
@@ -19,13 +21,14 @@ from isonomia.models.adapt import adapt
 from isonomia.populations.protocol import Population
 from isonomia.populations.sample import Sample
 from isonomia.records.verdict import Verdict
+from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
 
 __all__ = ["check", "plan"]
 
 
 def check(
-    property: Property | str,  # noqa: A002  (the word of the glossary)
+    property: Property | PrincipalFairness | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -44,13 +47,14 @@ def check(
     Parameters
     ----------
     property
-        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``) or made with Python operators.
+        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``), made with Python operators, or a
+        :class:`PrincipalFairness`.
     model
         Anything with ``predict``, or callable on a batch. ``None`` where the table already has what the property
         names, for example a column ``prediction``.
     population
-        Whom it is about: :class:`Sample`, :class:`Census` or :class:`Generator`. A bare table or a path counts as a
-        :class:`Sample`.
+        Whom it is about: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
+        bare table or a path counts as a :class:`Sample`.
     delta
         The risk of a wrong answer, chosen before anything is seen.
     budget
@@ -85,19 +89,15 @@ def check(
     """
     number = fresh_seed() if seed is None else seed
     root(number)
-    request = Request(
-        prop=_property(property),
-        model=None if model is None else adapt(model, features),
-        population=_population(population),
-        delta=_delta(delta),
-        budget=Budget.of(budget),
-        seed=int(number),
-        method=_method(method),
-        ranges=_ranges(ranges or {}),
-        schedule=Schedule(growth=_growth(growth)),
-        workers=_workers(workers),
-    )
-    return check_rates(request, observer or Silent())
+    prop = _property(property)
+    subject = (None if model is None else adapt(model, features)), _population(population)
+    risk, limit, watcher = _delta(delta), Budget.of(budget), observer or Silent()
+    options = _method(method), _ranges(ranges or {})
+    pace = Schedule(growth=_growth(growth)), _workers(workers)
+    if isinstance(prop, PrincipalFairness):
+        _refuse_rates_options(*options)
+        return check_principal(PrincipalRequest(prop, *subject, risk, limit, int(number), *pace), watcher)
+    return check_rates(Request(prop, *subject, risk, limit, int(number), *options, *pace), watcher)
 
 
 def plan(
@@ -125,11 +125,14 @@ def plan(
     """
     root(seed)
     means, parts = _numbers("guesses", guesses), _numbers("shares", shares or {})
-    return plan_rates(_property(property), means, parts, _delta(delta), seed)
+    prop = _property(property)
+    if isinstance(prop, PrincipalFairness):
+        raise UsageError("expected a property about rates to plan for, but principal fairness came")
+    return plan_rates(prop, means, parts, _delta(delta), seed)
 
 
-def _property(value: Property | str) -> Property:
-    if isinstance(value, Property):
+def _property(value: Property | PrincipalFairness | str) -> Property | PrincipalFairness:
+    if isinstance(value, Property | PrincipalFairness):
         return value
     if isinstance(value, str):
         return parse(value)
@@ -138,7 +141,9 @@ def _property(value: Property | str) -> Property:
 
 def _population(value: Any) -> Population:
     if value is None:
-        raise UsageError("expected a population: Sample(table), Census(table) or Generator(draw)")
+        raise UsageError(
+            "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
+        )
     if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")):
         found: Population = value
         return found
@@ -158,6 +163,14 @@ def _delta(value: float) -> float:
             "0.05 is common, 1e-6 is strict"
         )
     return float(value)
+
+
+def _refuse_rates_options(method: str, ranges: Mapping[str, tuple[float, float]]) -> None:
+    if method not in {"auto", "bets"} or ranges:
+        raise UsageError(
+            f"expected method='auto' and no ranges for principal fairness, but method={method!r} and ranges={ranges!r} "
+            "came: its bets have no alternative, and no means are asked for"
+        )
 
 
 def _numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from rich.text import Text
 from isonomia.cli.check import check
 from isonomia.cli.demo import demo
 from isonomia.cli.plan import plan
+from isonomia.cli.principal import principal
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(check)
 app.command()(plan)
+app.command()(principal)
 
 
 def _print_version(wanted: bool) -> None:

@@ -52,9 +52,9 @@ def check(
 ) -> None:
     r"""Check whether properties hold of a model and a table, or of a FairSquare program.
 
-    Examples: isonomia check program.fr --ratio 0.85 --delta 1e-10
+    Example: isonomia check program.fr --ratio 0.85 --delta 1e-10
 
-    isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model hiring:model
+    Or: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model hiring:model
     --data applicants.csv
     """
     from isonomia.audits.check import check as check_property

@@ -52,7 +52,7 @@ class Expression:
     text
         The quantity.
     relation, threshold
-        What it must be, for example ``>=`` and 0.8.
+        What it must be, for example ``>=`` and 0.8; ``==`` and 0 for an effect that must not be there.
     estimate
         Its value at the leaves' estimates; ``None`` where it has none.
     low, high
@@ -77,6 +77,8 @@ class Expression:
                 return True if low > edge else False if high <= edge else None
             case "<=":
                 return True if high <= edge else False if low > edge else None
+            case "==":
+                return True if low == edge == high else None if low <= edge <= high else False
             case _:
                 return True if high < edge else False if low >= edge else None
 
@@ -119,6 +121,8 @@ class Verdict:
         The property's name, where it has one.
     version
         The version of Isonomia that gave the verdict.
+    details
+        What an audit knows besides, as plain values that JSON can hold; empty for a property about rates.
     """
 
     text: str
@@ -139,6 +143,7 @@ class Verdict:
     counterexamples: tuple[Mapping[str, Any], ...] = ()
     name: str | None = None
     version: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool | None:

@@ -31,6 +31,8 @@ def answer_line(verdict: Verdict) -> str:
 
 def guarantee(verdict: Verdict) -> str:
     """What the answer is worth, in one sentence."""
+    if verdict.answer == "undecided" and verdict.method == "exact":
+        return "Nothing is claimed: what is known of everybody allows either answer."
     if verdict.answer == "undecided":
         return (
             f"Nothing is claimed. Each interval holds its value, at all times together, except with probability "

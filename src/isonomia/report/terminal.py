@@ -11,6 +11,7 @@ from rich.text import Text
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import answer_line, guarantee, number
 from isonomia.report.gauge import ASCII, UNICODE, gauge
+from isonomia.report.principal import AUDIT, subgroups
 
 __all__ = ["show", "summary"]
 
@@ -39,7 +40,9 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None) -> 
     if explanation:
         parts.append(Text(explanation, style="italic"))
     parts += [Text(), Text(f"{_capital(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
-    if verdict.expressions:
+    if verdict.details.get("audit") == AUDIT:
+        parts.append(subgroups(verdict, fancy))
+    elif verdict.expressions:
         parts.append(_expressions(verdict, fancy))
     if verdict.leaves:
         parts.append(_leaves(verdict))

@@ -145,6 +145,8 @@ class _Question:
         """Whether it is refuted; and the prices, where they can be tried on other values."""
         shadow = self.shadow
         piece = Shadow.of(shadow.shows, (shadow.equal, shadow.equal_to), self.asked(value))
+        if not piece.worlds:
+            return True, None  # no admitted mixture reaches the value, whatever was drawn
         prices = self.region.prices(piece)
         alike = piece.worlds == shadow.worlds and prices.on_below.shape[1] == len(shadow.below) + 1
         return self.region.beyond(piece, prices), prices if alike else None

@@ -84,6 +84,14 @@ def test_an_assumption_that_fits_narrows_the_interval():
     assert narrowed[1] - narrowed[0] < free[1] - free[0] - 1e-3
 
 
+def test_a_value_that_no_admitted_mixture_reaches_is_beyond_the_interval():
+    assumptions = assume(BINARY, "P[S0 > S1] <= 0.2")
+    region = CellRegion(TABLE_4 * 20, 0.05)
+    low, high = effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions)
+    assert low == pytest.approx(-0.2, abs=1e-3)
+    assert low < high <= 1.0
+
+
 def test_a_ratio_over_nobody_is_refused():
     with pytest.raises(UsageError, match="nobody is there"):
         reach(CellRegion(TABLE_4, 0.05), assumed_shadow(BINARY), np.zeros(16), np.zeros(16))

@@ -1,0 +1,143 @@
+"""The question: principal fairness made concrete for a population and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from isonomia.audits.principal.coding import Coding
+from isonomia.errors import DataError, SpecError, UsageError, nearest
+from isonomia.evidence.strata.assumptions import Constraint, assume
+from isonomia.evidence.strata.effects import Effect, definition_effects
+from isonomia.evidence.strata.worlds import Shape
+from isonomia.models.protocol import Model
+from isonomia.populations.protocol import Population, Wanted
+from isonomia.spec.names import columns_of
+from isonomia.spec.principal import PrincipalFairness
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Row, Value
+
+__all__ = ["Question", "ask_about"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """The property with its values counted from 0, and what reading it off a batch needs.
+
+    Attributes
+    ----------
+    prop
+        The property.
+    attribute, prediction, outcome
+        The values of each, in the order of their numbers.
+    asks_model
+        Whether predictions are the model's, or a column.
+    constraints
+        The property's assumptions, as rows over worlds.
+    """
+
+    prop: PrincipalFairness
+    attribute: Coding
+    prediction: Coding
+    outcome: Coding
+    asks_model: bool
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """How many values attribute, prediction and outcome have."""
+        return Shape(len(self.attribute.values), len(self.prediction.values), len(self.outcome.values))
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What must be zero, or within the margin."""
+        return definition_effects(self.shape, self.prop.definition)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns whose combinations are the subgroups."""
+        return tuple(self.prop.given)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the population must give; a model may read any column."""
+        return Wanted(None if self.asks_model else (*self.prop.roles, *self.given))
+
+
+def ask_about(prop: PrincipalFairness, population: Population, model: Model | None) -> Question:
+    """Make a property concrete. All values are fixed here, before anything is drawn.
+
+    Raises
+    ------
+    SpecError
+        Where the population lacks a column, or an assumption cannot be read.
+    DataError
+        Where the attribute, the outcome or the prediction has one value only.
+    UsageError
+        Where predictions come from two sides, or there are too many values.
+    """
+    _need_columns(prop, population, model)
+    _need_streams(prop, population.streams)
+    attribute = _coding(prop, prop.attribute, population)
+    outcome = _coding(prop, prop.outcome, population)
+    prediction = _prediction(prop, population, model, outcome)
+    shape = Shape(len(attribute.values), len(prediction.values), len(outcome.values))
+    constraints = tuple(
+        row for words in prop.assumptions for row in assume(shape, words, _labels(words, prediction, outcome))
+    )
+    return Question(prop, attribute, prediction, outcome, model is not None, constraints)
+
+
+def _labels(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
+    """What the values are called in an expression: what they are if numbers or if it quotes text, else 0, 1, ..."""
+    values = (*prediction.values, *outcome.values)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return (prediction.values, outcome.values) if numbers or "'" in words or '"' in words else None
+
+
+def _need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
+    if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
+        raise UsageError(
+            f"expected predictions from the model or from the column {prop.prediction!r}, but both came: leave one out"
+        )
+    needed = [prop.attribute, prop.outcome, *prop.given]
+    for name in needed if model is not None else [*needed, prop.prediction]:
+        if name not in population.names:
+            hint = " or give a model" if name == prop.prediction else ""
+            known = ", ".join(map(repr, population.names[:12]))
+            raise SpecError(
+                f"there is no column {name!r}; the columns are {known}: name one of them{hint}."
+                f"{nearest(name, population.names)}"
+            )
+
+
+def _need_streams(prop: PrincipalFairness, streams: Sequence[Row | None]) -> None:
+    """Draws directed at groups are as good as others where the groups are those that are compared anyway."""
+    for row in streams:
+        strange = set() if row is None else set(columns_of(row)) - {prop.attribute, *prop.given}
+        if row is not None and strange:
+            raise SpecError(
+                f"expected streams by {', '.join((prop.attribute, *prop.given))} only, but one has the condition "
+                f"{to_text(row)}: within it the attribute may not be as good as random. Add {sorted(strange)[0]!r} to "
+                "given, or draw everybody"
+            )
+
+
+def _coding(prop: PrincipalFairness, name: str, population: Population) -> Coding:
+    values = tuple(prop.values[name]) if name in prop.values else population.values(name)
+    if len(values) < 2:
+        raise DataError(
+            f"expected at least 2 values of {name}, but there are {list(values)!r}: nothing can be compared. Where "
+            f"more are possible, list them: values={{{name!r}: [...]}}"
+        )
+    return Coding(name, values)
+
+
+def _prediction(prop: PrincipalFairness, population: Population, model: Model | None, outcome: Coding) -> Coding:
+    """Predictions have the outcome's values where they have no others: a model may give one of them to nobody."""
+    if prop.prediction in prop.values:
+        return _coding(prop, prop.prediction, population)
+    values = () if model is not None else population.values(prop.prediction)
+    if set(values) <= set(outcome.values):
+        return Coding(prop.prediction, outcome.values)
+    return _coding(prop, prop.prediction, population)

@@ -1,0 +1,147 @@
+"""What a reader should know about an answer, and what it rests on, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isonomia.audits.principal.findings import Finding
+from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.request import Request
+from isonomia.audits.principal.wording import coded, direction, effect_name, subgroup
+from isonomia.evidence.strata.assumptions import ASSUMPTIONS
+
+__all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
+
+MOST_TOLD = 12
+"""How many subgroups are told one by one; the record has them all."""
+
+
+def assumptions(request: Request, question: Question) -> tuple[str, ...]:
+    """What the guarantee rests on."""
+    attribute = question.attribute.name
+    where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
+    words = [
+        *request.population.assumptions,
+        f"{where}{attribute} is independent of the predictions and outcomes that people would have under its values "
+        "(Assumption 1 of the paper: no common cause is left out of given)",
+        f"the prediction and the outcome that are seen are those under the person's own {attribute}",
+        f"there are no other values: {coded(question)}",
+    ]
+    if request.model is not None:
+        words.append("the model answers for each person by itself")
+    return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))
+
+
+def sampled_remarks(
+    question: Question, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
+) -> tuple[str, ...]:
+    """Of a check by sampling."""
+    words = [
+        *_refuted(refuted),
+        *_directions(question, answer, findings, " in the sample"),
+        *_unnamed(answer, findings),
+    ]
+    words += _covering(answer, findings, question)
+    words += _silent(question, findings)
+    if answer is None and question.prop.within == 0.0:
+        words.append("without a margin no sample can prove fairness: give within=, the largest difference that is fair")
+    words.append(_plug_in(question, findings))
+    if len(findings) > 1:
+        words.append(
+            f"{len(findings)} subgroups: violated means in at least one of them. The bets of all are pooled, half in "
+            "their product and half in their weighted mean; subgroups are named by Holm's rule, so that any wrong name "
+            f"has probability at most {delta:g}; each subgroup's intervals, by themselves, miss with at most {delta:g}"
+        )
+    return tuple(words)
+
+
+def exact_remarks(question: Question, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Of a census."""
+    broken = [finding for finding in findings if finding.table and finding.table.contradicts]
+    words = [*_refuted(bool(broken)), *_directions(question, answer, findings, "")]
+    words += [
+        f"{subgroup(question, finding.key)}: no fair world produces these counts; the proof (multipliers of a linear "
+        f"program, checked apart from the solver) shows them off by at least {finding.table.proof.violation:.3g}"
+        for finding in findings[:MOST_TOLD]
+        if finding.holds is False and finding.table is not None and finding.table.proof is not None
+    ]
+    return (*words, *_covering(answer, findings, question))
+
+
+def _refuted(refuted: bool) -> list[str]:
+    if not refuted:
+        return []
+    return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
+
+
+def _directions(question: Question, answer: bool | None, findings: Sequence[Finding], where: str) -> list[str]:
+    """Which way it goes in the subgroups that violate; where none is named, in those that violate in the sample."""
+    if answer is not False:
+        return []
+    chosen = [each for each in findings if each.holds is False]
+    chosen = chosen or [each for each in findings if each.table is not None and each.table.holds is False]
+    words = []
+    for finding in chosen[:MOST_TOLD]:
+        head = f"{subgroup(question, finding.key)}: " if question.given else ""
+        clear = [
+            f"{direction(question, reach.effect, reach.unnormalised)}, by at least {_least(reach.unnormalised):.3g} of "
+            f"the {'subgroup' if question.given else 'population'}{where} "
+            f"({effect_name(question, reach.effect, normalised=False)})"
+            for reach in (finding.table.reaches if finding.table else ())
+            if _least(reach.unnormalised) > question.prop.within
+        ]
+        words += [head + each for each in clear] or [f"{head}the effects cannot all be fair at once{where}"]
+    return words
+
+
+def _least(ends: tuple[float, float]) -> float:
+    return max(ends[0], -ends[1])
+
+
+def _unnamed(answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+    if answer is not False or any(finding.holds is False for finding in findings):
+        return []
+    return ["all subgroups together are not fair, but no single one stands out enough to be named"]
+
+
+def _covering(answer: bool | None, findings: Sequence[Finding], question: Question) -> list[str]:
+    """What intervals mean that hold fair and unfair values."""
+    within = question.prop.within
+    pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
+    known = [ends for ends in pairs if ends is not None]
+    mixed = [ends for ends in known if ends[0] <= within and ends[1] >= -within and max(-ends[0], ends[1]) > within]
+    if answer is False and known and len(mixed) == len(known):
+        return ["the bets settle this claim sooner than the intervals, which speak of every claim at once, show it"]
+    if answer is not None or not mixed:
+        return []
+    kind = "covers zero" if within == 0.0 else "reaches both within the margin and beyond"
+    return [
+        f"an interval that {kind} proves nothing: fair and unfair worlds can produce the same data, because nobody's "
+        "stratum is seen"
+    ]
+
+
+def _silent(question: Question, findings: Sequence[Finding]) -> list[str]:
+    words = []
+    for finding in [each for each in findings if each.silent][:MOST_TOLD]:
+        values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
+        words.append(
+            f"nobody with {values} came from {subgroup(question, finding.key)}: nothing can be compared there, and "
+            "only the others limit what is possible"
+        )
+    return words
+
+
+def _plug_in(question: Question, findings: Sequence[Finding]) -> str:
+    """The paper's verdict, called by its name."""
+    bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]
+    if not question.given:
+        said = "violated" if bad else "not violated"
+    elif bad:
+        told = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
+        said = f"violated in {len(bad)} of {len(findings)} subgroups ({told})"
+    else:
+        said = "violated in no subgroup"
+    return (
+        f"the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is: {said}"
+    )

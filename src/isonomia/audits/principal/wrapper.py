@@ -1,0 +1,259 @@
+"""A scikit-learn compatible classifier that repairs another one's decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.principal.coding import Coding, coding_of
+from isonomia.errors import DataError, NumericalError, UsageError, nearest
+from isonomia.evidence.strata.effects import Definition
+from isonomia.evidence.strata.observed import Observed, tally
+from isonomia.evidence.strata.repair import Objective, Repair, repair
+from isonomia.evidence.strata.worlds import Shape
+from isonomia.populations.columns import column_from
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["PrincipalRepair"]
+
+_PARAMETERS = (
+    "estimator",
+    "attribute",
+    "given",
+    "definition",
+    "objective",
+    "never_lower",
+    "order",
+    "cv",
+    "random_state",
+)
+
+
+class PrincipalRepair:
+    """Change a classifier's decisions at random, as little as possible, until a fair world can explain them.
+
+    ``fit`` learns, for each subgroup, the table of decisions and outcomes by attribute value, and the least repair
+    after which some world that is fair by the definition produces it. ``predict`` asks the classifier and applies it.
+
+    What this does *not* promise: that decisions are fair. The repaired table is one that a fair world can produce, and
+    unfair worlds may produce it too. The table is a sample's, so that the true one misses fairness by the order of
+    ``1 / sqrt(n)``. And all of it assumes that the attribute is as good as random within each subgroup.
+
+    Parameters
+    ----------
+    estimator
+        A classifier with ``fit`` and ``predict``.
+    attribute
+        The protected attribute: a column's name, or its number. Where the classifier must not see the column, let it be
+        a pipeline that drops it first.
+    given
+        Columns within whose values the attribute is as good as random: each combination is a subgroup of its own.
+    definition
+        Which definition of fairness, 1 to 4.
+    objective
+        What to keep small: ``"total"``, ``"changes"`` or ``"accuracy"``.
+    never_lower
+        Never change a decision to a less favourable one.
+    order
+        All decisions and outcomes from the least to the most favourable; ascending where none is given.
+    cv
+        How ``fit`` gets decisions to learn the repair from: a number of folds (or anything that scikit-learn takes) for
+        decisions about people the classifier was not fitted on, ``None`` for decisions about those it was, ``"prefit"``
+        where the classifier is fitted already and is left as it is.
+    random_state
+        The seed of the changes. With a number, the same people in the same order get the same decisions at every call;
+        with ``None``, others each time.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted classifier.
+    classes_
+        The decisions, in order.
+    attribute_values_
+        The attribute's values, in the order of the repairs' first axis.
+    repairs_
+        The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        attribute: str | int,
+        given: Sequence[str | int] = (),
+        definition: Definition = 2,
+        objective: Objective = "total",
+        never_lower: bool = False,
+        order: Sequence[Value] | None = None,
+        cv: Any = 5,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.attribute = attribute
+        self.given = given
+        self.definition = definition
+        self.objective = objective
+        self.never_lower = never_lower
+        self.order = order
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> PrincipalRepair:
+        """Fit the classifier, and learn the repair.
+
+        Parameters
+        ----------
+        X
+            A data frame, a mapping of columns, or an array; it holds the attribute and the columns of ``given``.
+        y
+            The outcomes.
+
+        Raises
+        ------
+        DataError
+            Where the attribute has one value, a value is missing, or a subgroup lacks an attribute value.
+        """
+        table, outcomes = Table.of(X), column_from(y, "y")
+        if len(outcomes) != table.rows:
+            raise DataError(f"expected one outcome a row, but {len(outcomes)} outcomes came for {table.rows} rows")
+        name = _name(table, self.attribute)
+        attribute = coding_of(name, [table.column(name)])
+        decided = column_from(self._decisions(X, y), "decisions")
+        coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
+        a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
+        shape = Shape(len(attribute.values), len(coding.values), len(coding.values))
+        self.repairs_ = {
+            key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key)
+            for key, rows in _subgroups(table, self.given)
+        }
+        self.classes_ = np.asarray(coding.values)
+        self.attribute_values_ = np.asarray(attribute.values)
+        self.n_features_in_ = len(table.names)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Ask the classifier, and change its decisions at random as the repair says."""
+        before, values, places = self._codes(X)
+        rng, after = np.random.default_rng(self.random_state), before.copy()
+        for key, rows in places:
+            after[rows] = self.repairs_[key].apply(before[rows], values[rows], rng)
+        return np.asarray(self.classes_[after])
+
+    def decision_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """With which probability each person gets each decision, in the order of ``classes_``."""
+        before, values, places = self._codes(X)
+        chances = np.zeros((len(before), len(self.classes_)))
+        for key, rows in places:
+            chances[rows] = self.repairs_[key].change[values[rows], before[rows]]
+        return chances
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of repaired decisions that equal the outcome."""
+        return float(np.mean(self.predict(X) == column_from(y, "y")))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, and with ``deep`` those of the classifier as ``estimator__name``."""
+        own = {name: getattr(self, name) for name in _PARAMETERS}
+        inner = self.estimator.get_params() if deep and hasattr(self.estimator, "get_params") else {}
+        return own | {f"estimator__{name}": value for name, value in inner.items()}
+
+    def set_params(self, **parameters: Any) -> PrincipalRepair:
+        """Set parameters, those of the classifier as ``estimator__name``."""
+        inner = {}
+        for name, value in parameters.items():
+            if name in _PARAMETERS:
+                setattr(self, name, value)
+            elif name.startswith("estimator__"):
+                inner[name.removeprefix("estimator__")] = value
+            else:
+                raise ValueError(f"there is no parameter {name!r}.{nearest(name, _PARAMETERS)}")
+        if inner:
+            self.estimator.set_params(**inner)
+        return self
+
+    def __repr__(self) -> str:
+        return f"PrincipalRepair({', '.join(f'{name}={getattr(self, name)!r}' for name in _PARAMETERS)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "repairs_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            non_deterministic=True,
+        )
+
+    def _decisions(self, X: Any, y: Any) -> Any:
+        """Fit the classifier and return decisions about the people it was given."""
+        from sklearn.base import clone
+        from sklearn.model_selection import cross_val_predict
+
+        if isinstance(self.cv, str) and self.cv != "prefit":
+            raise UsageError(f"expected cv as a number of folds, None or 'prefit', but {self.cv!r} came")
+        if isinstance(self.cv, str):
+            self.estimator_ = self.estimator
+            return self.estimator_.predict(X)
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        return self.estimator_.predict(X) if self.cv is None else cross_val_predict(self.estimator, X, y, cv=self.cv)
+
+    def _repair(self, counts: NDArray[np.int64], attribute: Coding, key: tuple[Value, ...]) -> Repair:
+        people = counts.sum((1, 2))
+        if not people.all():
+            where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
+            raise DataError(
+                f"expected people with every value of {attribute.name} in each subgroup, but nobody in {where} has "
+                f"{attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, or merge its values"
+            )
+        found = repair(
+            Observed.from_counts(counts), self.definition, objective=self.objective, never_lower=self.never_lower
+        )
+        if not isinstance(found, Repair):
+            raise NumericalError("expected a repair, since equal decisions for all are one, but the solver found none")
+        return found
+
+    def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Any, NDArray[np.intp]]]]:
+        """Decisions and attribute values as numbers, and the rows of each subgroup."""
+        if not hasattr(self, "repairs_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this PrincipalRepair is not fitted yet: call fit before predict")
+        table = Table.of(X)
+        name = _name(table, self.attribute)
+        values = Coding(name, tuple(self.attribute_values_.tolist())).codes(table.column(name))
+        coding = Coding("decisions", tuple(self.classes_.tolist()))
+        places = list(_subgroups(table, self.given))
+        for key, _ in places:
+            if key not in self.repairs_:
+                known = ", ".join(map(repr, self.repairs_))
+                raise DataError(f"expected a subgroup that was there in fit ({known}), but {key!r} came")
+        return coding.codes(column_from(self.estimator_.predict(X), "decisions")), values, places
+
+
+def _name(table: Table, column: str | int) -> str:
+    """A column's name; a number counts columns from 0."""
+    if isinstance(column, str):
+        return column
+    if not 0 <= column < len(table.names):
+        raise UsageError(f"expected a column's name or its number below {len(table.names)}, but {column!r} came")
+    return table.names[column]
+
+
+def _subgroups(table: Table, given: Sequence[str | int]) -> Iterator[tuple[tuple[Value, ...], NDArray[np.intp]]]:
+    """The rows of each combination of values that occurs, in the order of the values."""
+    names = [_name(table, column) for column in given]
+    codings = [coding_of(name, [table.column(name)], least=1) for name in names]
+    rows = np.stack([coding.codes(table.column(coding.name)) for coding in codings] or [np.zeros(table.rows, np.intp)])
+    for combination in np.unique(rows, axis=1).T:
+        key = tuple(coding.values[int(number)] for coding, number in zip(codings, combination, strict=False))
+        yield key, np.flatnonzero((rows == combination[:, None]).all(0))

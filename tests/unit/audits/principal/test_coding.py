@@ -1,0 +1,40 @@
+"""Values as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isonomia.audits.principal.coding import Coding, coding_of
+from isonomia.errors import DataError
+
+
+def test_values_are_numbered_ascending() -> None:
+    coding = coding_of("sex", [np.asarray(["M", "F", "M"], dtype=object)])
+    assert coding.values == ("F", "M")
+    assert coding.codes(np.asarray(["M", "M", "F"], dtype=object)).tolist() == [1, 1, 0]
+
+
+def test_an_order_is_kept() -> None:
+    coding = coding_of("risk", [np.asarray([1, 2]), np.asarray([3])], order=[3, 1, 2])
+    assert coding.codes(np.asarray([1, 2, 3])).tolist() == [1, 2, 0]
+
+
+def test_a_value_outside_the_order_is_refused() -> None:
+    with pytest.raises(DataError, match=r"in the order \[1, 2\], but 3 occurs too"):
+        coding_of("risk", [np.asarray([1, 3])], order=[1, 2])
+
+
+def test_one_value_is_refused() -> None:
+    with pytest.raises(DataError, match=r"at least 2 values of sex, but there are \['F'\]"):
+        coding_of("sex", [np.asarray(["F", "F"], dtype=object)])
+
+
+def test_a_missing_value_is_refused_with_its_row() -> None:
+    with pytest.raises(DataError, match="missing in 1 of 3 rows, first in row 2"):
+        Coding("prediction", (0.0, 1.0)).codes(np.asarray([0.0, 1.0, np.nan]))
+
+
+def test_an_unknown_value_is_refused() -> None:
+    with pytest.raises(DataError, match="sex to be one of 'F', 'M', but 'X' came"):
+        Coding("sex", ("F", "M")).codes(np.asarray(["F", "X"], dtype=object))

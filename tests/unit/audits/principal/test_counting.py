@@ -1,0 +1,64 @@
+"""Counting people by subgroup, attribute value, prediction and outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isonomia.audits.principal.counting import check_table, count, subgroups_in
+from isonomia.audits.principal.question import Question, ask_about
+from isonomia.errors import DataError, SpecError
+from isonomia.populations import Sample
+from isonomia.populations.table import Table
+from isonomia.spec.principal import PrincipalFairness
+
+ROWS: dict[str, list[Any]] = {
+    "sex": ["F", "M", "F", "M", "M"],
+    "passed": ["no", "yes", "yes", "no", "yes"],
+    "prediction": ["no", "yes", "no", "yes", "yes"],
+    "school": ["B", "A", "B", "B", "A"],
+    "year": [1, 1, 2, 1, 2],
+}
+
+
+def question(given: tuple[str, ...] = (), **changed: list[Any]) -> tuple[Question, Table]:
+    sample = Sample(ROWS | changed)
+    return ask_about(PrincipalFairness(attribute="sex", outcome="passed", given=given), sample, None), sample.table
+
+
+def test_counts_agree_with_counting_by_hand() -> None:
+    asked, table = question(("school", "year"))
+    counts = count(asked, table, None)
+    assert list(counts) == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
+    # Cells are prediction * 2 + outcome, with "no" as 0.
+    assert counts["B", 1].tolist() == [[1, 0, 0, 0], [0, 0, 1, 0]]
+    assert counts["A", 2].tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
+    assert sum(seen.sum() for seen in counts.values()) == 5
+
+
+def test_without_columns_to_condition_on_everybody_is_one_subgroup() -> None:
+    asked, table = question()
+    assert count(asked, table, None)[()].tolist() == [[1, 1, 0, 0], [0, 0, 1, 2]]
+
+
+def test_a_missing_value_is_refused_wherever_it_is() -> None:
+    asked, _ = question(("school",))
+    for name in ("sex", "passed", "prediction", "school"):
+        broken = Table.of(ROWS | {name: [*ROWS[name][:3], None, ROWS[name][4]]})
+        with pytest.raises(DataError, match=f"{name} in every row, but it is missing in 1 of 5 rows, first in row 3"):
+            count(asked, broken, None)
+
+
+def test_a_prediction_column_with_nan_is_refused() -> None:
+    numbers = {"passed": [0, 1, 1, 0, 1], "prediction": [0.0, 1.0, np.nan, 1.0, 1.0]}
+    asked, table = question((), **numbers)
+    with pytest.raises(DataError, match="prediction in every row, but it is missing in 1 of 5 rows, first in row 2"):
+        check_table(asked, table)
+
+
+def test_too_many_subgroups_are_refused() -> None:
+    table = Table.of({"income": np.linspace(0.0, 1.0, 201)})
+    with pytest.raises(SpecError, match="at most 200 subgroups, but 'income' have 201 combinations"):
+        subgroups_in(table, ("income",))

@@ -1,0 +1,64 @@
+"""One answer over many subgroups."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from isonomia.audits.principal.pooling import Pool, named, pooled, weights_of
+from isonomia.evidence.multiple import holm
+from isonomia.evidence.shadows.subgroups import Overall, watch
+
+
+def test_with_a_closed_list_the_pool_is_the_usual_one() -> None:
+    rng, ours, theirs = np.random.default_rng(0), Pool(), Overall()
+    for _ in range(20):
+        logs = rng.normal(size=5)
+        ours, theirs = pooled(ours, logs, weights_of(5, 5, closed=True)), watch(theirs, logs)
+        assert (ours.log_wealth, ours.peak) == pytest.approx((theirs.log_wealth, theirs.peak))
+
+
+def test_with_a_closed_list_names_are_holms() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        peaks = rng.exponential(3.0, size=6)
+        assert named(peaks, weights_of(6, 6, closed=True), 0.05).tolist() == holm(np.exp(-peaks), 0.05).tolist()
+
+
+@pytest.mark.parametrize("found", [3, 4, 10, 500])
+def test_weights_never_sum_to_more_than_one_and_never_change(found: int) -> None:
+    weights = weights_of(3, found, closed=False)
+    assert weights.sum() <= 1.0
+    assert (weights > 0).all()
+    assert weights[:3].tolist() == weights_of(3, 3, closed=False).tolist()
+
+
+def test_a_subgroup_that_turns_up_late_does_not_lift_the_pool() -> None:
+    lost = np.asarray([-4.0, -5.0])
+    before = pooled(Pool(), lost, weights_of(2, 2, closed=False))
+    after = pooled(Pool(), np.append(lost, 0.0), weights_of(2, 3, closed=False))
+    assert after.log_wealth == pytest.approx(before.log_wealth)
+
+
+def test_subgroups_not_seen_yet_count_when_names_are_given() -> None:
+    peaks = np.asarray([np.log(2 / 0.05) + 0.01, 0.0])
+    assert named(peaks, weights_of(2, 2, closed=True), 0.05).tolist() == [True, False]
+    assert named(peaks, weights_of(2, 2, closed=False), 0.05).tolist() == [False, False]
+
+
+def test_names_after_the_pool_are_those_of_closed_testing() -> None:
+    rng, weights, delta = np.random.default_rng(2), weights_of(4, 4, closed=True), 0.05
+    proper = [set(chosen) for size in (1, 2, 3) for chosen in combinations(range(4), size)]
+    seen = set()
+    for _ in range(300):
+        peaks = rng.exponential(3.0, size=4)
+        refuted = [
+            max(peaks[g] + np.log(weights[g] / weights[list(chosen)].sum()) for g in chosen) >= np.log(1 / delta)
+            for chosen in proper
+        ]
+        expected = [all(no for no, chosen in zip(refuted, proper, strict=True) if g in chosen) for g in range(4)]
+        assert named(peaks, weights, delta, together=True).tolist() == expected
+        seen.add(sum(expected))
+    assert seen == {0, 1, 2, 3, 4}
