@@ -4,7 +4,7 @@
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
-shares, in the batches of the default schedule; a run ends only when the method decides.
+shares, in batches of 1% of what came before; a run ends only when the method decides.
 """
 
 from __future__ import annotations
