@@ -72,6 +72,8 @@ def check(
     if not parsed:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
     columns = None if features is None else [name.strip() for name in features.split(",")]
+    if columns is not None and model is None:
+        raise UsageError(f"expected --model with --features, but only --features {features} came: no model reads them")
     loaded = None if model is None else load(model, columns)
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdicts = []
@@ -102,8 +104,10 @@ def _population(program: Path | None, data: Path | None, census: bool) -> Popula
         if data is None:
             raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
         return Census(data) if census else Sample(data)
-    if data is not None or census:
+    if data is not None:
         raise UsageError(f"expected people from {program} or from --data, but both came: leave one out")
+    if census:
+        raise UsageError(f"expected --census with --data only, but {program} draws people without end: leave it out")
     from isonomia.populations.program import Program
 
     return Program(program)

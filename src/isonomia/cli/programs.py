@@ -23,10 +23,14 @@ def split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:
     UsageError
         Where there are two programs.
     """
-    programs = [Path(argument) for argument in arguments if argument.endswith(".fr")]
+    programs = [Path(argument) for argument in arguments if _is_program(argument)]
     if len(programs) > 1:
         raise UsageError(f"expected one program, but {', '.join(map(str, programs))} came: check them one by one")
-    return (programs[0] if programs else None), [argument for argument in arguments if not argument.endswith(".fr")]
+    return (programs[0] if programs else None), [argument for argument in arguments if not _is_program(argument)]
+
+
+def _is_program(argument: str) -> bool:
+    return argument.lower().endswith(".fr")
 
 
 def ratio_property(program: Program, ratio: float) -> Property:

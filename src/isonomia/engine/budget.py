@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from math import inf, isfinite
 
+import numpy as np
+
 from isonomia.errors import UsageError
 
 __all__ = ["Budget"]
@@ -32,7 +34,7 @@ class Budget:
             return value
         if isinstance(value, str):
             return cls._from_text(value)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not value >= 1:
             raise UsageError(f"expected budget as a number of people, at least 1, but budget={value!r} came")
         return cls(samples=float(value))
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, UsageError
 from isonomia.populations.census import Census
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.programs.world import Columns
@@ -92,7 +92,7 @@ class Abducted:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> AbductedSource:
         """Open the people for one run."""
-        return AbductedSource(self.model, self.people.open(seed), wanted or Wanted())
+        return AbductedSource(self.model, self.people.open(seed), wanted or Wanted(), self.people.table)
 
     def fingerprint(self) -> str:
         """Tell this population from others by its people and its model."""
@@ -106,6 +106,7 @@ class AbductedSource:
     model: Abducting
     source: Source
     wanted: Wanted
+    everybody: Table
 
     @property
     def finite(self) -> bool:
@@ -122,9 +123,17 @@ class AbductedSource:
         found: dict[Version | None, Table] = {None: table}
         if table.rows:
             asked = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
-            for version, columns in self.model.versions(table, asked).items():
+            for version, columns in self._versions(table, asked).items():
                 found[version] = _with_columns(table, columns)
         return found
+
+    def _versions(self, table: Table, asked: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+        try:
+            return self.model.versions(table, asked)
+        except DataError:
+            # Rows come in random order. Their owner finds them by their number in the whole table.
+            self.model.versions(self.everybody, asked)
+            raise
 
 
 def _with_columns(table: Table, columns: Columns) -> Table:

@@ -24,6 +24,7 @@ from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.names import columns_of, outputs_of, versions_of
 from isonomia.spec.parse import parse_condition
+from isonomia.spec.terms import Term
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Literal, Row, RowJunction, Value
 from isonomia.spec.versions import Do, Setting
@@ -45,8 +46,8 @@ class Causal:
         names of its parameters, and of ``noise`` if it has such a parameter; or :class:`Equation`, :class:`Additive`
         or :class:`Categories`. The order does not matter.
     values
-        The values of a column, ``{"race": ["A", "B"]}``; those of other columns are the ones that occur among 10,000
-        pilot draws.
+        The values of a column, ``{"race": ["A", "B"]}``. Those of :class:`Categories` are known, however rare; those
+        of other columns are the ones that occur among 10,000 pilot draws.
 
     Raises
     ------
@@ -68,6 +69,8 @@ class Causal:
 
     def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
         world = world_of(equations)
+        if not isinstance(values, Mapping | None):
+            raise UsageError(f"expected values as {{'variable': [value, ...]}}, but {values!r} came")
         listed = {name: _declared(name, given, world.names) for name, given in (values or {}).items()}
         self._fill(world, listed, None, (None,))
 
@@ -123,16 +126,19 @@ class Causal:
         return told(self.directions)
 
     def draw(self, n: int, seed: int = 0) -> Table:
-        """Draw ``n`` people."""
+        """Draw ``n`` people, the same ones for the same seed."""
+        for name, value, least in (("n", n, 1), ("seed", seed, 0)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise UsageError(f"expected {name} as a whole number of at least {least}, but {name}={value!r} came")
         return self.open(np.random.SeedSequence(seed)).batch(0, n, np.random.default_rng(seed))
 
-    def given(self, condition: str | Row) -> Causal:
+    def given(self, condition: str | Row | Term) -> Causal:
         """The people who meet a condition.
 
         Where the condition says within which interval, or which category, a variable lies that is drawn with constant
         parameters, such people are drawn directly; otherwise others are drawn again.
         """
-        row = parse_condition(condition) if isinstance(condition, str) else condition
+        row = _condition(condition)
         if outputs_of(row) or versions_of(row):
             raise UsageError(f"expected a condition on people as they are, but {to_text(row)} came")
         for name in columns_of(row):
@@ -211,11 +217,15 @@ class Causal:
         return why_not(self.world)
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""
+        """List the values of a column, declared, known or seen in pilot draws, numbers before text, ascending."""
         if column not in self.names:
             raise DataError(f"the model has no column {column!r}.{nearest(column, self.names)}")
         if column in self.declared:
             return self.declared[column]
+        categories = self.world.categories(column)
+        if categories is not None and self.among is None:
+            # A pilot draw would miss rare ones, and "for every group" would be about fewer of them.
+            return distinct([categories.values[np.diff(categories.edges) > 0]], column)
         source = WorldSource(self.world, Wanted((column,)), self.directions, self.among)
         return distinct([source.batch(0, _PILOTS, np.random.default_rng(0)).column(column)], column)
 
@@ -255,9 +265,21 @@ class Causal:
 def _declared(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
     if name not in names:
         raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}")
-    if isinstance(given, str) or not len(given):
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
     return distinct([column_from(list(given), f"values[{name!r}]")], name)
+
+
+def _condition(given: str | Row | Term) -> Row:
+    if isinstance(given, str):
+        return parse_condition(given)
+    node: Any = given.node if isinstance(given, Term) else given
+    if not isinstance(node, Row):
+        raise UsageError(
+            f"expected a condition, such as 'age >= 18' or col('age') >= 18, but {given!r} of type "
+            f"{type(given).__name__} came"
+        )
+    return node
 
 
 def _identity(item: Mechanism) -> str:

@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.errors import DataError, UsageError, nearest
+from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import check_request
 from isonomia.populations.table import Table
+from isonomia.spec.names import columns_of
+from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 
 __all__ = ["Draw", "Generator", "GeneratorSource"]
@@ -67,6 +69,8 @@ class Generator:
         values: Mapping[str, Sequence[Value]] | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
+        if not isinstance(values, Mapping | None):
+            raise UsageError(f"expected values as {{'column': [value, ...]}}, but {values!r} came")
         by_condition = _by_condition(draw, given)
         _check_draws(by_condition)
         set_field = object.__setattr__
@@ -120,6 +124,7 @@ class Generator:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
+        _check_conditions(self.streams, self.names)
         return GeneratorSource(self.draws, self.names, self.given_names)
 
     def fingerprint(self) -> str:
@@ -180,6 +185,8 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
     told = f"{callable_name(draw)}({n}, rng)"
     try:
         data = draw(n, rng)
+    except IsonomiaError as error:
+        raise DataError(f"{told}: {error}") from error
     except (Exception, SystemExit) as error:
         raise DataError(
             f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
@@ -198,6 +205,17 @@ def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
             f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
             "Make every draw give the same columns."
         )
+
+
+def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
+    """A draw under a misspelt condition would serve nobody, and nobody would notice."""
+    for condition in (found for found in conditions if found is not None):
+        for name in columns_of(condition):
+            if name not in names:
+                raise DataError(
+                    f"expected conditions on columns that the draws have, but there is no column {name!r}, which "
+                    f"{to_text(condition)} needs.{nearest(name, names)}"
+                )
 
 
 def _check_draws(by_condition: Mapping[Any, Any]) -> None:
@@ -229,6 +247,6 @@ def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
 
 
 def _declared(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    if isinstance(given, str) or not len(given):
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
     return distinct([column_from(list(given), f"values[{name!r}]")], name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isonomia.errors import DataError, SpecError, nearest
+from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.programs.directing import Direction
@@ -17,6 +17,7 @@ from isonomia.populations.programs.focusing import focused, told
 from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.programs.world import World
 from isonomia.populations.protocol import Wanted
+from isonomia.spec.lexemes import value_text
 from isonomia.spec.programs.read import read_program
 from isonomia.spec.programs.tree import Kind
 from isonomia.spec.tree import Literal, Row, Value
@@ -25,6 +26,7 @@ from isonomia.spec.versions import AsIf, Do
 __all__ = ["Program"]
 
 _PILOTS = 10_000
+_KINDS: dict[Kind, str] = {"number": "number", "truth": "truth value", "text": "text"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -59,11 +61,17 @@ class Program:
     directions: tuple[Direction | None, ...]
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        if not isinstance(path, str | PathLike):
+            raise UsageError(f"expected the path of a program, such as 'people.fr', but {path!r} came")
+        if "\n" in fspath(path):
+            raise UsageError("expected the path of a program, but a text of several lines came: use Program.of(text)")
         self._fill(_read(path), Path(fspath(path)).name)
 
     @classmethod
     def of(cls, text: str, name: str = "program") -> Program:
         """Read a program from its text."""
+        if not isinstance(text, str):
+            raise UsageError(f"expected the text of a program, but {text!r} of type {type(text).__name__} came")
         made = object.__new__(cls)
         made._fill(text, name)
         return made
@@ -151,8 +159,8 @@ class Program:
                 came = "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
                 if came != expected:
                     raise SpecError(
-                        f"{setting.name!r} is a {expected} in {self.name}, so do(...) can set it to a {expected} only, "
-                        f"but {value!r} came",
+                        f"{setting.name!r} is a {_KINDS[expected]} in {self.name}, so do(...) can set it to such a one "
+                        f"only, but {'a variable' if value is None else value_text(value)} came",
                         setting.place,
                     )
 
@@ -163,6 +171,8 @@ def _read(path: str | PathLike[str]) -> str:
     except FileNotFoundError:
         raise DataError(f"expected a program at {fspath(path)}, but there is no such file") from None
     except UnicodeDecodeError as error:
-        raise DataError(f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none") from None
+        raise DataError(
+            f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none: save the file as UTF-8"
+        ) from None
     except OSError as error:
         raise DataError(f"expected to read {fspath(path)}, but {error.strerror or error}") from None

@@ -144,8 +144,11 @@ def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value) -> str:
     name = to_text(term)
     shown = f"`{name}` is {kind} (for example {example(values)}), but {value_text(value)} is "
     if isinstance(value, str):
-        return f"{shown}text; expected a number: drop the quotes, or convert the column to text"
+        expected = "true or false" if kind == "truth" else "a number"
+        return f"{shown}text; expected {expected}: drop the quotes, or convert the column to text"
+    came = "a truth value" if isinstance(value, bool) else "a number"
     if kind == "time":
-        return f"{shown}a number; expected a date in quotes, such as '2024-03-31'"
+        return f"{shown}{came}; expected a date in quotes, such as '2024-03-31'"
     quoted = quote(str(value), "'")
-    return f"{shown}a number; expected text: write {quoted} in quotes, or convert the column to numbers"
+    wanted = f"expected text, such as {example(values)}"
+    return f"{shown}{came}; {wanted}: write {quoted} in quotes, or convert the column to numbers"

@@ -68,8 +68,16 @@ def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Lit
             raise SpecError(_not_there(item, occurring), item.place or node.place)
     kept = [value for value in occurring if not any(_same(item, value) for item in excluded)]
     if not kept:
-        raise SpecError(f"there is no value for `{node.variable}` to run over", node.place)
+        raise SpecError(_nothing_left(node, excluded), node.place)
     return kept
+
+
+def _nothing_left(node: Each, excluded: list[Literal]) -> str:
+    where = f"column {node.source.name!r}" if isinstance(node.source, Column) else "the list"
+    if not excluded:
+        return f"there is no value for `{node.variable}` to run over: every value of {where} is missing"
+    named = ", ".join(value_text(item.value) for item in excluded)
+    return f"there is no value for `{node.variable}` to run over: {where} has none but {named}, so nothing is compared"
 
 
 def _resolved(item: Literal | Variable, known: Mapping[str, Literal]) -> Literal:

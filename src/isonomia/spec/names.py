@@ -93,4 +93,6 @@ def _check_columns(names: Sequence[str], known: Sequence[str], place: Place | No
 def _unknown(name: str, known: Sequence[str]) -> str:
     hint = nearest(name, known)
     listed = ", ".join(map(repr, known[:12])) + (", ..." if len(known) > 12 else "")
+    if name in {"prediction", "score"}:
+        hint = f" The model's {name} is not a column: write {name} without backticks, isonomia.{name} in Python."
     return f"there is no column {name!r}.{hint or f' The columns are {listed or chr(0x2014)}.'}"

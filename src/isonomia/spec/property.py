@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.explain import explain
@@ -63,6 +63,12 @@ class Property:
     def __or__(self, other: Property) -> Property:
         return Property(_joined("or", self.formula, _formula(other)))
 
+    def __rand__(self, other: Any) -> Property:
+        return Property(_joined("and", _formula(other), self.formula))
+
+    def __ror__(self, other: Any) -> Property:
+        return Property(_joined("or", _formula(other), self.formula))
+
     def __invert__(self) -> Property:
         return Property(Not(self.formula))
 
@@ -94,10 +100,12 @@ def parse(text: str) -> Property:
     return Property(parse_formula(text))
 
 
-def _formula(other: Property) -> Formula:
+def _formula(other: Any) -> Formula:
     if not isinstance(other, Property):
-        raise UsageError(f"expected a property, but got {other!r} of type {type(other).__name__}")
-    return other.formula
+        hint = ": read it first, parse(...)" if isinstance(other, str) else ""
+        raise UsageError(f"expected a property, but got {other!r} of type {type(other).__name__}{hint}")
+    formula: Formula = other.formula
+    return formula
 
 
 def _joined(connective: Connective, left: Formula, right: Formula) -> Junction:

@@ -13,6 +13,11 @@ import pyarrow as pa
 import pytest
 
 import isonomia as iso
+from isonomia.audits.rates.known import Knowledge, compared
+from isonomia.errors import UsageError
+from isonomia.evidence.region import LeafTally, Region
+from isonomia.spec.names import leaves_of
+from isonomia.spec.text import to_text
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 
@@ -520,3 +525,42 @@ def test_categories_with_an_order_are_not_compared_by_their_letters() -> None:
             iso.check("P[hired == 1 | edu >= 'mid'] >= 0.4", population=iso.Census(frame))
         text = "P[hired == 1 | edu in {'mid', 'high'}] >= 0.4"
         assert iso.check(text, population=iso.Census(frame)).answer == "holds"
+
+
+def test_a_range_of_a_misspelt_column_is_refused():
+    people = iso.Census({"age": [30, 40]})
+    with pytest.raises(UsageError, match=r"there is no column 'agee'\. Did you mean 'age'"):
+        iso.check("P[age > 1] >= 0.5", population=people, ranges={"agee": (0, 100)})
+
+
+def test_a_risk_without_a_reciprocal_is_refused():
+    with pytest.raises(UsageError, match="at least 1e-300"):
+        iso.check("P[a] >= 0.5", population=iso.Census({"a": [1, 0]}), delta=1e-320)
+
+
+def test_an_observer_without_its_methods_is_refused():
+    with pytest.raises(UsageError, match="observer with begin, advance and end"):
+        iso.check("P[a] >= 0.5", population=iso.Census({"a": [1, 0]}), observer=print)
+
+
+def test_a_budget_can_be_a_numpy_integer():
+    assert iso.check("P[x > 0.5] >= 0.5", population=iso.Generator(people), budget=np.int64(50), seed=1).samples == 50
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        "P[a | g] - P[b | g]",
+        "abs(P[a | g] - P[b | g])",
+        "2 * P[a | g] / (1 + P[b | g])",
+        "max(P[a | g], P[b | g], P[c])",
+        "P[a | g] / P[b | g] - 0.5 * P[c]",
+    ],
+)
+def test_the_interval_over_separate_allowances_is_what_a_search_finds(quantity):
+    tree = next(compared(iso.parse(f"{quantity} >= 0").formula))[0]
+    counts = {"P[a | g]": (30.0, 50.0), "P[b | g]": (45.0, 35.0), "P[c]": (100.0, 20.0)}
+    tallies = {leaf: LeafTally((0.0, 1.0), counts[to_text(leaf)]) for leaf in leaves_of(tree)}
+    searched = Region(tallies, tuple((leaf,) for leaf in tallies), 0.05).quantity_interval(tree)
+    found = Knowledge(tallies, (None,), 0.05).expression(tree, ">=", 0.0)
+    assert (found.low, found.high) == pytest.approx(searched, rel=1e-4, abs=1e-4)

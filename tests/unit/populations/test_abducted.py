@@ -143,13 +143,13 @@ def test_an_equation_that_cannot_be_undone_is_named_with_the_reason(equations, n
     [
         ({"x": "step([(0, 1, 0.5), (2, 3, 0.5)])"}, {"x": [0.5, 1.5]}, r"no noise gives 'x' the value 1.5 of row 1"),
         ({"x": "step([(0, 1, 0), (2, 3, 1)])"}, {"x": [0.5]}, "no noise gives 'x' the value 0.5 of row 0"),
-        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, "no noise gives 'x' the value None of row 1"),
+        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, "value of 'x' for everybody, but it is missing in row 1"),
         ({"x": "gaussian(0, 1)"}, {"x": ["a", "b"]}, "expected numbers for 'x'"),
         ({"x": "gaussian(2, 0)"}, {"x": [2.0, 2.5]}, "value 2.5 of row 1"),
         ({"a": "gaussian(0, 1)", "x": "2 * a"}, {"a": [1.0, 2.0], "x": [2.0, 5.0]}, "gives 4.0 for row 1, but the"),
         ({"a": "gaussian(0, 1)", "x": lambda a: a}, {"a": [1.0, 2.0], "x": [1.0, 5.0]}, "gives 2.0 for row 1"),
         ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", "c"]}, "value 'c' of row 1"),
-        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, "value None of row 1"),
+        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, "is missing in row 1"),
         ({"x": iso.Categories({"a": 1.0, "b": 0.0})}, {"x": ["a", "b"]}, "value 'b' of row 1"),
         ({"x": iso.Additive(lambda: 0, iso.Uniform(0, 1))}, {"x": [0.5, 1.5]}, "value 1.5 of row 1"),
         ({"x": iso.Additive(lambda: 0)}, {"x": ["a"]}, "expected numbers for 'x'"),
@@ -313,3 +313,18 @@ def test_a_census_drawn_at_random_gives_the_answer_of_the_exact_one():
     population = LINEAR.about(iso.Census(people, exact=False))
     assert iso.check(f"P[do(a = 1).b > 1] >= {share - 0.1}", population=population, seed=1).answer == "holds"
     assert iso.check(f"P[do(a = 1).b > 1] >= {share + 0.1}", population=population, seed=1).answer == "violated"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, "'x' for everybody, but it is missing in row 170"),
+        (np.inf, "no noise gives 'x' the value inf of row 170"),
+    ],
+)
+def test_a_row_of_a_sample_is_numbered_as_in_its_own_table(value, message):
+    world = iso.Causal({"x": "gaussian(0, 1)", "y": "gaussian(x, 1)"})
+    columns = {name: world.draw(200).column(name).copy() for name in world.names}
+    columns["x"][170] = value
+    with pytest.raises(DataError, match=message):
+        iso.check("P[do(x = 0).y > 0] >= 0.5", population=world.about(iso.Sample(columns)), seed=1, delta=1e-9)

@@ -8,6 +8,7 @@ import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.spec.batch import Batch
 from isonomia.spec.parse import parse_condition
+from isonomia.spec.persons import as_if, do
 from isonomia.spec.rows import truth
 
 WORLD = iso.Causal(
@@ -275,3 +276,74 @@ def test_a_model_survives_pickling_after_it_was_run():
     again = pickle.loads(pickle.dumps(world))
     assert np.array_equal(again.draw(5).column("y"), drawn.column("y"))
     assert again.fingerprint() == world.fingerprint()
+
+
+# ---------------------------------------------------------------------------- what users get wrong
+
+SEXES = iso.Causal({"sex": iso.Categories({"F": 0.5, "M": 0.5}), "pay": "gaussian(0 if sex == 'F' else 1, 1)"})
+
+
+@pytest.mark.parametrize("value", ["m", "X", 1, True])
+def test_a_category_is_set_to_one_of_its_values_only(value):
+    message = "expected 'sex' to be set to one of its categories, 'F', 'M', but"
+    with pytest.raises(UsageError, match=message):
+        SEXES.do(sex=value)
+    with pytest.raises(SpecError, match=message):
+        SEXES.counterfactual(SEXES.draw(3), sex=value)
+    for prefix in (do(sex=value), do(pay=as_if(sex=value))):
+        with pytest.raises(SpecError, match=message):
+            iso.check(iso.P(prefix("pay") > 0) >= 0.5, population=SEXES, seed=1)
+
+
+def test_categories_that_are_numbers_or_truth_values_are_set_by_their_equals():
+    world = iso.Causal({"a": iso.Categories({True: 0.5, False: 0.5}), "b": iso.Categories({1: 0.5, 2: 0.5})})
+    assert set(world.do(a=1, b=2.0).draw(9).column("b")) == {2.0}
+    with pytest.raises(UsageError, match="categories, 1, 2, but '1' came"):
+        world.do(b="1")
+
+
+@pytest.mark.parametrize("shares", [["F", "M"], "FM", None, 0.5, lambda z: {"F": z}, {"F": "half"}])
+def test_categories_without_probabilities_are_refused(shares):
+    with pytest.raises(UsageError, match="expected Categories"):
+        iso.Categories(shares)
+
+
+def test_a_condition_can_be_a_term_and_nothing_else():
+    assert np.all(SEXES.given(iso.col("pay") > 1).draw(50).column("pay") > 1)
+    for wrong in (None, 3, ["pay > 1"]):
+        with pytest.raises(UsageError, match="expected a condition, such as 'age >= 18'"):
+            SEXES.given(wrong)
+
+
+@pytest.mark.parametrize(("arguments", "name"), [((0,), "n"), ((1.5,), "n"), ((2, "a"), "seed"), ((2, -1), "seed")])
+def test_draw_says_which_argument_is_no_whole_number(arguments, name):
+    with pytest.raises(UsageError, match=f"expected {name} as a whole number"):
+        SEXES.draw(*arguments)
+
+
+def test_a_division_by_zero_shows_its_equation():
+    world = iso.Causal({"a": lambda noise: noise * 0, "b": "a + 1", "c": "b / a"})
+    with pytest.raises(DataError, match=r"line 1, column 1.*by an `if`\n  b / a\n  \^"):
+        world.draw(7)
+
+
+def test_a_name_that_no_equation_could_read_is_refused():
+    with pytest.raises(UsageError, match=r"letters, digits and _.*'years of work' came"):
+        iso.Causal({"years of work": "gaussian(0, 1)"})
+
+
+def test_every_category_that_can_occur_is_a_group_however_rare():
+    shares = {"rare": 1e-9, "never": 0.0, "other": 1 - 1e-9}
+    world = iso.Causal({"illness": iso.Categories(shares), "x": "gaussian(9 if illness == 'other' else -9, 1)"})
+    assert world.values("illness") == ("other", "rare")
+    assert world.do(illness="never").values("illness") == ("never",)
+    assert world.given("illness == 'other'").values("illness") == ("other",)
+    assert iso.check("for g in illness: P[x > 0 | illness == g] >= 0.5", population=world, seed=1).answer == "violated"
+
+
+@pytest.mark.parametrize("values", [["F"], {"sex": 3}, {"sex": "F"}, {"sex": []}])
+def test_declared_values_must_be_lists_by_variable(values):
+    with pytest.raises(UsageError, match="values"):
+        iso.Causal({"sex": iso.Categories({"F": 1.0})}, values=values)
+    with pytest.raises(UsageError, match="values"):
+        iso.Generator(lambda n, rng: {"sex": rng.choice(["F"], n)}, values=values)

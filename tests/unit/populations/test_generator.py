@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations import Generator
 
@@ -148,3 +149,12 @@ def test_the_fingerprint_tells_draws_and_conditions_apart():
     assert Generator(people).fingerprint() == Generator(people).fingerprint()
     assert Generator(people).fingerprint() != Generator(women).fingerprint()
     assert Generator(women).fingerprint() != Generator({"sex == 'F'": women}).fingerprint()
+
+
+def test_a_condition_on_a_column_that_the_draws_lack_is_refused():
+    def ages(n, rng):
+        return {"age": rng.integers(18, 90, n)}
+
+    people = iso.Generator(ages, given={"agee > 80": ages})
+    with pytest.raises(DataError, match=r"no column 'agee', which agee > 80 needs\. Did you mean 'age'"):
+        iso.check("P[age > 85 | age > 80] >= 0.1", population=people, seed=1)

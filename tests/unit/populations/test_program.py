@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.errors import DataError, SpecError
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.people import people
 from isonomia.populations.protocol import Wanted
 from isonomia.spec.tree import Literal
@@ -177,7 +177,7 @@ def test_a_variable_set_on_a_way_that_chance_chooses_has_noise_and_stays():
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (do(minority=1), "'minority' is a truth in people.fr"),
+        (do(minority=1), "'minority' is a truth value in people.fr"),
         (do(luck=True), "'luck' is a number in people.fr"),
         (do(luck="high"), "but 'high' came"),
         (do(luk=1), r"no equation of 'luk'.*Did you mean 'luck'"),
@@ -258,3 +258,27 @@ def test_a_second_person_is_independent_of_the_first():
         for second in ("sex", "luck", "school", "pay"):
             pair = found[None].column(first), found[Other()].column(second)
             assert abs(np.corrcoef(*pair)[0, 1]) < 5 / np.sqrt(20_000) or np.std(pair[0]) == 0
+
+
+def test_a_program_in_another_encoding_says_how_to_save_it(tmp_path):
+    path = tmp_path / "latin.fr"
+    path.write_bytes("def popModel():\n    x = 1  # café\n".encode("latin-1"))
+    with pytest.raises(DataError, match="byte 32 is none: save the file as UTF-8"):
+        iso.Program(path)
+
+
+@pytest.mark.parametrize("path", [None, 3, TEXT])
+def test_what_is_no_path_of_a_program_is_refused(path):
+    with pytest.raises(UsageError, match="expected the path of a program"):
+        iso.Program(path)
+
+
+@pytest.mark.parametrize("text", [None, b"def popModel(): pass"])
+def test_what_is_no_text_of_a_program_is_refused(text):
+    with pytest.raises(UsageError, match="expected the text of a program"):
+        iso.Program.of(text)
+
+
+def test_a_mark_is_set_to_a_truth_value_only():
+    with pytest.raises(SpecError, match=r"'minority' is a truth value in people.fr.*but 1 came"):
+        iso.check("P[do(minority = 1).target] >= 0.1", population=PROGRAM)

@@ -103,3 +103,15 @@ def test_a_rare_group_is_checked_by_draws_nearer_to_it():
     assert held.answer == "holds"
     refuted = iso.check(f"P[x > 4.2 | x > 4] >= {rate + 0.03}", population=population, delta=1e-6, seed=1)
     assert refuted.answer == "violated"
+
+
+@pytest.mark.parametrize(
+    ("weight", "advice"), [(2.0, "so raise most"), (-1.0, "so mend the weights"), (np.nan, "mend")]
+)
+def test_a_weight_out_of_bounds_names_the_draw_and_what_to_do(weight, advice):
+    def nearby(n, rng):
+        return {"a": 0.9 + 0.1 * rng.random(n), "w": np.full(n, weight)}
+
+    people = iso.Generator(lambda n, rng: {"a": rng.random(n)}, given={"a > 0.9": iso.Weighted(nearby, "w", 1.0)})
+    with pytest.raises(DataError, match=rf"nearby\(16, rng\): expected weights between 0 and most=1.0.*{advice}"):
+        iso.check("P[a > 0.95 | a > 0.9] >= 0.1", population=people, seed=1)

@@ -48,8 +48,9 @@ def test_a_for_becomes_the_conjunction_over_its_values(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("for g in none: P[a == g] > 0", "no value for `g`"),
-        ("for g in one except 'x': P[a == g] > 0", "no value for `g`"),
+        ("for g in none: P[a == g] > 0", "no value for `g` to run over: every value of column 'none' is missing"),
+        ("for g in one except 'x': P[a == g] > 0", "no value for `g` to run over: column 'one' has none but 'x'"),
+        ("for g in {'x'} except 'x': P[a == g] > 0", "no value for `g` to run over: the list has none but 'x'"),
         ("for g in race except 'blak': P[a == g] > 0", "'blak' does not occur.*'white', 'black'.*mean 'black'"),
         ("for g in n: for h in race except g: P[a == h] > 0", "excluded value 1 does not occur"),
     ],

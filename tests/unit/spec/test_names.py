@@ -105,3 +105,9 @@ def test_an_output_of_a_version_needs_a_model_or_a_column(output):
         check_names(parse_formula(f"P[{output} == 1] > 0"), ["a"], has_model=False)
     if "[" not in output:
         check_names(parse_formula(f"P[{output} == 1] > 0"), ["a", "prediction", "score"], has_model=False)
+
+
+@pytest.mark.parametrize("name", ["prediction", "score"])
+def test_a_column_named_as_the_models_answer_is_told_from_it(name):
+    with pytest.raises(SpecError, match=f"there is no column '{name}'.*isonomia.{name} in Python"):
+        check_names(parse_formula(f"P[`{name}` == 1] > 0"), ["a"], has_model=True)

@@ -1,7 +1,12 @@
 import subprocess
 import sys
 
+import pytest
+
+from isonomia.errors import UsageError
 from isonomia.spec.property import Property, parse
+
+TEXT = "P[b] >= 0.2"
 
 TEXT = "P[hired | woman] >= 0.8"
 
@@ -38,3 +43,12 @@ def test_a_formula_makes_a_property():
 def test_importing_the_room_does_not_load_the_parser():
     code = "import sys, isonomia.spec; sys.exit('lark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "join",
+    [lambda prop: prop & TEXT, lambda prop: TEXT & prop, lambda prop: prop | TEXT, lambda prop: TEXT | prop],
+)
+def test_a_text_is_not_joined_before_it_is_read(join):
+    with pytest.raises(UsageError, match=r"expected a property, but got 'P.*read it first, parse"):
+        join(parse("P[a] >= 0.1"))

@@ -156,6 +156,7 @@ def test_an_empty_batch_gives_empty_answers():
     [
         ("sex == 1", 7, ["`sex` is text (for example 'F'), but 1 is a number", "write '1' in quotes"]),
         ("age == '10'", 7, ["`age` is number (for example 10), but '10' is text", "drop the quotes"]),
+        ("sex == true", 7, ["but true is a truth value; expected text, such as 'F'"]),
         ("age in {10, 'x'}", 12, ["'x' is text"]),
         ("day > 3", 6, ["`day` is time", "a date in quotes"]),
         ("day > 'soon'", 6, ["'soon' is no date or time", "'2024-03-31'"]),

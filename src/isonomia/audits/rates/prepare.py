@@ -103,7 +103,7 @@ def _source(request: Request, question: Question, *, replaced: bool) -> Source:
         return population.open(root(request.seed), question.wanted)
     rows = WithReplacement(census.table)
     if isinstance(population, Abducted):
-        return AbductedSource(population.model, rows, question.wanted)
+        return AbductedSource(population.model, rows, question.wanted, census.table)
     return rows
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from isonomia.errors import SpecError
+from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
@@ -105,8 +105,11 @@ def ask_about(
     ------
     SpecError
         Where the property names something that is not there.
+    UsageError
+        Where the range of something is declared that is not there.
     """
     check_names(prop.formula, population.names, model is not None)
+    _refuse_unknown(declared, population.names)
     people = population.people if isinstance(population, Abducted) else population
     if isinstance(people, Sample | Census):
         _refuse_orders(prop, people.table)
@@ -143,6 +146,13 @@ def _asked(written: Formula, formula: Formula, version: Version | None, model: M
     if model is None:
         return Asked(tuple(columns | dict.fromkeys(sorted(outputs))), prediction=False, score=False)
     return Asked(tuple(columns), "prediction" in outputs, "score" in outputs)
+
+
+def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence[str]) -> None:
+    """A range of a misspelt column would be a promise that nobody checks."""
+    for name in declared:
+        if name not in {"prediction", "score", *known}:
+            raise UsageError(f"expected ranges of columns, but there is no column {name!r}.{nearest(name, known)}")
 
 
 def _refuse_orders(prop: Property, table: Table) -> None:

@@ -231,8 +231,8 @@ class Sampling(Generic[S]):
             if row is None:
                 continue
             raise DataError(
-                f"expected {name} to be one of the values seen in a pilot draw, but this person has another: "
-                f"{_shown(table, row)}. Declare them: Generator(draw, values={{{name!r}: [...]}})."
+                f"expected {name} to be one of the values declared or seen in a pilot draw, but this person has "
+                f"another: {_shown(table, row)}. Declare them all, values={{{name!r}: [...]}}, with the population."
             )
 
 

@@ -232,6 +232,11 @@ def _need_noise(target: str, value: Array, noise: Array, frame: Frame) -> None:
     if wrong.any():
         first = int(np.argmax(wrong))
         row = first if frame.origin is None else int(frame.origin[first])
+        if plain_value(value[first]) is None:
+            raise DataError(
+                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
+                "is known of complete people only; leave the others out"
+            )
         raise DataError(
             f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
             "come from the equations; mend the equation, or leave the person out"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,10 +34,11 @@ class Categories:
 
     def __post_init__(self) -> None:
         """Check the probabilities."""
-        if not self.shares or not all(
-            isinstance(share, int | float | np.number) and share >= 0 for share in self.shares.values()
-        ):
-            raise UsageError(f"expected Categories({{value: probability, ...}}), but {self.shares!r} came")
+        if not isinstance(self.shares, Mapping) or not _are_shares(self.shares.values()):
+            raise UsageError(
+                "expected Categories({value: probability, ...}), such as Categories({'F': 0.5, 'M': 0.5}), but "
+                f"{self.shares!r} came"
+            )
         if abs(sum(self.shares.values()) - 1.0) > 1e-6:
             raise UsageError(
                 f"expected probabilities that add up to 1, but those of {self.shares!r} add up to "
@@ -80,3 +81,8 @@ class Categories:
             if low < high:
                 noise[values == value] = 0.5 * (low + high)
         return noise
+
+
+def _are_shares(shares: Collection[Any]) -> bool:
+    numbers = all(isinstance(share, int | float | np.number) for share in shares)
+    return bool(shares) and numbers and all(share >= 0 for share in shares)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.errors import DataError, Place
+from isonomia.errors import DataError
 from isonomia.populations.programs.coercing import in_double_precision, truth_values
 from isonomia.populations.programs.distributions import StepTable
 from isonomia.populations.programs.mechanisms import Mechanism
@@ -216,7 +216,7 @@ def _arithmetic(expression: Arithmetic) -> Evaluate:
     def divide(frame: Frame) -> Any:
         divisor = in_double_precision(right(frame))
         if not np.all(divisor):
-            raise DataError(f"{_where(expression.place)}expected a divisor other than 0, but it is 0 for somebody")
+            raise _wrong("expected a divisor other than 0, but it is 0 for somebody: test it by an `if`", expression)
         return in_double_precision(left(frame)) / divisor
 
     return divide
@@ -249,7 +249,7 @@ def _gaussian(expression: Gaussian) -> Evaluate:
         spread = np.asarray(in_double_precision(variance(frame)))
         if not np.all(spread >= 0):
             least = float(np.min(spread))
-            raise DataError(f"{_where(expression.place)}expected a variance of at least 0, but it is {least!r}")
+            raise _wrong(f"expected a variance of at least 0, but it is {least!r} for somebody", expression)
         return frame.run.gaussian(site, in_double_precision(mean(frame)), np.sqrt(spread), frame)
 
     return draw
@@ -259,8 +259,10 @@ def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain:
     try:
         return relation(left, right)
     except TypeError:
-        raise DataError(f"{_where(chain.place)}expected two numbers to compare, but one of them is text") from None
+        raise _wrong("expected two numbers to compare, but one of them is text", chain) from None
 
 
-def _where(place: Place | None) -> str:
-    return f"line {place.line}, column {place.column}: " if place else ""
+def _wrong(message: str, expression: Expression) -> DataError:
+    """An error that shows the line: several equations may each have a line 1."""
+    place = expression.place
+    return DataError(f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message)

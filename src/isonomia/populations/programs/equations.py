@@ -33,7 +33,10 @@ def world_of(equations: Mapping[str, Any]) -> World:
         raise UsageError(f"expected equations as {{'variable': equation, ...}}, but {equations!r} came")
     for name in equations:
         if not isinstance(name, str) or not name.isidentifier():
-            raise UsageError(f"expected the name of a variable, such as 'income', but {name!r} came")
+            raise UsageError(
+                f"expected the name of a variable, of letters, digits and _ as in 'years_of_work', but {name!r} came: "
+                "equations could not read it; rename it, and the column of a table that goes with it"
+            )
         if name == "noise":
             raise UsageError(
                 "expected another name than 'noise', by which functions ask for noise: rename the variable"
@@ -58,12 +61,16 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
     Raises
     ------
     UsageError
-        Where there is no such variable.
+        Where there is no such variable, or no such value of it.
     """
     for name in values:
         if name not in world.names:
             raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
     values = {name: settable(name, value) for name, value in values.items()}
+    for name, value in values.items():
+        why = world.why_not_set(name, value)
+        if why is not None:
+            raise UsageError(why)
     statements = tuple(
         item
         if not isinstance(item, Assign | Mechanism) or item.target not in values

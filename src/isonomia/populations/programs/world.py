@@ -14,7 +14,7 @@ from isonomia.errors import SpecError, nearest
 from isonomia.populations.programs.compiling import Block, compile_block
 from isonomia.populations.programs.intervals import Intervals
 from isonomia.populations.programs.kept import Kept
-from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.mechanisms import Categories, Mechanism
 from isonomia.populations.programs.running import Frame, Run
 from isonomia.spec.programs.tree import Assign, If, Statement, draws_of
 from isonomia.spec.tree import AsIf, Do, Literal, Setting
@@ -115,15 +115,42 @@ class World:
         Raises
         ------
         SpecError
-            Where it sets what is no variable, or a mediator reads a variable that is set twice or that some people do
-            not have.
+            Where it sets what is no variable, or a category to what is none of its values; or where a mediator reads a
+            variable that is set twice or that some people do not have.
         """
         for item in version.items:
             self._need(item)
+            for setting in item.settings if isinstance(item, AsIf) else (item,):
+                self._need(setting)
+                self._need_category(setting)
             if isinstance(item, AsIf):
-                for setting in item.settings:
-                    self._need(setting)
                 self._check_mediator(item)
+
+    def why_not_set(self, name: str, value: Any) -> str | None:
+        """Why a variable cannot be set to a value, or ``None`` where it can.
+
+        Equations that read a category compare it with its values. Any other value would take the last way through
+        each of them, silently: a misspelt one must not pass for a group.
+        """
+        found = self.categories(name)
+        if found is None or value in found.shares:
+            return None
+        listed = ", ".join(map(repr, found.shares))
+        hint = nearest(str(value), map(str, found.shares))
+        return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
+
+    def categories(self, name: str) -> Categories | None:
+        """The categories of a variable that has some."""
+        for item in self.statements:
+            if isinstance(item, Mechanism) and item.target == name and isinstance(item.equation, Categories):
+                return item.equation
+        return None
+
+    def _need_category(self, item: Setting) -> None:
+        if isinstance(item.value, Literal):
+            why = self.why_not_set(item.name, item.value.value)
+            if why is not None:
+                raise SpecError(why, item.place)
 
     def _need(self, item: Setting | AsIf) -> None:
         if item.name not in self.names:

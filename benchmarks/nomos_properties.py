@@ -1,0 +1,157 @@
+"""The twelve COMPAS and ten GermanCredit properties of the k-safety paper, as specifications and by brute force.
+
+Features are addressed by name; two COMPAS properties are also tested as they were published, with a wrong column. The
+bounds of GermanCredit's groups are those of the groups, where the published ones write past them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.nomos_models import GERMAN_COLUMNS, Predict, Subject
+
+
+@dataclass(frozen=True)
+class Case:
+    """One property: a feature moves, the output must not move the wrong way.
+
+    ``move`` is ``("by", low, high, most)`` for a rise by a whole number, ``("up", most)`` and ``("down", least)`` for a
+    change to any value beyond the present one, and ``("flag", old, new)`` for a flag that is set or unset.
+    """
+
+    name: str
+    feature: str
+    move: tuple[Any, ...]
+    ensures: str
+
+    def text(self) -> str:
+        """The specification."""
+        feature = f'"{self.feature}"'
+        lines = ["input x1;", f"var v1 := getFeat(x1, {feature});"]
+        match self.move:
+            case ("by", low, high, most):
+                lines += [f"var v2 := v1 + randInt({low}, {high});", f"requires v2 <= {most};"]
+            case ("up", most):
+                lines += [f"var v2 := randInt(v1 + 1, {most});"]
+            case ("down", least):
+                lines += [f"var v2 := randInt({least}, v1 - 1);"]
+            case _:
+                lines += [f"requires v1 == {self.move[1]};", f"var v2 := {self.move[2]};"]
+        lines += [f"var x2 := setFeat(x1, {feature}, v2);", "output d1;", "output d2;"]
+        lines += ["{", "    d1 = predict(x1)", "    d2 = predict(x2)", "}", f"ensures {self.ensures};"]
+        return "\n".join(lines) + "\n"
+
+    def choices(self, value: float) -> list[int]:
+        """The new values that a feature with this value may get."""
+        match self.move:
+            case ("by", low, high, most):
+                return [int(value) + step for step in range(low, high + 1) if value + step <= most]
+            case ("up", most):
+                return list(range(int(value) + 1, most + 1))
+            case ("down", least):
+                return list(range(least, int(value)))
+            case _:
+                return [self.move[2]] if value == self.move[1] else []
+
+    def draws(self, value: float) -> int:
+        """How many equally likely draws there are at this value, those that are rejected among them."""
+        return self.move[2] - self.move[1] + 1 if self.move[0] == "by" else len(self.choices(value))
+
+
+RISES, FALLS = "d1 <= d2", "d2 <= d1"
+COMPAS_CASES = [
+    Case("compas/felony_inc", "juv_fel_count", ("by", 1, 10, 20), RISES),
+    Case("compas/misd_inc", "juv_misd_count", ("up", 15), RISES),
+    Case("compas/priors_inc", "priors_count", ("up", 40), RISES),
+    Case("compas/other_inc", "juv_other_count", ("up", 20), RISES),
+    Case("compas/felony_dec", "juv_fel_count", ("down", 0), FALLS),
+    Case("compas/misd_dec", "juv_misd_count", ("down", 0), FALLS),
+    Case("compas/priors_dec", "priors_count", ("down", 0), FALLS),
+    Case("compas/other_dec", "juv_other_count", ("down", 0), FALLS),
+    Case("compas/is_recid(idx5 as shipped)_set", "days_b_screening_arrest", ("flag", 0, 1), RISES),
+    Case("compas/is_recid(idx5 as shipped)_unset", "days_b_screening_arrest", ("flag", 1, 0), FALLS),
+    Case("compas/is_recid(idx7 corrected)_set", "is_recid", ("flag", 0, 1), RISES),
+    Case("compas/is_recid(idx7 corrected)_unset", "is_recid", ("flag", 1, 0), FALLS),
+    Case("compas/is_violnt_recid_set", "is_violent_recid", ("flag", 0, 1), RISES),
+    Case("compas/is_violnt_recid_unset", "is_violent_recid", ("flag", 1, 0), FALLS),
+]
+GERMAN_CASES = [
+    Case("german/credit_amnt_inc", "amount", ("up", 18000), RISES),
+    Case("german/credit_amnt_dec", "amount", ("down", 250), FALLS),
+    Case("german/credit_hist_inc", "crdt_hist", ("up", 4), RISES),
+    Case("german/credit_hist_dec", "crdt_hist", ("down", 0), FALLS),
+    Case("german/empl_since_inc", "empl_since", ("up", 4), FALLS),
+    Case("german/empl_since_dec", "empl_since", ("down", 0), RISES),
+    Case("german/installment_rate_inc", "instl_rate", ("up", 4), RISES),
+    Case("german/installment_rate_dec", "instl_rate", ("down", 1), FALLS),
+    Case("german/job_inc", "job", ("up", 3), FALLS),
+    Case("german/job_dec", "job", ("down", 0), RISES),
+]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What brute force finds: inputs with a case, cases, violating ones, violating inputs, and the exact rate.
+
+    ``unique`` is the expected number of distinct violations in 5,000 random tests, ``spread`` a bound on its standard
+    deviation: whether one violation is found and whether another is are never positively correlated.
+    """
+
+    eligible: int
+    pairs: int
+    violating: int
+    violating_inputs: int
+    rate: float
+    unique: float
+    spread: float
+
+
+def brute_force(case: Case, subject: Subject, predict: Predict, tests: int = 5000) -> Expected:
+    """Try every input and every choice, in the plainest way: no part of Isonomia is used."""
+    rows, changed, weights = [], [], []
+    for index, row in enumerate(subject.inputs):
+        value = _value(case, subject, row)
+        for new in case.choices(value):
+            rows.append(index)
+            changed.append(_changed(case, subject, row, new))
+            weights.append(Fraction(1, case.draws(value)))
+    before, after = predict(subject.inputs)[rows], _predicted(predict, changed)
+    bad = before > after if case.ensures == RISES else after > before
+    total = sum(weights)
+    share = np.array([float(weight / total) for weight, hit in zip(weights, bad, strict=True) if hit])
+    found = 1.0 - (1.0 - share) ** tests
+    return Expected(
+        len(set(rows)),
+        len(rows),
+        int(bad.sum()),
+        len({index for index, hit in zip(rows, bad, strict=True) if hit}),
+        float(sum((weight for weight, hit in zip(weights, bad, strict=True) if hit), Fraction(0)) / total),
+        float(found.sum()),
+        float(np.sqrt((found * (1 - found)).sum())),
+    )
+
+
+def _predicted(predict: Predict, rows: list[NDArray[Any]]) -> NDArray[Any]:
+    parts = [predict(np.stack(rows[start : start + 100_000])) for start in range(0, len(rows), 100_000)]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=int)
+
+
+def _value(case: Case, subject: Subject, row: NDArray[Any]) -> float:
+    if case.feature in GERMAN_COLUMNS and subject.name == "german":
+        return float([row[subject.columns.index(name)] for name in GERMAN_COLUMNS[case.feature]].index(1))
+    return float(row[subject.columns.index(case.feature)])
+
+
+def _changed(case: Case, subject: Subject, row: NDArray[Any], new: int) -> NDArray[Any]:
+    made = row.copy()
+    if case.feature in GERMAN_COLUMNS and subject.name == "german":
+        for place, name in enumerate(GERMAN_COLUMNS[case.feature]):
+            made[subject.columns.index(name)] = 1 if place == new else 0
+    else:
+        made[subject.columns.index(case.feature)] = new
+    return made
