@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from isonomia.cli.nomos import SUFFIX, keep, read_specification
 from isonomia.cli.outcome import conclude, store
 from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
@@ -22,7 +23,9 @@ __all__ = ["check", "parse_ranges"]
 def check(
     arguments: Annotated[
         list[str],
-        typer.Argument(metavar="[PROGRAM.fr] PROPERTY...", help="Who is drawn; what must hold.", show_default=False),
+        typer.Argument(
+            metavar="[PROGRAM.fr] PROPERTY|SPEC.nom...", help="Who is drawn; what must hold.", show_default=False
+        ),
     ],
     data: Annotated[
         Path | None, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)
@@ -46,6 +49,20 @@ def check(
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
     features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
+    eps: Annotated[
+        float | None, typer.Option(help="Of a specification: the share of cases that a sampled holds leaves open.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Of a specification: the column with the right answers.")] = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=COLUMN,...", help="One-hot columns as a single feature."),
+    ] = None,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let the block of a specification run as Python.")
+    ] = False,
+    kept: Annotated[
+        Path | None, typer.Option("--keep", help="Keep counterexamples in this file, and try them first next time.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also say each property in plain English.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line a property, and no progress.")] = False,
@@ -68,7 +85,13 @@ def check(
     if json is not None:
         store([], json)
     population = _population(program, data, census)
-    parsed = [parse(text) for text in texts] + _from_ratio(population, ratio)
+    parsed = [
+        read_specification(text, allow_code=allow_code, eps=eps, label=label, groups=groups or [], kept=kept)
+        if text.endswith(SUFFIX)
+        else parse(text)
+        for text in texts
+    ]
+    parsed += _from_ratio(population, ratio)
     if not parsed:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
     columns = None if features is None else [name.strip() for name in features.split(",")]
@@ -90,10 +113,15 @@ def check(
             observer=observer,
         )
         verdicts.append(verdict)
-        if not quiet:
+        if quiet:
+            for remark in verdict.remarks:
+                Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
+        else:
             show(verdict, console, prop.explain() if explain else None)
     if quiet and len(verdicts) == 1:
         summary(verdicts, console)
+    if kept is not None:
+        keep(verdicts, kept)
     raise typer.Exit(conclude(verdicts, console, json))
 
 

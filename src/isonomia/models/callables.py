@@ -10,6 +10,7 @@ from isonomia.models.outputs import array_from, score_from
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
 from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
 
 __all__ = ["CallableModel"]
 
@@ -41,6 +42,11 @@ class CallableModel:
     def score_range(self) -> tuple[float, float] | None:
         """``None``: a callable may return anything."""
         return None
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """Empty: a callable may return anything."""
+        return ()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Call the callable once, and use what it returns for whatever is wanted."""

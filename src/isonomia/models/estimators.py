@@ -61,6 +61,12 @@ class EstimatorModel:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
         return (0.0, 1.0) if hasattr(self.estimator, "predict_proba") else None
 
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The estimator's ``classes_``; empty for one without, and for several outputs at once."""
+        found = getattr(self.estimator, "classes_", ())
+        return () if any(np.ndim(label) for label in found) else tuple(plain_value(label) for label in found)
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask the estimator for what is wanted, with one call where one will do.
 
@@ -74,7 +80,7 @@ class EstimatorModel:
         if from_prediction and prediction is not None:
             score = score_from(prediction)
         by_class = score is not None and score.ndim == 2
-        return Answer(prediction if want_prediction else None, score, self._classes() if by_class else ())
+        return Answer(prediction if want_prediction else None, score, self.classes if by_class else ())
 
     def fingerprint(self) -> str:
         """Tell this estimator from others by its class and everything it has learnt.
@@ -101,9 +107,6 @@ class EstimatorModel:
         if score is not None and score.ndim == 2 and _predicts_the_likeliest(self.estimator):
             return array_from(self.estimator.classes_[np.argmax(score, axis=1)])
         return array_from(self.estimator.predict(given))
-
-    def _classes(self) -> tuple[Value, ...]:
-        return tuple(plain_value(label) for label in getattr(self.estimator, "classes_", ()))
 
 
 def _predicts_the_likeliest(estimator: Any) -> bool:

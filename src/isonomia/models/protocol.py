@@ -47,6 +47,10 @@ class Model(Protocol):
     def score_range(self) -> tuple[float, float] | None:
         """The least and the greatest score it can give; ``None`` when that is not known."""
 
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The classes that it can predict; empty when that is not known."""
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Answer for each row of a table; what is not wanted may be left out."""
 

@@ -14,7 +14,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.rates.known import Knowledge, compared
-from isonomia.errors import UsageError
+from isonomia.errors import SpecError, UsageError
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
@@ -564,3 +564,16 @@ def test_the_interval_over_separate_allowances_is_what_a_search_finds(quantity):
     searched = Region(tallies, tuple((leaf,) for leaf in tallies), 0.05).quantity_interval(tree)
     found = Knowledge(tallies, (None,), 0.05).expression(tree, ">=", 0.0)
     assert (found.low, found.high) == pytest.approx(searched, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text", ["P[prediction == 'Yes'] >= 0", "P['Yes' == prediction] >= 0", "P[prediction in {'no', 'Yes'}] >= 0"]
+)
+def test_a_class_that_the_model_never_predicts_is_refused(text: str) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+    with pytest.raises(SpecError, match=r"DecisionTreeClassifier predicts, 'no', 'yes', but 'Yes' came.*'yes'"):
+        iso.check(text, model, iso.Census({"x": [0.0, 1.0]}))
+    right = text.replace("'Yes'", "'yes'")
+    assert iso.check(right, model, iso.Census({"x": [0.0, 1.0]})).answer == "holds"

@@ -282,3 +282,12 @@ def test_what_is_no_text_of_a_program_is_refused(text):
 def test_a_mark_is_set_to_a_truth_value_only():
     with pytest.raises(SpecError, match=r"'minority' is a truth value in people.fr.*but 1 came"):
         iso.check("P[do(minority = 1).target] >= 0.1", population=PROGRAM)
+
+
+def test_a_number_beyond_what_can_be_computed_is_refused():
+    program = iso.Program.of(
+        "def popModel():\n    x = gaussian(1, 1)\n    y = x * 1e200\n    z = y * y - y * y\n"
+        "def F():\n    fairnessTarget(z > 0)\n"
+    )
+    with pytest.raises(DataError, match="grew beyond what can be computed"):
+        iso.check("P[target] <= 0.5", population=program, seed=1)

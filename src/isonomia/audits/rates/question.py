@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from isonomia.audits.rates.refusals import refuse_classes, refuse_orders
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.sample import Sample
-from isonomia.populations.table import Table
 from isonomia.spec.expand import expand
 from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of, versions_of
 from isonomia.spec.property import Property
 from isonomia.spec.ranges import range_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
+from isonomia.spec.tree import Column, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
 from isonomia.spec.versions import Other, Version
-from isonomia.spec.walk import nodes
 
 __all__ = ["Asked", "Question", "ask_about", "need_ranges"]
 
@@ -110,9 +109,11 @@ def ask_about(
     """
     check_names(prop.formula, population.names, model is not None)
     _refuse_unknown(declared, population.names)
+    if model is not None and model.classes:
+        refuse_classes(prop, model)
     people = population.people if isinstance(population, Abducted) else population
     if isinstance(people, Sample | Census):
-        _refuse_orders(prop, people.table)
+        refuse_orders(prop, people.table)
     known: dict[str, tuple[Value, ...]] = {}
 
     def values(column: Column) -> tuple[Value, ...]:
@@ -153,22 +154,6 @@ def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence
     for name in declared:
         if name not in {"prediction", "score", *known}:
             raise UsageError(f"expected ranges of columns, but there is no column {name!r}.{nearest(name, known)}")
-
-
-def _refuse_orders(prop: Property, table: Table) -> None:
-    """Text is ordered by its letters, which is not the order that somebody declared for categories."""
-    for node in nodes(prop.formula):
-        if not isinstance(node, Compare) or node.relation in {"==", "!="}:
-            continue
-        for side in (node.left, node.right):
-            order = table.order(side.name) if isinstance(side, Column) else ()
-            if order and isinstance(side, Column):
-                raise SpecError(
-                    f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "
-                    f"{node.relation} compares text by its letters: list the values that you mean, "
-                    f"{side.name} in {{...}}",
-                    node.place or side.place,
-                )
 
 
 def need_ranges(question: Question) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import SpecError, nearest
+from isonomia.errors import DataError, SpecError, nearest
 from isonomia.populations.programs.compiling import Block, compile_block
 from isonomia.populations.programs.intervals import Intervals
 from isonomia.populations.programs.kept import Kept
@@ -95,13 +96,29 @@ class World:
         run = Run(rows, rng, kept, directed or {})
         asked = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
         actual = Frame(rows, run, {})
-        with np.errstate(all="ignore"):
+        with self._watched():
             self._block(asked, frozenset()).run(actual)
             others = {
                 version: _columns(self._version(actual, version, frozenset(names)), names)
                 for version, names in versions.items()
             }
         return Drawn(_columns(actual, wanted), others, run.weights)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Refuse numbers that overflow, since whatever is compared with what is no number counts as false.
+
+        Functions of the user's may well go through what is no number, so a model that has one is not watched.
+        """
+        own = any(isinstance(item, Mechanism) for item in self.statements)
+        try:
+            with np.errstate(all="ignore") if own else np.errstate(over="raise", invalid="raise", divide="ignore"):
+                yield
+        except FloatingPointError:
+            raise DataError(
+                "a number grew beyond what can be computed, and no comparison with it would mean anything: give the "
+                "variables another scale"
+            ) from None
 
     def rerun(self, kept: Kept, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]) -> Columns:
         """Run people whose noise and actual values are known under an intervention."""
