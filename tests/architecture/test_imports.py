@@ -15,7 +15,7 @@ LEVELS = (
     ("report",),
     ("audits",),
     ("engine",),
-    ("models",),
+    ("models", "interventions"),
     ("populations",),
     ("evidence", "records"),
     ("spec",),

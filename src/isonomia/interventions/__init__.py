@@ -1,0 +1,62 @@
+"""What people can change, and what they can reach.
+
+A person at ``x`` who takes an *action* ``a`` ends up at ``x' = x + a + r``, where ``r`` are *effects* that follow.
+:class:`Interventions` says which actions there are: the :class:`Feature` s, the *constraints* that couple them, and the
+effects. Its ``reach`` gives the *reachable set* of each person, their own point included, as
+:class:`ReachableSets`: counted, listed, or drawn from uniformly.
+
+A constraint can say that a linkage passes on a part of an action to another feature; such effects are certain, and
+count as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come after it.
+"""
+
+from isonomia.interventions.constraints import (
+    CONSTRAINTS,
+    AdditiveLinkage,
+    Condition,
+    Constraint,
+    IfChanged,
+    IfThen,
+    Linear,
+    Linkage,
+    MutabilitySwitch,
+    OneHot,
+    Ordinal,
+    Predicate,
+    Reachability,
+    Thermometer,
+)
+from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
+from isonomia.interventions.features import Feature
+from isonomia.interventions.interventions import Interventions
+from isonomia.interventions.memory import Memory
+from isonomia.interventions.points import Points
+from isonomia.interventions.reach import ReachableSets
+from isonomia.interventions.refusals import Refusal
+
+__all__ = [
+    "CONSTRAINTS",
+    "EFFECTS",
+    "AdditiveLinkage",
+    "Causes",
+    "Condition",
+    "Constraint",
+    "Effect",
+    "Feature",
+    "IfChanged",
+    "IfThen",
+    "Interventions",
+    "Linear",
+    "Linkage",
+    "Memory",
+    "MutabilitySwitch",
+    "Noise",
+    "OneHot",
+    "Ordinal",
+    "Points",
+    "Predicate",
+    "Reachability",
+    "ReachableSets",
+    "Refusal",
+    "Sampler",
+    "Thermometer",
+]

@@ -1,0 +1,158 @@
+"""Blocks: features that constraints and linkages couple, so that everything else can be done one block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isonomia.interventions.constraints import Constraint, Linkage
+from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
+from isonomia.interventions.features import Feature
+from isonomia.interventions.ranges import own_ranges
+
+__all__ = ["Block", "blocks_of", "components"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some features that are coupled, with what couples them.
+
+    Attributes
+    ----------
+    columns
+        The places, among all features, of those that can be acted on or that a constraint reads. What a person can
+        reach in the block depends on their values in these only.
+    pushed
+        The places of features that do nothing but receive effects of linkages.
+    features
+        The features at ``columns``; one that a linkage moves by at least or at most so much counts as actionable.
+    constraints
+        With the places of their features among ``columns``.
+    push, onto
+        The effect of one unit of action on each column, on each column and on each pushed feature.
+    """
+
+    columns: tuple[int, ...]
+    pushed: tuple[int, ...]
+    features: tuple[Feature, ...]
+    constraints: tuple[tuple[Constraint, tuple[int, ...]], ...]
+    push: Floats
+    onto: Floats
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """The places among ``columns`` of the features that can be acted on."""
+        return tuple(j for j, feature in enumerate(self.features) if feature.actionable)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether every feature that can be acted on is of whole numbers."""
+        return all(self.features[j].whole for j in self.free)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one feature that nothing constrains and that pushes nothing."""
+        return len(self.columns) == 1 and not self.constraints and not self.onto.size
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether different actions lead to different points."""
+        return not self.push.any() or np.linalg.matrix_rank(np.hstack([self.effect, self.onto])) == len(self.columns)
+
+    @property
+    def effect(self) -> Floats:
+        """The whole effect of one unit of action on each column, on each column."""
+        return np.eye(len(self.columns)) + self.push
+
+    def touched(self, column: int) -> set[int]:
+        """The columns whose value depends on the action on one."""
+        return {column, *np.flatnonzero(self.push[column]).tolist()}
+
+    def ranges(self, start: Floats) -> tuple[Floats, Floats]:
+        """The ranges of people's own actions in the block."""
+        return own_ranges(self.features, start)
+
+    def moves(self, start: Floats, acted: Floats, least: Floats, most: Floats) -> Moves:
+        """Actions with where they lead."""
+        ended = acted + (acted - start) @ self.push if self.push.any() else acted
+        return Moves(start, acted, ended, least, most)
+
+    def box(self, start: Floats, low: Floats, high: Floats, least: Floats, most: Floats) -> Box:
+        """Boxes of actions with where they can lead."""
+        if not self.push.any():
+            return Box(start, low, high, low, high, least, most)
+        up, down = np.maximum(self.effect, 0.0), np.minimum(self.effect, 0.0)
+        below, above = low - start, high - start
+        return Box(start, low, high, start + below @ up + above @ down, start + above @ up + below @ down, least, most)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether every constraint allows each move; staying put is always allowed."""
+        allowed = np.ones(len(moves.acted), dtype=bool)
+        for constraint, places in self.constraints:
+            allowed &= constraint.holds(moves.only(places))
+        return np.asarray(allowed | (moves.acted == moves.start).all(-1))
+
+
+def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[Block, ...]:
+    """The blocks in which somebody can change something, in the order of their first feature."""
+    place = {feature.name: j for j, feature in enumerate(features)}
+    freed = {name for constraint in constraints if isinstance(constraint, Linkage) for name in constraint.frees}
+    mobile = [replace(f, actionable=True) if f.name in freed else f for f in features]
+    groups = components(len(features), ([place[name] for name in constraint.names] for constraint in constraints))
+    return tuple(
+        _block(group, mobile, [c for c in constraints if place[c.names[0]] in group], place)
+        for group in groups
+        if any(mobile[j].actionable for j in group)
+    )
+
+
+def _block(
+    group: Sequence[int], features: Sequence[Feature], constraints: Sequence[Constraint], place: dict[str, int]
+) -> Block:
+    read = {place[name] for constraint in constraints for name in _read_by(constraint)}
+    columns = [j for j in group if features[j].actionable or j in read]
+    pushed = [j for j in group if j not in columns]
+    where = {features[j].name: i for i, j in enumerate((*columns, *pushed))}
+    push = np.zeros((len(columns), len(group)))
+    for constraint in constraints:
+        if isinstance(constraint, Linkage) and constraint.source in {features[j].name for j in columns}:
+            for name, scale in constraint.pushes.items():
+                push[where[constraint.source], where[name]] += scale
+    moved = len(columns) + np.flatnonzero(push[:, len(columns) :].any(0))  # what nothing moves needs no column
+    return Block(
+        tuple(columns),
+        tuple(pushed[j - len(columns)] for j in moved),
+        tuple(features[j] for j in columns),
+        tuple((c, tuple(where[name] for name in c.names)) for c in constraints if _read_by(c)),
+        push[:, : len(columns)],
+        push[:, moved],
+    )
+
+
+def _read_by(constraint: Constraint) -> tuple[str, ...]:
+    """The features whose values a constraint looks at; a plain linkage looks at none, and only pushes."""
+    if isinstance(constraint, Linkage) and constraint.pushes and not constraint.keep_bounds:
+        return ()
+    return constraint.names
+
+
+def components(count: int, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+    """The connected components of so many nodes, of which each group is joined, each in order."""
+    root = list(range(count))
+
+    def find(j: int) -> int:
+        while root[j] != j:
+            root[j] = root[root[j]]
+            j = root[j]
+        return j
+
+    for group in groups:
+        for j in group[1:]:
+            first, second = sorted((find(group[0]), find(j)))
+            root[second] = first
+    found: dict[int, list[int]] = {}
+    for j in range(count):
+        found.setdefault(find(j), []).append(j)
+    return list(found.values())

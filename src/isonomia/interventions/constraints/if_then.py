@@ -1,0 +1,75 @@
+"""A rule over values: where one feature ends up so, another ends up so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from isonomia.errors import UsageError
+from isonomia.interventions.constraints.conditions import Condition
+from isonomia.interventions.constraints.forms import Form, Scope, one_of_boxes
+from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.protocol import Levels
+
+__all__ = ["IfThen"]
+
+
+@dataclass(frozen=True, slots=True)
+class IfThen:
+    """If ``when`` is true of where the person ends up, so is ``then``.
+
+    It speaks of ended values, and binds the person's start as well.
+    """
+
+    kind: ClassVar[str] = "if-then"
+    takes_categories: ClassVar[bool] = True
+
+    when: Condition
+    then: Condition
+
+    def __post_init__(self) -> None:
+        if self.when.name == self.then.name:
+            raise UsageError(f"the {self.kind} constraint should couple two features, but both are {self.when.name!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The feature that decides, and the one that is decided."""
+        return (self.when.name, self.then.name)
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        return f"if {self.when.words()} then {self.then.words()}"
+
+    def coded(self, levels: Levels) -> IfThen:
+        """The same with places instead of categories."""
+        return replace(self, when=self.when.coded(self.kind, levels), then=self.then.coded(self.kind, levels))
+
+    def accepts(self, start: Floats) -> Bools:
+        """Whether the rule holds of the start."""
+        return self._right(start)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether the rule holds of the end."""
+        return self._right(moves.ended)
+
+    def possible(self, box: Box) -> Bools:
+        """Whether the rule can hold."""
+        sure = self.when.always(box.end_low[:, 0], box.end_high[:, 0])
+        return np.asarray(~sure | self.then.sometimes(box.end_low[:, 1], box.end_high[:, 1]))
+
+    def standing(self, scope: Scope) -> Form | None:
+        """The same rows: the constraint is about where a person is as much as about where they go."""
+        return self.form(scope)
+
+    def form(self, scope: Scope) -> Form:
+        """One binary for each way in which the rule can hold."""
+        low, high, whole = scope.end_low, scope.end_high, scope.end_whole
+        when, unless = self.when.intervals(float(low[0]), float(high[0]), whole[0])
+        then, _ = self.then.intervals(float(low[1]), float(high[1]), whole[1])
+        boxes = [{0: a} for a in unless] + [{0: a, 1: b} for a in when for b in then]
+        return one_of_boxes(boxes, {j: (float(low[j]), float(high[j])) for j in (0, 1)}, "ended")
+
+    def _right(self, values: Floats) -> Bools:
+        return np.asarray(~self.when.true(values[:, 0]) | self.then.true(values[:, 1]))

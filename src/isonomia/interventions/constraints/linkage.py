@@ -1,0 +1,140 @@
+"""An action on one feature has an effect on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from isonomia.errors import UsageError
+from isonomia.interventions.constraints.checking import check_one_of, check_truth, names_of, numbers_of
+from isonomia.interventions.constraints.forms import Form, FormRow, Scope
+from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.protocol import Levels
+
+__all__ = ["Linkage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Linkage:
+    """Each unit of the person's own action on ``source`` changes each target by its scale, or at least or at most so.
+
+    Effects do not chain: what a target receives does not go on to targets of its own. With sense ``"=="`` the effect
+    comes on top of the target's own action, and may take it out of its bounds; with ``keep_bounds`` its whole change
+    must stay in the range that its own action has.
+
+    With ``">="`` and ``"<="`` the target must not be actionable. Its effect then is any change in the direction of the
+    scale times the action, at least or at most that large, within the target's bounds; without an action there is none.
+    """
+
+    kind: ClassVar[str] = "linkage"
+    takes_categories: ClassVar[bool] = False
+
+    source: str
+    targets: tuple[str, ...]
+    scales: tuple[float, ...] = ()
+    sense: Literal["==", ">=", "<="] = "=="
+    keep_bounds: bool = False
+
+    def __post_init__(self) -> None:
+        names_of(self.kind, (self.source,), "source")
+        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        scales = numbers_of(self.kind, "scales", self.scales or (1.0,) * len(self.targets), len(self.targets))
+        object.__setattr__(self, "scales", scales)
+        check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
+        check_truth(self.kind, "keep_bounds", self.keep_bounds)
+        if self.source in self.targets:
+            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source, then the targets."""
+        return (self.source, *self.targets)
+
+    @property
+    def pushes(self) -> dict[str, float]:
+        """The exact effect of one unit of the source's action on each target; empty for the other senses."""
+        return dict(zip(self.targets, self.scales, strict=True)) if self.sense == "==" else {}
+
+    @property
+    def frees(self) -> tuple[str, ...]:
+        """The targets that move by an effect of their own size, at least or at most so large."""
+        return () if self.sense == "==" else self.targets
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        much = {"==": "", ">=": "at least ", "<=": "at most "}[self.sense]
+        parts = ", ".join(f"{name} by {much}{scale:g}" for name, scale in zip(self.targets, self.scales, strict=True))
+        kept = ", within its own range" if self.keep_bounds else ""
+        return f"each unit of action on {self.source} changes {parts}{kept}"
+
+    def coded(self, levels: Levels) -> Linkage:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Every start: the rule is about changes."""
+        return np.ones(len(start), dtype=bool)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether targets are within bounds that are kept, and effects large or small enough."""
+        if self.sense == "==":
+            inside = (moves.least - TOLERANCE <= moves.ended) & (moves.ended <= moves.most + TOLERANCE)
+            return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
+        action = moves.acted - moves.start
+        push = action[:, :1] * np.asarray(self.scales)
+        return np.asarray(self._sized(push, action[:, 1:]).all(-1))
+
+    def possible(self, box: Box) -> Bools:
+        """Whether bounds can be kept; effects of their own size are looked at when they are known."""
+        if self.sense == "==":
+            inside = (box.end_low <= box.most + TOLERANCE) & (box.least - TOLERANCE <= box.end_high)
+            return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
+        return np.ones(len(box.start), dtype=bool)
+
+    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+        """None: the constraint is about changes."""
+        return None
+
+    def form(self, scope: Scope) -> Form:
+        """The kept bounds; or, for effects of their own size, one binary for the sign of each."""
+        count = len(self.targets)
+        if self.sense == "==":
+            kept = range(1, count + 1) if self.keep_bounds else ()
+            return Form(tuple(FormRow(ended={j: 1.0}, low=scope.least[j], high=scope.most[j]) for j in kept))
+        rows = [row for j in range(count) for row in self._sign_rows(scope, j)]
+        return Form(tuple(rows), count, exact=self.sense == "<=")
+
+    def _sized(self, push: Floats, effect: Floats) -> Bools:
+        sign = np.sign(push)
+        size, needed = effect * sign, np.abs(push)
+        if self.sense == ">=":
+            return np.where(sign == 0, effect == 0, size >= needed - TOLERANCE)
+        return np.where(sign == 0, effect == 0, (size >= 0) & (size <= needed + TOLERANCE))
+
+    def _sign_rows(self, scope: Scope, target: int) -> list[FormRow]:
+        """With the binary on, push and effect are upwards; with it off, downwards."""
+        scale, j = self.scales[target], target + 1
+        if scope.least[0] == scope.most[0]:
+            stays = FormRow({j: 1.0}, low=float(scope.start[j]), high=float(scope.start[j]))
+            return [stays, FormRow(binaries={target: 1.0}, low=1.0, high=1.0)]
+        most = abs(scale) * float(np.abs([scope.least[0] - scope.start[0], scope.most[0] - scope.start[0]]).max())
+        size = float(np.abs([scope.least[j] - scope.start[j], scope.most[j] - scope.start[j]]).max())
+        push, effect, gap = {0: scale}, {j: 1.0}, {j: 1.0, 0: -scale}
+        zero, own = scale * float(scope.start[0]), float(scope.start[j])
+        up, down = (target, most + size), (target, -(most + size))
+        upper = FormRow(gap, binaries=dict([up]), high=own - zero + most + size)
+        lower = FormRow(gap, binaries=dict([up]), low=own - zero)
+        if self.sense == ">=":
+            upper = FormRow(gap, binaries=dict([down]), high=own - zero)
+            lower = FormRow(gap, binaries=dict([down]), low=own - zero - most - size)
+        # A source that moves in whole steps pushes down by a step or more: no push has one reading only.
+        step = abs(scale) if scope.whole[0] else 0.0
+        return [
+            FormRow(push, binaries={target: -most}, low=zero - most),
+            FormRow(push, binaries={target: -most - step}, high=zero - step),
+            FormRow(effect, binaries={target: -size}, low=own - size, high=own),
+            upper,
+            lower,
+        ]

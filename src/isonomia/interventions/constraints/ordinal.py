@@ -1,0 +1,71 @@
+"""Dummies of the levels of an ordered feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from isonomia.interventions.constraints.checking import check_one_of, check_truth, names_of
+from isonomia.interventions.constraints.codes import Codes, Way, monotone
+from isonomia.interventions.constraints.forms import Form, Scope
+from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.protocol import Levels
+
+__all__ = ["Ordinal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """The features are dummies of increasing levels, and the level moves in one direction.
+
+    Exactly one is on where they are ``exhaustive``; otherwise all may be off, which is the level below the first.
+    """
+
+    kind: ClassVar[str] = "ordinal"
+    takes_categories: ClassVar[bool] = False
+
+    names: tuple[str, ...]
+    exhaustive: bool = True
+    direction: Way = "both"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", names_of(self.kind, self.names))
+        check_truth(self.kind, "exhaustive", self.exhaustive)
+        check_one_of(self.kind, "direction", self.direction, ("both", "up", "down"))
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        count = "exactly" if self.exhaustive else "at most"
+        way = {"both": "", "up": ", and the level only rises", "down": ", and the level only falls"}[self.direction]
+        return f"{count} one of the increasing levels {', '.join(self.names)}{way}"
+
+    def coded(self, levels: Levels) -> Ordinal:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Whether the person is at a level."""
+        return self._codes().accepts(start)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether the level acted can be reached."""
+        return self._codes().holds(moves)
+
+    def possible(self, box: Box) -> Bools:
+        """Whether a level in the box can be reached."""
+        return self._codes().possible(box)
+
+    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+        """One binary for each code at which a person can be."""
+        return self._codes().standing()
+
+    def form(self, scope: Scope) -> Form:
+        """One binary a level."""
+        return self._codes().form(scope.start)
+
+    def _codes(self) -> Codes:
+        count = len(self.names)
+        codes = np.eye(count) if self.exhaustive else np.vstack([np.zeros((1, count)), np.eye(count)])
+        return Codes(codes, monotone(len(codes), self.direction))

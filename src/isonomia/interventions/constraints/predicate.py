@@ -1,0 +1,112 @@
+"""Any rule of the user's own, as a condition in words or as a function of whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import UsageError
+from isonomia.interventions.constraints.checking import names_of
+from isonomia.interventions.constraints.forms import Form, Scope
+from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.protocol import Levels
+from isonomia.spec.batch import Batch
+from isonomia.spec.names import columns_of, outputs_of, versions_of
+from isonomia.spec.parse import parse_condition
+from isonomia.spec.rows import truth
+
+__all__ = ["Predicate"]
+
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A rule of the user's own about where the person ends up. It binds the person's start as well.
+
+    Attributes
+    ----------
+    condition
+        A condition in the language of properties, ``"debt <= 0.4 * income or owner == 1"``.
+    test
+        Instead of a condition, a function of two mappings from name to column, where the people start and where they
+        end up; it gives one truth value a row. Such a constraint cannot be stored in a file.
+    names
+        The features that the function reads; those of a condition are found in it.
+
+    Notes
+    -----
+    Nothing is known about a predicate but its answers. So it prunes nothing before all its features have values, and a
+    solver cannot be told of it: put what is linear into constraints of their own.
+    """
+
+    kind: ClassVar[str] = "predicate"
+    takes_categories: ClassVar[bool] = True
+
+    condition: str = ""
+    test: Callable[[Columns, Columns], Any] | None = None
+    names: tuple[str, ...] = ()
+    levels: tuple[tuple[str, tuple[str | float, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.condition) == (self.test is not None):
+            raise UsageError("a predicate constraint should have either a condition or a test")
+        if self.condition:
+            row = parse_condition(self.condition)
+            if outputs_of(row) or versions_of(row):
+                raise UsageError(f"a predicate should be about features only, but it is {self.condition!r}")
+            object.__setattr__(self, "names", columns_of(row))
+        object.__setattr__(self, "names", names_of(self.kind, self.names))
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        return self.condition or f"{getattr(self.test, '__name__', 'a test')} of {', '.join(self.names)}"
+
+    def coded(self, levels: Levels) -> Predicate:
+        """The same, knowing which categories the places stand for."""
+        return replace(self, levels=tuple((name, levels[name]) for name in self.names if name in levels))
+
+    def accepts(self, start: Floats) -> Bools:
+        """Whether it is true of the start."""
+        return self._true(start, start)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether it is true of the end."""
+        return self._true(moves.start, moves.ended)
+
+    def possible(self, box: Box) -> Bools:
+        """True: nothing is known before all features have values."""
+        return np.ones(len(box.start), dtype=bool)
+
+    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+        """None: it is not linear."""
+        return None
+
+    def form(self, scope: Scope) -> Form | None:  # noqa: ARG002
+        """None: it is not linear."""
+        return None
+
+    def _true(self, start: Floats, end: Floats) -> Bools:
+        if not len(end):
+            return np.ones(0, dtype=bool)
+        points = self._columns(end)
+        if self.test is None:
+            return np.asarray(truth(parse_condition(self.condition), Batch(len(end), points)), dtype=bool)
+        found = np.asarray(self.test(self._columns(np.broadcast_to(start, end.shape)), points))
+        if found.shape != (len(end),) or found.dtype.kind not in "bi":
+            raise UsageError(
+                f"the test of {self.words()} should give one truth value for each of {len(end)} rows, "
+                f"but it gave {found.dtype} of shape {found.shape}"
+            )
+        return found.astype(bool)
+
+    def _columns(self, values: Floats) -> dict[str, NDArray[Any]]:
+        known = dict(self.levels)
+        columns: dict[str, NDArray[Any]] = {name: values[:, j] for j, name in enumerate(self.names)}
+        for name, categories in known.items():
+            columns[name] = np.asarray(categories, dtype=object)[columns[name].astype(np.intp)]
+        return columns

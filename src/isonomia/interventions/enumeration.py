@@ -1,0 +1,165 @@
+"""All moves of many people in a discrete block, by growing a table one feature at a time.
+
+Each round gives every row of the table all values that its next feature can take, and drops the rows from which some
+constraint says that nothing can come any more. No row is looked at alone, and no solver is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.interventions.blocks import Block
+from isonomia.interventions.constraints.moves import Bools, Floats, Moves
+
+__all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
+
+MOST_MOVES = 1_000_000
+"""How many rows one person's table may have; beyond it a block is sampled instead."""
+_TABLE = 2_000_000  # rows that are held at once, for several people together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enumerated:
+    """The moves of several people in a block.
+
+    Attributes
+    ----------
+    acted
+        The values that own actions make of the block's columns, one move a row, the moves of a person together.
+    counts
+        How many moves each person has; 0 for one whose table grew too large.
+    """
+
+    acted: Floats
+    counts: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Partial moves of some people: each row leaves open, between low and high, what has no value yet."""
+
+    owner: NDArray[np.intp]
+    low: Floats
+    high: Floats
+
+    def kept(self, rows: Bools) -> _Table:
+        return self if rows.all() else _Table(self.owner[rows], self.low[rows], self.high[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _People:
+    start: Floats
+    least: Floats
+    most: Floats
+
+
+def enumerate_moves(block: Block, start: Floats, most: int = MOST_MOVES) -> Enumerated:
+    """Every move that each person can make in a discrete block, staying put included.
+
+    Guarantee: exactly those moves whose every constraint holds, and the one that changes nothing, each once; of moves
+    that lead to the same point, one.
+
+    Parameters
+    ----------
+    block
+        Whose features that can be acted on are all of whole numbers.
+    start
+        Where the people are, in the block's columns, one a row.
+    most
+        How many rows a person's table may have.
+    """
+    if not len(start):
+        return Enumerated(np.zeros((0, len(block.columns))), np.zeros(0, dtype=np.intp))
+    people = _People(start, *block.ranges(start))
+    grown = _grown(block, people, most)
+    if grown is None:
+        half = len(start) // 2
+        parts = [enumerate_moves(block, part, most) for part in (start[:half], start[half:])]
+        return Enumerated(np.concatenate([p.acted for p in parts]), np.concatenate([p.counts for p in parts]))
+    acted, owner = _completed(block, start, *grown)
+    return Enumerated(acted, np.bincount(owner, minlength=len(start)))
+
+
+def _grown(block: Block, people: _People, most: int) -> tuple[_Table, Bools] | None:
+    """The table with every feature decided, and who was left out because theirs grew too large.
+
+    ``None`` where the tables of several people do not fit together.
+    """
+    table = _Table(np.arange(len(people.start)), people.least, people.most)
+    large = np.zeros(len(people.start), dtype=bool)
+    undecided = set(block.free)
+    table = table.kept(_promising(block, people, table, set(range(len(block.columns))) - undecided, undecided))
+    for column in _order(block, people):
+        sizes = table.high[:, column] - table.low[:, column] + 1.0
+        large |= np.bincount(table.owner, weights=sizes, minlength=len(large)) > most
+        table = table.kept(~large[table.owner])
+        if len(people.start) > 1 and (table.high[:, column] - table.low[:, column] + 1.0).sum() > _TABLE:
+            return None
+        table = _extended(table, column)
+        undecided.discard(column)
+        table = table.kept(_promising(block, people, table, block.touched(column), undecided))
+    return table, large
+
+
+def _order(block: Block, people: _People) -> list[int]:
+    """Features by their constraints, small constraints first, so that each is complete early; few values first."""
+    size = (people.most - people.least).mean(0)
+    free, order = set(block.free), list[int]()
+    for _, places in sorted(block.constraints, key=lambda item: len(item[1])):
+        order += sorted((j for j in places if j in free and j not in order), key=lambda j: size[j])
+    return order + sorted(free - set(order), key=lambda j: size[j])
+
+
+def _extended(table: _Table, column: int) -> _Table:
+    """Each row with every value of a column."""
+    times = (table.high[:, column] - table.low[:, column] + 1.0).astype(np.intp)
+    row = np.repeat(np.arange(len(times)), times)
+    step = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    low, high = table.low[row], table.high[row]
+    low[:, column] += step
+    high[:, column] = low[:, column]
+    return _Table(table.owner[row], low, high)
+
+
+def _promising(block: Block, people: _People, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
+    """Which rows can still become a move, as far as the constraints on what has just been decided can say."""
+    keep = np.ones(len(table.owner), dtype=bool)
+    concerned = [(constraint, places) for constraint, places in block.constraints if touched.intersection(places)]
+    if not concerned:
+        return keep
+    start, least, most = (part[table.owner] for part in (people.start, people.least, people.most))
+    box = block.box(start, table.low, table.high, least, most)
+    moves = Moves(start, table.low, box.end_low, least, most)
+    settled = _settled(block, undecided)
+    for constraint, places in concerned:
+        done = settled.issuperset(places)
+        keep &= constraint.holds(moves.only(places)) if done else constraint.possible(box.only(places))
+    return keep
+
+
+def _settled(block: Block, undecided: set[int]) -> set[int]:
+    """The columns of which all is known: no undecided feature is one of them, or pushes it."""
+    pending = set[int]().union(*(block.touched(column) for column in undecided))
+    return set(range(len(block.columns))) - undecided - pending
+
+
+def _completed(block: Block, start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
+    """The moves in order, with the one that changes nothing, and without a second way to the same point."""
+    acted, owner = table.low, table.owner
+    absent = ~large
+    absent[owner[(acted == start[owner]).all(-1)]] = False
+    if absent.any():
+        added = np.flatnonzero(absent)
+        owner, acted = np.concatenate([added, owner]), np.concatenate([start[added], acted])
+    # In an order that does not depend on who else was asked about, so that a draw by number means the same point.
+    order = np.lexsort((*acted.T[::-1], owner))
+    owner, acted = owner[order], acted[order]
+    if block.one_to_one:
+        return acted, owner
+    change = (acted - start[owner]) @ np.hstack([block.effect, block.onto])
+    _, first = np.unique(np.column_stack([owner, np.round(change, 9)]), axis=0, return_index=True)
+    first.sort()
+    return acted[first], owner[first]

@@ -1,0 +1,261 @@
+"""What people can change: features, what couples them, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.interventions.blocks import components
+from isonomia.interventions.coding import encoded
+from isonomia.interventions.constraints import Constraint, Linkage
+from isonomia.interventions.effects import Effect
+from isonomia.interventions.features import FIELDS, Feature
+from isonomia.interventions.refusals import Refusal, refusals_of
+from isonomia.interventions.selecting import chosen
+from isonomia.populations.table import Table
+
+if TYPE_CHECKING:
+    from isonomia.interventions.memory import Memory
+    from isonomia.interventions.reach import ReachableSets
+
+__all__ = ["Interventions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interventions:
+    """What people can change, and what follows from it: ``x' = x + a + r``.
+
+    Attributes
+    ----------
+    features
+        Each feature by itself.
+    constraints
+        What couples features: which actions ``a`` go together, and linkages.
+    effects
+        What comes after an action by chance or by causes, ``r``.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown or the parts do not fit together.
+    """
+
+    features: tuple[Feature, ...]
+    constraints: tuple[Constraint, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in ("features", "constraints", "effects"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        repeated = [name for place, name in enumerate(self.names) if name in self.names[:place]]
+        if repeated:
+            raise UsageError(f"feature {repeated[0]!r} is described twice; describe each once")
+        for constraint in self.constraints:
+            self._check_names(constraint, constraint.names)
+            self._check_constraint(constraint)
+        for effect in self.effects:
+            self._check_names(effect, (*effect.names, *effect.reads))
+
+    @classmethod
+    def draft(cls, table: Any, leave_out: str | Sequence[str] = ()) -> Interventions:
+        """A first draft from data, for a person to read and to edit.
+
+        Kinds and bounds are those that occur, every feature that varies is actionable in both directions, and dummies
+        that look like one-hot or thermometer encodings are taken for them.
+
+        Parameters
+        ----------
+        table
+            Any kind of table.
+        leave_out
+            Columns that are no features, such as the outcome: a name, a list or a pattern (``"*_id"``).
+        """
+        from isonomia.interventions.drafting import drafted
+
+        return cls(*drafted(Table.of(table), leave_out))
+
+    @classmethod
+    def from_toml(cls, text: str, file: str = "the text") -> Interventions:
+        """Read what :meth:`to_toml` wrote.
+
+        Raises
+        ------
+        SpecError
+            Where it cannot be read; the error names the file, the key, and what is allowed.
+        """
+        from isonomia.interventions.reading import read_toml
+
+        return cls(*read_toml(text, file))
+
+    def to_toml(self) -> str:
+        """The interventions as a TOML text that a person can edit.
+
+        Raises
+        ------
+        UsageError
+            Where a constraint or an effect is a Python function, which a text cannot hold.
+        """
+        from isonomia.interventions.writing import written
+
+        return written(self.features, self.constraints, self.effects)
+
+    def __str__(self) -> str:
+        from isonomia.interventions.showing import shown
+
+        return shown(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def blocks(self) -> tuple[tuple[str, ...], ...]:
+        """The features in groups that constraints or effects couple, each in order."""
+        place = {name: j for j, name in enumerate(self.names)}
+        coupled = [constraint.names for constraint in self.constraints]
+        coupled += [tuple(dict.fromkeys((*effect.names, *effect.reads))) for effect in self.effects]
+        groups = components(len(self.names), [[place[name] for name in names] for names in coupled])
+        return tuple(tuple(self.names[j] for j in group) for group in groups)
+
+    def __getitem__(self, name: str) -> Feature:
+        if name not in self.names:
+            raise UsageError(f"there is no feature {name!r}.{nearest(name, self.names)}")
+        return self.features[self.names.index(name)]
+
+    def set(self, which: str | Sequence[str], **fields: Any) -> Interventions:
+        """The same with something else about some features: ``set("time_served*", actionable=False)``.
+
+        Parameters
+        ----------
+        which
+            A name, a list of names, or a pattern with ``*`` and ``?``.
+        fields
+            What to say of them; see :class:`Feature`.
+        """
+        for field in fields:
+            if field not in FIELDS or field == "name":
+                allowed = [name for name in FIELDS if name != "name"]
+                listed = ", ".join(allowed)
+                raise UsageError(f"a feature has no {field!r}; it has {listed}.{nearest(field, allowed)}")
+        selected = set(chosen(which, self.names))
+        changed = (replace(f, **_reset(f, fields)) if f.name in selected else f for f in self.features)
+        return replace(self, features=tuple(changed))
+
+    def only(self, which: str | Sequence[str]) -> Interventions:
+        """The same with only some features actionable, of those that are; linkages and effects stay."""
+        selected = set(chosen(which, self.names))
+        kept = (f if f.name in selected else replace(f, **_reset(f, {"actionable": False})) for f in self.features)
+        return replace(self, features=tuple(kept))
+
+    def constrain(self, *constraints: Constraint) -> Interventions:
+        """The same with more constraints."""
+        return replace(self, constraints=(*self.constraints, *constraints))
+
+    def affect(self, *effects: Effect) -> Interventions:
+        """The same with more effects."""
+        return replace(self, effects=(*self.effects, *effects))
+
+    def coded(self) -> tuple[Constraint, ...]:
+        """The constraints with categories as places."""
+        levels = {feature.name: feature.values for feature in self.features if feature.kind == "categorical"}
+        return tuple(constraint.coded(levels) for constraint in self.constraints)
+
+    def refusals(self, people: Any) -> tuple[Refusal, ...]:
+        """The people who break a constraint or a bound where they are, with the first reason for each."""
+        return refusals_of(self.features, self.constraints, self.coded(), encoded(self.features, Table.of(people)))
+
+    def contradiction(self) -> tuple[Constraint, ...]:
+        """A smallest set of constraints that no person can meet together; empty where there is none."""
+        from isonomia.interventions.contradictions import contradiction_in
+
+        by_code = dict(zip(map(id, coded := self.coded()), self.constraints, strict=True))
+        return tuple(by_code[id(constraint)] for constraint in contradiction_in(self.features, coded))
+
+    def reach(self, people: Any, memory: Memory | None = None) -> ReachableSets:
+        """What people can reach.
+
+        Parameters
+        ----------
+        people
+            A table with a column for each feature; further columns stay with the person.
+        memory
+            What was found out before, for the same or other people; it is added to.
+
+        Raises
+        ------
+        UsageError
+            Where an actionable feature has no bound, or constraints contradict each other.
+        DataError
+            Where a value is missing or impossible, or a person breaks a constraint where they are.
+        """
+        from isonomia.interventions.reach import reached
+
+        self._check_bounded()
+        table = Table.of(people)
+        start = encoded(self.features, table)
+        refused = refusals_of(self.features, self.constraints, self.coded(), start)
+        if refused:
+            self._refuse(refused)
+        return reached(self, table, start, memory)
+
+    def fingerprint(self) -> str:
+        """Tell these interventions from others."""
+        from isonomia.interventions.identity import fingerprint
+
+        return fingerprint(self.features, self.constraints, self.effects)
+
+    def _refuse(self, refused: Sequence[Refusal]) -> None:
+        clash = self.contradiction()
+        if clash:
+            told = "; ".join(f"{constraint.kind}: {constraint.words()}" for constraint in clash)
+            raise UsageError(f"these constraints contradict each other, so that nobody can meet them all: {told}.")
+        more = f" So do {len(refused) - 1} others." if len(refused) > 1 else ""
+        raise DataError(f"{refused[0].words()}.{more} Correct the values or the rule, or leave them out (refusals).")
+
+    def _check_bounded(self) -> None:
+        freed = {name for item in self.constraints if isinstance(item, Linkage) for name in item.frees}
+        for feature in self.features:
+            way = feature.unbounded() if feature.actionable or feature.name in freed else None
+            if way is not None:
+                bound = "high" if way == "rise" else "low"
+                raise UsageError(
+                    f"feature {feature.name!r} ({feature.kind}) can {way} without limit. Give it a bound: "
+                    f"{bound}, {way} or {way}_share; or say that it is not actionable, or goes the other way only."
+                )
+
+    def _check_names(self, item: Constraint | Effect, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                raise UsageError(
+                    f"{item.kind} ({item.words()}) speaks of {name!r}, which is no feature.{nearest(name, self.names)}"
+                )
+
+    def _check_constraint(self, constraint: Constraint) -> None:
+        if not constraint.takes_categories:
+            labelled = [name for name in constraint.names if self[name].kind == "categorical"]
+            if labelled:
+                raise UsageError(
+                    f"the {constraint.kind} constraint ({constraint.words()}) is about numbers, but {labelled[0]!r} "
+                    "has categories"
+                )
+        constraint.coded({name: self[name].values for name in constraint.names if self[name].kind == "categorical"})
+        if isinstance(constraint, Linkage):
+            self._check_freed(constraint)
+
+    def _check_freed(self, linkage: Linkage) -> None:
+        for name in linkage.frees:
+            others = [item for item in self.constraints if isinstance(item, Linkage) and name in item.frees]
+            if self[name].actionable or len(others) > 1:
+                raise UsageError(
+                    f"the linkage ({linkage.words()}) moves {name!r} by an amount of its own, so {name!r} must not be "
+                    "actionable, nor the target of another such linkage: the two could not be told apart"
+                )
+
+
+def _reset(feature: Feature, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields to change, with bounds that a kind implies left to the new kind."""
+    implied = feature.kind == "categorical" or ("kind" in fields and feature.kind == "binary")
+    return {**({"low": None, "high": None} if implied else {}), **fields}

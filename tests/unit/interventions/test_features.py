@@ -1,0 +1,79 @@
+"""One feature: what is refused, and how far a person's own action goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isonomia.errors import UsageError
+from isonomia.interventions import Feature
+from isonomia.interventions.ranges import own_ranges
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"kind": "number"}, r"kind of feature 'f' should be one of 'binary', .*'number'"),
+        ({"kind": "real", "low": 2, "high": 1}, "low of feature 'f' is 2, above its high, 1"),
+        ({"kind": "real", "low": float("nan")}, "low of feature 'f' should be a finite number, but it is nan"),
+        ({"kind": "real", "rise": -1}, "rise of feature 'f' is the size of a change and at least 0"),
+        ({"kind": "real", "direction": "left"}, "direction of feature 'f' should be one of 'both', 'up', 'down'"),
+        ({"kind": "real", "actionable": "yes"}, "actionable of feature 'f' should be true or false, but it is 'yes'"),
+        ({"kind": "real", "values": ("a",)}, "values of feature 'f' are for categories, but the feature is real"),
+        ({"kind": "categorical"}, "should list its categories, each once"),
+        ({"kind": "categorical", "values": ("a", "a")}, "each once"),
+        ({"kind": "categorical", "values": ("a", "b"), "low": 0}, "they have no low, no high and no shares"),
+    ],
+)
+def test_a_feature_whose_parts_do_not_fit_is_refused_with_the_value(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Feature("f", **arguments)
+
+
+def test_a_name_must_be_text() -> None:
+    with pytest.raises(UsageError, match="should be text, but it is 3"):
+        Feature(3, "real")  # type: ignore[arg-type]
+
+
+def ranges(feature: Feature, *start: float) -> list[tuple[float, float]]:
+    low, high = own_ranges([feature], np.asarray(start, dtype=np.float64)[:, None])
+    return list(zip(low[:, 0].tolist(), high[:, 0].tolist(), strict=True))
+
+
+def test_bounds_steps_and_shares_all_limit_an_action_and_the_nearest_counts() -> None:
+    feature = Feature("f", "real", 0, 100, rise=5, fall=50, rise_share=0.1, fall_share=0.1)
+    assert ranges(feature, 20, 80, 99) == [(18, 22), (72, 85), (pytest.approx(89.1), 100)]
+
+
+def test_a_share_of_a_negative_value_is_of_its_size() -> None:
+    assert ranges(Feature("f", "real", -100, 0, rise_share=0.5, fall_share=0.1), -10.0) == [(-11, -5)]
+
+
+def test_whole_features_move_in_whole_steps() -> None:
+    assert ranges(Feature("f", "integer", 0.5, 9.5, fall_share=0.5, rise_share=0.3), 3, 5) == [(2, 3), (3, 6)]
+
+
+@pytest.mark.parametrize(("direction", "expected"), [("up", (3, 9)), ("down", (0, 3)), ("both", (0, 9))])
+def test_a_direction_closes_the_other_one(direction: Any, expected: tuple[float, float]) -> None:
+    assert ranges(Feature("f", "integer", 0, 9, direction=direction), 3) == [expected]
+
+
+def test_what_is_not_actionable_stays_even_out_of_bounds() -> None:
+    assert ranges(Feature("f", "integer", 0, 9, actionable=False), 12) == [(12, 12)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way"),
+    [
+        ({}, "rise"),
+        ({"high": 1}, "fall"),
+        ({"high": 1, "fall": 2}, None),
+        ({"rise_share": 0.1, "low": 0}, None),
+        ({"direction": "down"}, "fall"),
+        ({"direction": "up", "high": 3}, None),
+    ],
+)
+def test_a_missing_limit_is_told(arguments: dict[str, Any], way: str | None) -> None:
+    assert Feature("f", "real", **arguments).unbounded() == way

@@ -1,0 +1,196 @@
+"""Reachable sets: counted without being built, listed in order, taken apart, stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isonomia.errors import NumericalError, UsageError
+from isonomia.interventions import (
+    Condition,
+    Feature,
+    IfThen,
+    Interventions,
+    Linear,
+    Linkage,
+    Memory,
+    OneHot,
+    Predicate,
+    ReachableSets,
+)
+from isonomia.interventions.parts import Cut, Drawn, Listed, Ranges
+
+COUNT = Feature("count", "integer", 0, 4)
+DUMMIES = tuple(Feature(f"d{j}", "binary") for j in range(3))
+AGE = Feature("age", "integer", 18, 90, actionable=False)
+RULES = Interventions((COUNT, *DUMMIES, AGE), (OneHot(("d0", "d1", "d2")), Linkage("count", ("age",))))
+PEOPLE = {
+    "count": [0, 4, 2],
+    "d0": [1, 0, 0],
+    "d1": [0, 1, 0],
+    "d2": [0, 0, 1],
+    "age": [30, 40, 50],
+    "name": list("xyz"),
+}
+
+
+def sets() -> ReachableSets:
+    return RULES.reach(PEOPLE)
+
+
+def test_points_are_counted_without_being_built() -> None:
+    wide = Interventions(tuple(Feature(f"f{j}", "integer", 0, 9_999) for j in range(20)))
+    found = wide.reach({f"f{j}": [5] for j in range(20)})
+    assert found.count(0) == 10_000**20
+    assert found.counts()[0] == pytest.approx(1e80)
+    with pytest.raises(UsageError, match="too many to go through"):
+        found.points()
+    with pytest.raises(UsageError, match="45 points, above most=40"):
+        sets().points(most=40)
+
+
+def test_the_points_of_a_person_lie_together_and_are_all_different() -> None:
+    points = sets().points()
+    assert points.owner.tolist() == [0] * 15 + [1] * 15 + [2] * 15
+    assert len(np.unique(np.column_stack([points.owner, points.values]), axis=0)) == 45
+    assert (points.values[:, 4] - points.values[:, 0] == np.repeat([30, 36, 48], 15)).all()
+
+
+def test_the_points_of_a_huge_product_are_gone_through_a_few_at_a_time() -> None:
+    wide = Interventions(tuple(Feature(f"f{j}", "integer", 0, 9) for j in range(12)))
+    first = next(wide.reach({f"f{j}": [5] for j in range(12)}).chunks(1_000))
+    assert len(np.unique(first.values, axis=0)) == len(first) == 1_000
+
+
+@pytest.mark.parametrize("size", [1, 7, 15, 20, 100])
+def test_chunks_are_the_points_in_order(size: int) -> None:
+    parts = list(sets().chunks(size))
+    assert max(map(len, parts)) <= size
+    assert np.array_equal(np.concatenate([part.values for part in parts]), sets().points().values)
+    assert np.array_equal(np.concatenate([part.owner for part in parts]), sets().points().owner)
+
+
+def test_points_become_a_table_with_the_peoples_other_columns() -> None:
+    table = sets().points([2, 0]).table()
+    assert table.names == tuple(PEOPLE)
+    assert table.column("name").tolist() == ["z"] * 15 + ["x"] * 15
+    assert table.column("count").dtype == np.int64
+    assert sets().points([1]).table(["age", "name"]).names == ("age", "name")
+
+
+def test_some_people_are_taken_in_any_order_and_more_than_once() -> None:
+    taken = sets().take([2, 2, 0])
+    assert np.array_equal(taken.points([1]).values, sets().points([2]).values)
+    assert np.array_equal(taken.points([2]).values, sets().points([0]).values)
+    with pytest.raises(UsageError, match="rows from 0 to 2"):
+        sets().take([3])
+
+
+def test_draws_of_some_people_say_whose_they_are_and_lie_among_their_points() -> None:
+    drawn = sets().sample(50, np.random.default_rng(0), [2, 0])
+    assert drawn.owner.tolist() == [2] * 50 + [0] * 50
+    for person in (0, 2):
+        reachable = set(map(tuple, sets().points([person]).values.tolist()))
+        assert set(map(tuple, drawn.values[drawn.owner == person].tolist())) <= reachable
+    assert drawn.table().column("name").tolist() == ["z"] * 50 + ["x"] * 50
+
+
+def test_the_same_seed_gives_the_same_draws() -> None:
+    first, second = (sets().sample(9, np.random.default_rng(7)).values for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_people_who_are_alike_in_a_block_share_its_points() -> None:
+    many = {name: values * 100 for name, values in PEOPLE.items()}
+    (listed,) = [part for part in RULES.reach(many).parts if isinstance(part, Listed) and len(part.block.columns) == 3]
+    assert len(listed.table) == 9
+
+
+def test_what_does_nothing_but_receive_effects_does_not_tell_people_apart() -> None:
+    people = {**{name: values * 50 for name, values in PEOPLE.items()}, "age": list(range(18, 168))}
+    parts = [part for part in RULES.reach(people).parts if isinstance(part, Listed) and part.block.pushed]
+    assert len(parts[0].table) == 15
+
+
+def test_a_memory_is_used_and_stored_and_changes_nothing() -> None:
+    memory = Memory()
+    first = RULES.reach(PEOPLE, memory).points().values
+    again = Memory.from_bytes(memory.to_bytes())
+    assert {name: set(kept) for name, kept in again.known.items()} == {n: set(k) for n, k in memory.known.items()}
+    assert np.array_equal(RULES.reach(PEOPLE, again).points().values, first)
+    assert np.array_equal(RULES.reach(PEOPLE).points().values, first)
+    assert sum(map(len, again.known.values())) == sum(map(len, memory.known.values())) == 6
+
+
+def test_a_memory_is_not_used_for_another_constraint() -> None:
+    memory = Memory()
+    RULES.reach(PEOPLE, memory)
+    loose = Interventions(RULES.features, (OneHot(("d0", "d1", "d2"), 1, "<="), RULES.constraints[1]))
+    assert loose.reach(PEOPLE, memory).counts().tolist() == [20, 20, 20]
+
+
+def test_who_can_change_nothing_is_told_by_the_solver_too() -> None:
+    features = (Feature("x", "integer", 0, 2_000, direction="up"), Feature("y", "integer", 0, 2_000))
+    rules = Interventions(features, (Linear(("x", "y"), (1, 1), "<=", 2_000), Linear(("x", "y"), (1, -1), "<=", 2_000)))
+    found = rules.reach({"x": [2_000, 0], "y": [0, 0]})
+    assert not isinstance(found.parts[0], Listed) or found.counts()[0] == 1
+    assert found.movable().tolist() == [False, True]
+    assert sets().movable().tolist() == [True] * 3
+    assert not Interventions((AGE,)).reach({"age": [20]}).movable().any()
+
+
+def test_a_large_block_of_whole_numbers_is_drawn_from_by_proposals() -> None:
+    features = tuple(Feature(name, "integer", 0, 999) for name in "xyz")
+    found = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),)).reach({n: [0, 9] for n in "xyz"})
+    assert [type(part) for part in found.parts] == [Drawn]
+    assert found.count(0) is None
+    with pytest.raises(UsageError, match="cannot be listed"):
+        found.points()
+    drawn = found.sample(3_000, np.random.default_rng(0))
+    assert (drawn.values.sum(1) <= 999).all()
+    assert drawn.values.mean(0) == pytest.approx([249.75] * 3, abs=15)
+
+
+def test_real_features_that_nothing_couples_are_drawn_from_their_ranges() -> None:
+    found = Interventions((Feature("x", "real", 0, 10, rise_share=0.1, fall_share=0.1),)).reach({"x": [5.0, 0.0]})
+    assert isinstance(found.parts[0], Ranges)
+    assert found.count(0) is None
+    assert found.count(1) == 1
+    drawn = found.sample(1_000, np.random.default_rng(0))
+    mine = drawn.values[drawn.owner == 0]
+    assert mine.min() >= 4.5
+    assert mine.max() <= 5.5
+    assert mine.min() == pytest.approx(4.5, abs=0.01)
+    assert (drawn.values[drawn.owner == 1] == 0).all()
+
+
+def test_linkages_in_a_circle_cannot_be_drawn_from() -> None:
+    features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
+    with pytest.raises(UsageError, match="go round in a circle"):
+        Interventions(features, (Linkage("x", ("y",)), Linkage("y", ("x",)))).reach({"x": [0.0], "y": [0.0]})
+
+
+def test_a_predicate_that_hardly_anything_satisfies_is_given_up_with_a_reason() -> None:
+    features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
+    found = Interventions(features, (Predicate("x == 0 or x * y > 1"),)).reach({"x": [0.0], "y": [0.0]})
+    with pytest.raises(NumericalError, match="linear"):
+        found.sample(10, np.random.default_rng(0))
+
+
+def test_real_features_that_constraints_leave_no_room_are_listed() -> None:
+    features = (Feature("b", "binary"), Feature("x", "real", 0, 1))
+    rules = (
+        IfThen(Condition("b", "==", 1), Condition("x", "==", 0.5)),
+        IfThen(Condition("b", "==", 0), Condition("x", "==", 0)),
+    )
+    found = Interventions(features, rules).reach({"b": [0], "x": [0.0]})
+    assert found.count(0) == 2
+    assert found.points().values.tolist() == [[0, 0], [1, 0.5]]
+    assert not any(isinstance(part, Cut | Drawn) for part in found.parts)
+
+
+def test_a_linkage_from_what_nobody_can_act_on_couples_nothing() -> None:
+    features = (Feature("s", "integer", 0, 9, actionable=False), Feature("t", "integer", 0, 1_000_000_000))
+    found = Interventions(features, (Linkage("s", ("t",)),)).reach({"s": [3], "t": [5]})
+    assert found.count(0) == 1_000_000_001
+    assert isinstance(found.parts[0], Ranges)
