@@ -112,6 +112,9 @@ def step(game: Game, state: State, counts: Floats) -> State:
     payoffs, bounds = _what_is_left(game, state)
     estimate = state.tally + game.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
+    if not ((payoffs * estimate[:, None]).sum(axis=(-2, -1)) > bounds).any():
+        # Every estimate lies in the polytope, where nothing is staked: so it is with the wrong one of two directions.
+        return State(state.log_wealth, state.peak, state.tally + counts)
     total = draws.sum(axis=-1)
     # Before a channel has been seen there is nothing to go by: its weight of 0 keeps the purse shut.
     weights = np.where(state.tally.any(axis=-1), draws / np.maximum(total, 1.0)[:, None], 0.0)
