@@ -1,4 +1,4 @@
-"""The models and inputs of the k-safety paper, read from arrays: a decision tree and a small network for each dataset."""
+"""The models and inputs of the k-safety paper, read from arrays: a tree and a small network for each dataset."""
 
 from __future__ import annotations
 
@@ -13,16 +13,46 @@ from numpy.typing import NDArray
 
 FOLDER = Path(os.environ.get("ISONOMIA_DATA", Path(__file__).resolve().parents[1] / "../shared/data")) / "nomos"
 
-COMPAS = (
-    "age juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest c_days_from_compas is_recid "
-    "num_r_cases r_days_from_arrest is_violent_recid num_vr_cases v_decile_score sex_Female sex_Male "
-    "race_African-American race_Asian race_Caucasian race_Hispanic race_Native_American race_Other c_charge_degree_F "
-    "c_charge_degree_M c_charge_degree_O r_charge_degree_F r_charge_degree_M r_charge_degree_O vr_charge_degree_F1 "
-    "vr_charge_degree_F2 vr_charge_degree_F3 vr_charge_degree_F5 vr_charge_degree_F6 vr_charge_degree_F7 "
-    "vr_charge_degree_M1 vr_charge_degree_M2 vr_charge_degree_MO3"
-).split()
+COMPAS = [
+    "age",
+    "juv_fel_count",
+    "juv_misd_count",
+    "juv_other_count",
+    "priors_count",
+    "days_b_screening_arrest",
+    "c_days_from_compas",
+    "is_recid",
+    "num_r_cases",
+    "r_days_from_arrest",
+    "is_violent_recid",
+    "num_vr_cases",
+    "v_decile_score",
+    "sex_Female",
+    "sex_Male",
+    "race_African-American",
+    "race_Asian",
+    "race_Caucasian",
+    "race_Hispanic",
+    "race_Native_American",
+    "race_Other",
+    "c_charge_degree_F",
+    "c_charge_degree_M",
+    "c_charge_degree_O",
+    "r_charge_degree_F",
+    "r_charge_degree_M",
+    "r_charge_degree_O",
+    "vr_charge_degree_F1",
+    "vr_charge_degree_F2",
+    "vr_charge_degree_F3",
+    "vr_charge_degree_F5",
+    "vr_charge_degree_F6",
+    "vr_charge_degree_F7",
+    "vr_charge_degree_M1",
+    "vr_charge_degree_M2",
+    "vr_charge_degree_MO3",
+]
 
-GERMAN_NUMBERS = "duration_m amount instl_rate resdnc_since age nm_credits nm_people_liable".split()
+GERMAN_NUMBERS = ["duration_m", "amount", "instl_rate", "resdnc_since", "age", "nm_credits", "nm_people_liable"]
 GERMAN_GROUPS = {
     "st_check_acc": "A11 A12 A13 A14",
     "crdt_hist": "A30 A31 A32 A33 A34",

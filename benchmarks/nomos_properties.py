@@ -113,32 +113,25 @@ class Expected:
 
 def brute_force(case: Case, subject: Subject, predict: Predict, tests: int = 5000) -> Expected:
     """Try every input and every choice, in the plainest way: no part of Isonomia is used."""
-    rows, changed, weights = [], [], []
-    for index, row in enumerate(subject.inputs):
+    eligible, pairs, violating, violating_inputs = 0, 0, 0, 0
+    total, bad_weight, shares = Fraction(0), Fraction(0), []
+    for row in subject.inputs:
         value = _value(case, subject, row)
-        for new in case.choices(value):
-            rows.append(index)
-            changed.append(_changed(case, subject, row, new))
-            weights.append(Fraction(1, case.draws(value)))
-    before, after = predict(subject.inputs)[rows], _predicted(predict, changed)
-    bad = before > after if case.ensures == RISES else after > before
-    total = sum(weights)
-    share = np.array([float(weight / total) for weight, hit in zip(weights, bad, strict=True) if hit])
-    found = 1.0 - (1.0 - share) ** tests
-    return Expected(
-        len(set(rows)),
-        len(rows),
-        int(bad.sum()),
-        len({index for index, hit in zip(rows, bad, strict=True) if hit}),
-        float(sum((weight for weight, hit in zip(weights, bad, strict=True) if hit), Fraction(0)) / total),
-        float(found.sum()),
-        float(np.sqrt((found * (1 - found)).sum())),
-    )
-
-
-def _predicted(predict: Predict, rows: list[NDArray[Any]]) -> NDArray[Any]:
-    parts = [predict(np.stack(rows[start : start + 100_000])) for start in range(0, len(rows), 100_000)]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=int)
+        choices = case.choices(value)
+        if not choices:
+            continue
+        after = predict(np.stack([_changed(case, subject, row, new) for new in choices]))
+        before = predict(row[None])[0]
+        bad = int(np.sum(before > after if case.ensures == RISES else after > before))
+        weight = Fraction(1, case.draws(value))
+        eligible, pairs = eligible + 1, pairs + len(choices)
+        violating, violating_inputs = violating + bad, violating_inputs + (bad > 0)
+        total, bad_weight = total + weight * len(choices), bad_weight + weight * bad
+        shares.append((weight, bad))
+    found = [(1.0 - (1.0 - float(weight / total)) ** tests, bad) for weight, bad in shares]
+    unique = sum(chance * bad for chance, bad in found)
+    spread = sum(chance * (1.0 - chance) * bad for chance, bad in found) ** 0.5
+    return Expected(eligible, pairs, violating, violating_inputs, float(bad_weight / total), unique, spread)
 
 
 def _value(case: Case, subject: Subject, row: NDArray[Any]) -> float:

@@ -52,11 +52,13 @@ from isonomia.version import __version__
 if TYPE_CHECKING:
     from isonomia.audits.check import check, plan
     from isonomia.audits.principal import PrincipalRepair
+    from isonomia.interventions import Interventions
     from isonomia.populations.causal import Causal
     from isonomia.populations.program import Program
     from isonomia.populations.programs.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
-    from isonomia.spec import fairness
+    from isonomia.spec import fairness, responsiveness, safety
     from isonomia.spec.principal import PrincipalFairness
+    from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = [
     "Additive",
@@ -69,6 +71,7 @@ __all__ = [
     "E",
     "Equation",
     "Generator",
+    "Interventions",
     "IsonomiaError",
     "ModelError",
     "Normal",
@@ -78,6 +81,7 @@ __all__ = [
     "PrincipalRepair",
     "Program",
     "Property",
+    "Responsiveness",
     "Sample",
     "SpecError",
     "Uniform",
@@ -98,6 +102,8 @@ __all__ = [
     "parse",
     "plan",
     "prediction",
+    "responsiveness",
+    "safety",
     "score",
 ]
 
@@ -108,6 +114,8 @@ _LATER = {
     "PrincipalFairness": "isonomia.spec.principal",
     "PrincipalRepair": "isonomia.audits.principal.wrapper",
     "Program": "isonomia.populations.program",
+    "Interventions": "isonomia.interventions",
+    "Responsiveness": "isonomia.spec.responsiveness",
     **dict.fromkeys(
         ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),
         "isonomia.populations.programs.mechanisms",
@@ -117,8 +125,8 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """Load what is not always needed, such as the audits with SciPy behind them, when it is first used."""
-    if name == "fairness":
-        found: Any = import_module("isonomia.spec.fairness")
+    if name in {"fairness", "responsiveness", "safety"}:
+        found: Any = import_module(f"isonomia.spec.{name}")
     elif name in _LATER:
         found = getattr(import_module(_LATER[name]), name)
     else:

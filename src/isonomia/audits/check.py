@@ -8,27 +8,38 @@ from typing import Any
 
 import numpy as np
 
+from isonomia.audits.ksafety import check_safety, is_domain
+from isonomia.audits.ksafety.request import Request as SafetyRequest
 from isonomia.audits.principal import check_principal
 from isonomia.audits.principal.request import Request as PrincipalRequest
 from isonomia.audits.rates import RatesPlan, check_rates, plan_rates
 from isonomia.audits.rates.request import METHODS, Request
+from isonomia.audits.responsiveness import check_responsiveness
+from isonomia.audits.responsiveness.request import Request as ResponsivenessRequest
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.models.adapt import adapt
+from isonomia.models.protocol import Model
 from isonomia.populations.protocol import Population
 from isonomia.populations.sample import Sample
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.safety import Safety
+from isonomia.spec.safety import property as safety_property
 
 __all__ = ["check", "plan"]
 
+_LEAST_DELTA = 1e-300
+"""Smaller ones have no reciprocal in double precision."""
+
 
 def check(
-    property: Property | PrincipalFairness | str,  # noqa: A002  (the word of the glossary)
+    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -47,8 +58,9 @@ def check(
     Parameters
     ----------
     property
-        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``), made with Python operators, or a
-        :class:`PrincipalFairness`.
+        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``), made with Python operators, a
+        :class:`PrincipalFairness`, a :class:`Responsiveness`, or a k-safety property: the path of a ``.nom`` file, or
+        one of ``safety``.
     model
         Anything with ``predict``, or callable on a batch. ``None`` where the table already has what the property
         names, for example a column ``prediction``.
@@ -91,9 +103,19 @@ def check(
     root(number)
     prop = _property(property)
     subject = (None if model is None else adapt(model, features)), _population(population)
-    risk, limit, watcher = _delta(delta), Budget.of(budget), observer or Silent()
+    risk, limit, watcher = _delta(delta), Budget.of(budget), _observer(observer)
     options = _method(method), _ranges(ranges or {})
     pace = Schedule(growth=_growth(growth)), _workers(workers)
+    if isinstance(prop, Safety):
+        _refuse_rates_options(*options, "a k-safety property")
+        return check_safety(
+            SafetyRequest(prop, _asked(subject[0]), subject[1], risk, limit, int(number), *pace), watcher
+        )
+    if isinstance(prop, Responsiveness):
+        _refuse_rates_options(*options, "responsiveness")
+        return check_responsiveness(
+            ResponsivenessRequest(prop, _asked(subject[0]), subject[1], risk, limit, int(number), pace[1]), watcher
+        )
     if isinstance(prop, PrincipalFairness):
         _refuse_rates_options(*options)
         return check_principal(PrincipalRequest(prop, *subject, risk, limit, int(number), *pace), watcher)
@@ -126,17 +148,28 @@ def plan(
     root(seed)
     means, parts = _numbers("guesses", guesses), _numbers("shares", shares or {})
     prop = _property(property)
-    if isinstance(prop, PrincipalFairness):
-        raise UsageError("expected a property about rates to plan for, but principal fairness came")
+    if not isinstance(prop, Property):
+        came = "principal fairness" if isinstance(prop, PrincipalFairness) else f"a {type(prop).__name__}"
+        raise UsageError(f"expected a property about rates to plan for, but {came} came")
     return plan_rates(prop, means, parts, _delta(delta), seed)
 
 
-def _property(value: Property | PrincipalFairness | str) -> Property | PrincipalFairness:
-    if isinstance(value, Property | PrincipalFairness):
+def _property(
+    value: Property | PrincipalFairness | Responsiveness | Safety | str,
+) -> Property | PrincipalFairness | Responsiveness | Safety:
+    if isinstance(value, Property | PrincipalFairness | Responsiveness | Safety):
         return value
+    if isinstance(value, str) and value.endswith(".nom"):
+        return safety_property(value)
     if isinstance(value, str):
         return parse(value)
     raise UsageError(f"expected property as text or as a Property, but {value!r} of type {type(value).__name__} came")
+
+
+def _asked(model: Model | None) -> Model:
+    if model is None:
+        raise UsageError("this kind of property is about runs of a model: expected model, but none came")
+    return model
 
 
 def _population(value: Any) -> Population:
@@ -144,7 +177,7 @@ def _population(value: Any) -> Population:
         raise UsageError(
             "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
         )
-    if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")):
+    if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")) or is_domain(value):
         found: Population = value
         return found
     if callable(value):
@@ -162,14 +195,18 @@ def _delta(value: float) -> float:
             f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: "
             "0.05 is common, 1e-6 is strict"
         )
+    if float(value) < _LEAST_DELTA:
+        raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but delta={value!r} came: 1e-6 is strict")
     return float(value)
 
 
-def _refuse_rates_options(method: str, ranges: Mapping[str, tuple[float, float]]) -> None:
+def _refuse_rates_options(
+    method: str, ranges: Mapping[str, tuple[float, float]], what: str = "principal fairness"
+) -> None:
     if method not in {"auto", "bets"} or ranges:
         raise UsageError(
-            f"expected method='auto' and no ranges for principal fairness, but method={method!r} and ranges={ranges!r} "
-            "came: its bets have no alternative, and no means are asked for"
+            f"expected method='auto' and no ranges for {what}, but method={method!r} and "
+            f"ranges={ranges!r} came: its bets have no alternative, and no means are asked for"
         )
 
 
@@ -179,6 +216,15 @@ def _numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
     ):
         raise UsageError(f"expected {name} as {{text: number}}, but {values!r} came")
     return {text: float(value) for text, value in values.items()}
+
+
+def _observer(value: Observer | None) -> Observer:
+    if value is None:
+        return Silent()
+    missing = [name for name in ("begin", "advance", "end") if not hasattr(value, name)]
+    if missing:
+        raise UsageError(f"expected observer with begin, advance and end, but {value!r} has no {', '.join(missing)}")
+    return value
 
 
 def _method(value: str) -> str:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["answer_line", "as_html", "as_text", "guarantee", "number", "rows"]
 
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
+COUNTED = {"k-safety": ("case", "cases"), "responsiveness": ("point", "points")}
+"""What the samples of an audit are, where they are not people."""
 COLOURS = {"holds": "#1a7f37", "violated": "#cf222e", "undecided": "#9a6700"}
 
 
@@ -25,8 +27,8 @@ def number(value: float | None) -> str:
 
 def answer_line(verdict: Verdict) -> str:
     """The answer and what it cost, in one line."""
-    people = "person" if verdict.samples == 1 else "people"
-    return f"{verdict.answer} after {verdict.samples:,} {people} ({verdict.stopped})"
+    one, many = COUNTED.get(verdict.details.get("audit", ""), ("person", "people"))
+    return f"{verdict.answer} after {verdict.samples:,} {one if verdict.samples == 1 else many} ({verdict.stopped})"
 
 
 def guarantee(verdict: Verdict) -> str:

@@ -12,6 +12,10 @@ from isonomia.records.verdict import Verdict
 from isonomia.records.words import answer_line, guarantee, number
 from isonomia.report.gauge import ASCII, UNICODE, gauge
 from isonomia.report.principal import AUDIT, subgroups
+from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
+from isonomia.report.responsiveness import shares
+from isonomia.report.safety import AUDIT as SAFETY
+from isonomia.report.safety import cases
 
 __all__ = ["show", "summary"]
 
@@ -44,7 +48,11 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None) -> 
         parts.append(subgroups(verdict, fancy))
     elif verdict.expressions:
         parts.append(_expressions(verdict, fancy))
-    if verdict.leaves:
+    if verdict.details.get("audit") == SAFETY:
+        parts.append(cases(verdict))
+    elif verdict.details.get("audit") == RESPONSIVENESS:
+        parts.append(shares(verdict, fancy))
+    elif verdict.leaves:
         parts.append(_leaves(verdict))
     parts.append(_notes(verdict))
     border = STYLES[verdict.answer].removeprefix("bold ")

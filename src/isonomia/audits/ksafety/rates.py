@@ -1,0 +1,152 @@
+"""What random cases prove about the share of all cases that violate.
+
+An ``ensures`` without a rate must be true of every case. One violation refutes it, and no number of good cases proves
+it; what they prove is that violations are rarer than ``eps``. An ``ensures`` with a rate is a claim about a share, and
+is decided by bets like every other share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log, log1p
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import NumericalError
+from isonomia.evidence.by_bets import BetEvidence, bets_for
+from isonomia.evidence.channels import Channel
+from isonomia.evidence.tables import TableState
+from isonomia.spec.names import leaves_of
+from isonomia.spec.parse import parse_formula
+from isonomia.spec.tree import Column, Leaf, Rate
+
+__all__ = ["RateEvidence", "RateState", "rate_evidence"]
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class RateState:
+    """What was seen so far.
+
+    Attributes
+    ----------
+    n
+        How many cases.
+    violated, failed
+        Whether an ``ensures`` without a rate was violated; whether any case failed.
+    holding, violating
+        The bets on those with a rate: cases that failed count as violations in the first, as none in the second.
+    """
+
+    n: int
+    violated: bool
+    failed: bool
+    holding: tuple[TableState, ...] = ()
+    violating: tuple[TableState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RateEvidence:
+    """Decides a k-safety property from random cases.
+
+    Guarantee, for independent cases: *violated* where every ``ensures`` has no rate is a fact. Otherwise it is ever
+    said wrongly with probability at most ``delta``. *Holds* means that each ``ensures`` without a rate is true of all
+    but ``eps`` of the cases, and each with a rate as often as it demands; it is ever said wrongly with probability at
+    most ``delta``. For the first kind: if a share of ``eps`` or more violates, the chance that ``n`` cases show none is
+    at most ``(1 - eps)**n``, and *holds* is said only once that is at most ``delta``; since one violation ends the
+    matter, it makes no difference how often one looks. If several are false, one of them must have been missed, so
+    nothing is divided.
+
+    Attributes
+    ----------
+    delta, eps
+        The risk, and the share that is left open.
+    strict, rated
+        The numbers of the ``ensures`` without and with a rate.
+    bets
+        The bets on those with a rate, joined by "and"; ``None`` where there are none.
+    """
+
+    delta: float
+    eps: float
+    strict: tuple[int, ...]
+    rated: tuple[int, ...]
+    bets: BetEvidence | None
+
+    @property
+    def needed(self) -> int:
+        """How many cases without a violation prove that at most ``eps`` of the cases violate."""
+        return ceil(log(self.delta) / log1p(-self.eps)) if self.strict else 0
+
+    def begin(self) -> RateState:
+        """Nothing seen."""
+        states = () if self.bets is None else self.bets.begin()
+        return RateState(0, False, False, states, states)
+
+    def step(self, state: RateState, violates: Booleans, failed: Booleans) -> RateState:
+        """Take in cases: for each ``ensures`` which of them violate it, and which failed."""
+        broken = bool(violates[list(self.strict)].any()) if self.strict else False
+        holding, violating = state.holding, state.violating
+        if self.bets is not None:
+            holding = self.bets.step(holding, self._tallies(violates | failed))
+            violating = self.bets.step(violating, self._tallies(violates))
+        return RateState(
+            state.n + len(failed),
+            state.violated or broken,
+            state.failed or bool(failed.any()),
+            holding,
+            violating,
+        )
+
+    def _tallies(self, violates: Booleans) -> dict[Channel, NDArray[np.float64]]:
+        assert self.bets is not None
+        return {
+            channel: channel.grid.tally([violates[_number(leaf)] for leaf in channel.leaves])
+            for channel in self.bets.channels
+        }
+
+    def decision(self, state: RateState) -> bool | None:
+        """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
+        if state.violated or (self.bets is not None and self.bets.decision(state.violating) is False):
+            return False
+        strict = not self.strict or (state.n >= self.needed and not state.failed)
+        rated = self.bets is None or self.bets.decision(state.holding) is True
+        return True if strict and rated and state.n > 0 else None
+
+    def progress(self, state: RateState) -> float:
+        """How far the nearer answer has come, from 0 to 1."""
+        if self.decision(state) is not None:
+            return 1.0
+        strict = min(state.n / self.needed, 1.0) if self.strict else 1.0
+        rated = self.bets.progress(state.holding) if self.bets is not None else 1.0
+        return min(strict, rated)
+
+    def proved(self, n: int) -> float:
+        """The share that ``n`` cases without a violation leave open: less than this, at the risk ``delta``."""
+        return 1.0 - self.delta ** (1.0 / n) if n else 1.0
+
+
+def rate_evidence(rates: Sequence[float | None], eps: float, delta: float) -> RateEvidence:
+    """The evidence for ``ensures`` with these rates; ``None`` where it must always be true."""
+    strict = tuple(number for number, rate in enumerate(rates) if rate is None or rate >= 1.0)
+    rated = tuple(number for number in range(len(rates)) if number not in strict)
+    return RateEvidence(delta, eps, strict, rated, _bets(rates, rated, delta) if rated else None)
+
+
+def _bets(rates: Sequence[float | None], rated: tuple[int, ...], delta: float) -> BetEvidence:
+    # 1 - rate in decimals: a claim of 99% allows 0.01, not the float next to it.
+    claims = [f"P[`{number}`] <= {round(1.0 - (rates[number] or 0.0), 12)!r}" for number in rated]
+    formula = parse_formula(" and ".join(claims))
+    found = bets_for(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,), delta)
+    if found is None:
+        raise NumericalError("expected bets on the shares of violating cases, but there are none for this claim")
+    return found
+
+
+def _number(leaf: Leaf) -> int:
+    assert isinstance(leaf, Rate)
+    assert isinstance(leaf.event, Column)
+    return int(leaf.event.name)

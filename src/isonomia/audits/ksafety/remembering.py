@@ -1,0 +1,59 @@
+"""Counterexamples of earlier verdicts, tried before anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from isonomia.audits.ksafety.preparing import prepare_known
+from isonomia.audits.ksafety.running import Runner
+from isonomia.audits.ksafety.showing import shown
+from isonomia.audits.ksafety.supply import Given, ReachedError
+from isonomia.audits.ksafety.values import Value
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.domains import Domain
+
+__all__ = ["still_violating"]
+
+
+def still_violating(runner: Runner, domain: Domain, known: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
+    """Those counterexamples that violate the property still, computed anew from their inputs and choices.
+
+    One that no longer fits, because the specification or the data have changed, is passed over.
+
+    Raises
+    ------
+    UsageError
+        Where something else than counterexamples came.
+    """
+    found = []
+    for item in known:
+        if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
+            raise UsageError(f"expected counterexamples of earlier verdicts as known, but {str(item)[:80]} came")
+        again = _again(runner, domain, item)
+        if again is not None:
+            found.append(again)
+    return found
+
+
+def _again(runner: Runner, domain: Domain, item: Mapping[str, Any]) -> dict[str, Any] | None:
+    names = runner.program.spec.inputs
+    if set(item["inputs"]) != set(names):
+        return None
+    choices = [np.array([choice]) for choice in item["choices"]]
+    try:
+        records = {name: Value(domain.restore([item["inputs"][name]])) for name in names}
+        prepared = prepare_known(runner.program, domain, records, Given(choices))
+    except (ReachedError, DataError, ValueError, TypeError):
+        return None
+    if not prepared.accepted[0]:
+        return None
+    seeds = choices[-1].astype(np.int64) if runner.draws else np.zeros(1, dtype=np.int64)
+    judged = runner.judged(prepared, seeds)
+    if not judged.violating[0]:
+        return None
+    return shown(runner, judged, list(item["choices"]), dict(item.get("rows", {}))) | {
+        "minimal": bool(item.get("minimal", False))
+    }

@@ -1,0 +1,77 @@
+"""What was found out, as plain values: of each person, of each group, of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.responsiveness.counting import Counted, Rule
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.text import to_text
+
+__all__ = ["AUDIT", "details_of"]
+
+AUDIT = "responsiveness"
+"""How the details of a verdict say that they are of this kind."""
+
+
+def details_of(
+    prop: Responsiveness, counted: Counted, rule: Rule, table: Table, rows: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Everything that is known, as values that JSON can hold; people as columns of equal length."""
+    low, high = counted.interval(rule)
+    answers = np.where(counted.responsive, "responsive", np.where(counted.unresponsive, "fixed", "undecided"))
+    return {
+        **claim_of(prop),
+        "counts": _counts(answers, counted.exact),
+        "groups": _groups(prop, answers, counted.exact, table),
+        "people": {
+            "row": rows.tolist(),
+            "answer": answers.tolist(),
+            "share": [None if np.isnan(value) else value for value in counted.share.tolist()],
+            "low": low.tolist(),
+            "high": high.tolist(),
+            "n": counted.n.astype(int).tolist(),
+            "reaching": counted.successes.astype(int).tolist(),
+            "exact": counted.exact.tolist(),
+        },
+    }
+
+
+def claim_of(prop: Responsiveness) -> dict[str, Any]:
+    """What was asked, in words and numbers."""
+    return {
+        "audit": AUDIT,
+        "target": to_text(prop.condition),
+        "who": None if prop.members is None else to_text(prop.members),
+        "relation": ">=" if prop.at_least is not None else "<=",
+        "threshold": prop.threshold,
+        "control": prop.control,
+        "draws": prop.draws,
+        "by": list(prop.by),
+    }
+
+
+def _counts(answers: NDArray[Any], exact: NDArray[np.bool_]) -> dict[str, int]:
+    found = {answer: int((answers == answer).sum()) for answer in ("responsive", "fixed", "undecided")}
+    return {"people": len(answers), **found, "exact": int(exact.sum())}
+
+
+def _groups(
+    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], table: Table
+) -> list[dict[str, Any]]:
+    if not prop.by:
+        return []
+    columns = [[plain_value(value) for value in table.column(name)] for name in prop.by]
+    members: dict[tuple[Any, ...], list[int]] = {}
+    for place, key in enumerate(zip(*columns, strict=True)):
+        members.setdefault(key, []).append(place)
+    ordered = sorted(members, key=lambda key: [(type(value).__name__, value) for value in key if value is not None])
+    return [
+        {"group": dict(zip(prop.by, key, strict=True)), **_counts(answers[members[key]], exact[members[key]])}
+        for key in ordered
+    ]

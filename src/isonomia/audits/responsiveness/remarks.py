@@ -1,0 +1,73 @@
+"""What a reader should know: what the answer rests on, how it was reached, and what could never be claimed."""
+
+from __future__ import annotations
+
+from isonomia.audits.responsiveness.counting import Counted, Rule
+from isonomia.audits.responsiveness.request import Request
+from isonomia.errors import UsageError
+from isonomia.evidence.share_planning import least_draws, least_sequential_draws
+from isonomia.populations.sample import Sample
+from isonomia.spec.responsiveness import Responsiveness
+
+__all__ = ["assumptions", "refuse_hopeless", "remarks"]
+
+
+def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
+    """Say before anything is drawn that with so few draws nobody can ever be called fixed.
+
+    Raises
+    ------
+    UsageError
+        Where a person's draws are too few for any test at delta; the error says how many it takes.
+    """
+    if not sampled:
+        return
+    if prop.draws is not None:
+        name, came, least = "draws", prop.draws, least_draws(delta, prop.threshold)
+    else:
+        name, came, least = "most_draws", prop.most_draws, least_sequential_draws(delta, prop.threshold)
+    if came < least:
+        raise UsageError(
+            f"with {name}={came:,} no draws could ever show that a share is below {prop.threshold:g} at "
+            f"delta={delta:g}, not even if none of them reaches the target: it takes at least {least:,}. Raise {name}, "
+            "or delta, or the share."
+        )
+
+
+def assumptions(counted: Counted, approximate: bool) -> tuple[str, ...]:
+    """What the guarantee rests on, in words."""
+    found = ["the interventions say truly what people can change", "the model answers the same row alike every time"]
+    if not counted.exact.all():
+        found.append("draws are independent, and uniform over the actions open to a person")
+    if approximate:
+        found.append("for blocks of more than six coupled real features, a walk gives nearly uniform draws")
+    return tuple(found)
+
+
+def remarks(request: Request, counted: Counted, rule: Rule, distinct: int, sampled: int) -> tuple[str, ...]:
+    """What a reader should know about how the answer was reached, in words."""
+    found = [f"the model was asked about {distinct:,} different rows"]
+    if isinstance(request.population, Sample):
+        found.append("it is about the people in the table, and says nothing of others")
+    if sampled and len(counted.n) > 1:
+        found.append(_control(rule, sampled))
+    if sampled:
+        find = least_draws if rule.fixed else least_sequential_draws
+        few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
+        found.append(f"by draws, nobody can be called fixed before {few:,} of them: that is how many it takes at least")
+    left = int(counted.undecided.sum())
+    if left:
+        found.append(f"{left:,} people are undecided: their shares are near {rule.threshold:g}, or draws were too few")
+    return tuple(found)
+
+
+def _control(rule: Rule, sampled: int) -> str:
+    if rule.control == "family":
+        return (
+            f"the probability that any of the {sampled:,} people decided by draws is wrongly called fixed is at most "
+            f"{rule.delta:g}, and so is that of wrongly calling any responsive (Holm)"
+        )
+    return (
+        f"of the {sampled:,} people decided by draws, the expected share of wrong names among those called fixed is at "
+        f"most {rule.delta:g}, and so it is among those called responsive (e-BH)"
+    )

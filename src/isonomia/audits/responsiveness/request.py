@@ -1,0 +1,35 @@
+"""What a check of responsiveness is asked for, once its arguments have been checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isonomia.engine.budget import Budget
+from isonomia.models.protocol import Model
+from isonomia.populations.protocol import Population
+from isonomia.spec.responsiveness import Responsiveness
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything that a check is asked for.
+
+    Attributes
+    ----------
+    prop, model, population
+        What must hold, of which model, for whom.
+    delta, budget, seed
+        The risk, the most it may cost, and what makes it repeatable.
+    workers
+        How many threads ask the model.
+    """
+
+    prop: Responsiveness
+    model: Model
+    population: Population
+    delta: float
+    budget: Budget
+    seed: int
+    workers: int

@@ -1,0 +1,137 @@
+"""What every domain can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+from typing import Literal as OneOf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.populations.table import Table
+
+__all__ = ["Domain", "Function", "Kind", "Marked", "Records"]
+
+Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
+"""What a value is, as far as it can be known before anything is computed."""
+
+Marked: TypeAlias = tuple[Any, "NDArray[np.bool_] | None"]
+"""Values, and for which cases there are none; ``None`` where all have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that a specification may call.
+
+    Attributes
+    ----------
+    call
+        Takes whole batches, records or columns, and gives one: a result a case.
+    takes
+        How many arguments a specification writes.
+    gives
+        What kind of value comes out.
+    random
+        Whether it draws: then ``call`` gets one argument more, a column of seeds, and the result may depend on nothing
+        else. So a case can be repeated.
+    single
+        Whether ``call`` takes one case at a time instead: slower, but easier to write.
+    """
+
+    call: Callable[..., Any]
+    takes: int
+    gives: Kind = "anything"
+    random: bool = False
+    single: bool = False
+
+
+class Records(Protocol):
+    """A batch of records: rows, images, sounds, states."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def take(self, indices: NDArray[np.intp]) -> Records:
+        """The records at these positions, in this order."""
+        ...
+
+
+class Domain(Protocol):
+    """Where inputs come from and what can be done with them.
+
+    Everything works on batches. Transformations give new records and leave the old ones alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many inputs there are."""
+        ...
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """What a specification may call besides the functions of the language."""
+        ...
+
+    def inputs(self, indices: NDArray[np.intp]) -> Records:
+        """The inputs at these positions."""
+        ...
+
+    def feature(self, feature: str | int) -> str:
+        """The name of a feature, given by name or by number; raises DataError, naming those there are."""
+        ...
+
+    def kind(self, feature: str) -> Kind:
+        """What kind of value a feature has."""
+        ...
+
+    def values(self, feature: str) -> tuple[Any, ...]:
+        """The values that a feature can be set to, where it has finitely many: those that occur."""
+        ...
+
+    def get(self, records: Any, feature: str) -> Marked:
+        """A feature of every record, and where it has none."""
+        ...
+
+    def set(self, records: Any, feature: str, values: NDArray[Any]) -> Marked:
+        """The same records with a feature set, and where that cannot be."""
+        ...
+
+    def label(self, records: Any) -> NDArray[Any]:
+        """The right answer of every record, where the domain knows it; raises DataError otherwise."""
+        ...
+
+    def concatenate(self, parts: Sequence[Any]) -> Records:
+        """Several batches as one."""
+        ...
+
+    def equal(self, left: Any, right: Any) -> NDArray[np.bool_]:
+        """Which records are the same."""
+        ...
+
+    def distance(self, left: Any, right: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How many features differ, and how far they are apart in all, each feature on its own scale."""
+        ...
+
+    def show(self, records: Any, index: int) -> dict[str, Any]:
+        """One record as plain values that JSON can hold."""
+        ...
+
+    def restore(self, shown: Sequence[Mapping[str, Any]]) -> Records:
+        """The records that were shown; raises DataError where one does not fit."""
+        ...
+
+    def unique(self, records: Any) -> NDArray[np.intp] | None:
+        """A number for each record, the same only for records that the model cannot tell apart; ``None`` if unknown."""
+        ...
+
+    def table(self, records: Any) -> Table:
+        """What the model is given."""
+        ...

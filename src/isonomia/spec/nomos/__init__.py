@@ -1,0 +1,12 @@
+"""Nomos: the language of ``.nom`` files, in which k-safety properties are written.
+
+:func:`parse_nomos` reads a text, :func:`spec_text` writes it back, and
+:func:`read_block` says what the Python between the braces does.
+"""
+
+from isonomia.spec.nomos.block import Code, Plain, read_block
+from isonomia.spec.nomos.parse import parse_nomos
+from isonomia.spec.nomos.text import expression_text, spec_text, step_text
+from isonomia.spec.nomos.tree import Spec
+
+__all__ = ["Code", "Plain", "Spec", "expression_text", "parse_nomos", "read_block", "spec_text", "step_text"]

@@ -1,0 +1,189 @@
+"""From Lark's tree to the syntax tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lark import Token, Tree
+
+from isonomia.errors import Place, SpecError
+from isonomia.spec.lexemes import unquote
+from isonomia.spec.nomos.cutting import Cut
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Block,
+    Call,
+    Constant,
+    Ensures,
+    Expression,
+    Feature,
+    Name,
+    Requires,
+    Scalar,
+    Spec,
+    Unary,
+    Update,
+    Var,
+)
+
+__all__ = ["block_of", "build"]
+
+_JOINED = {"implies": "==>", "or_": "||", "and_": "&&"}
+_WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+
+
+@dataclass(slots=True)
+class _Parts:
+    imports: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    before: list[Var | Requires] = field(default_factory=list)
+    after: list[Var] = field(default_factory=list)
+    ensures: list[Ensures] = field(default_factory=list)
+    places: list[tuple[str, Place]] = field(default_factory=list)
+    block: Block | None = None
+
+
+def build(tree: Tree[Token], text: str, cut: Cut) -> Spec:
+    """The specification that a concrete tree stands for."""
+    parts = _Parts()
+    for statement in tree.children:
+        assert isinstance(statement, Tree)
+        _take(parts, statement, text, cut)
+    assert parts.block is not None
+    return Spec(
+        tuple(parts.imports),
+        tuple(parts.inputs),
+        tuple(parts.before),
+        tuple(parts.outputs),
+        parts.block,
+        tuple(parts.after),
+        tuple(parts.ensures),
+        text,
+        tuple(parts.places),
+    )
+
+
+def _take(parts: _Parts, node: Tree[Token], text: str, cut: Cut) -> None:
+    place, first = _place(node, text), node.children[0] if node.children else None
+    match node.data:
+        case "import_" | "input_" | "output_":
+            names = {"import_": parts.imports, "input_": parts.inputs, "output_": parts.outputs}[node.data]
+            names.append(str(first))
+        case "var_":
+            step = Var(str(first), _expression(node.children[1], text), place)
+            parts.before.append(step) if parts.block is None else parts.after.append(step)
+        case "requires_":
+            parts.before.append(Requires(_expression(first, text), place))
+        case "block":
+            parts.block = block_of(text, cut)
+        case _:
+            rate = node.children[1]
+            parts.ensures.append(Ensures(_expression(first, text), _rate(rate, text), place))
+    if isinstance(first, Token):
+        parts.places.append((str(first), _place(first, text)))
+
+
+def block_of(text: str, cut: Cut) -> Block:
+    """The block, without the indentation that its lines share; ``place`` begins where its first line does."""
+    assert cut.start is not None
+    assert cut.end is not None
+    begin = text.rfind("\n", 0, cut.start) + 1
+    inside = " " * (cut.start - begin) + text[cut.start : cut.end]
+    lines = inside.split("\n")
+    code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    shared = min((len(line) - len(line.lstrip()) for line in code), default=0)
+    source = "\n".join(line[min(shared, len(line) - len(line.lstrip())) :].rstrip() for line in lines)
+    return Block(source.strip("\n"), Place(text, cut.start, cut.end))
+
+
+def _rate(token: Tree[Token] | Token | None, text: str) -> float | None:
+    if token is None:
+        return None
+    assert isinstance(token, Token)
+    word = token.split()[1]
+    # Division of the written number by 100 rounds once, so that 99% is the float 0.99.
+    value = float(word.rstrip("%")) / (100.0 if word.endswith("%") else 1.0)
+    if not 0.0 < value <= 1.0:
+        message = f"a required rate lies above 0 and is at most 1 or 100%, but {word} came"
+        raise SpecError(message, _place(token, text))
+    return value
+
+
+def _expression(node: Tree[Token] | Token | None, text: str) -> Expression:
+    assert isinstance(node, Tree)
+    place, children = _place(node, text), node.children
+    match node.data:
+        case "implies" | "or_" | "and_":
+            left, right = (_expression(child, text) for child in children)
+            return Binary(_JOINED[node.data], left, right, place)
+        case "compare" | "binary":
+            return Binary(str(children[1]), _expression(children[0], text), _expression(children[2], text), place)
+        case "not_":
+            return Unary("!", _expression(children[0], text), place)
+        case "signed":
+            return _signed(str(children[0]), _expression(children[1], text), place)
+        case "feature":
+            return Feature(_expression(children[0], text), str(children[1]), place)
+        case "update":
+            return Update(_expression(children[0], text), str(children[1]), _expression(children[2], text), place)
+        case _:
+            return _atom(node, text, place)
+
+
+def _atom(node: Tree[Token], text: str, place: Place) -> Expression:
+    children = node.children
+    match node.data:
+        case "number":
+            return Constant(_number(str(children[0]), place), place)
+        case "text":
+            return Constant(_text(str(children[0]), place), place)
+        case "name":
+            return Name(str(children[0]), place)
+        case "call":
+            return Call(str(children[0]), _arguments(children[1:], text), None, place)
+        case "call_of":
+            return Call(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
+        case _:
+            return Constant(_WORDS[node.data], place)
+
+
+def _owner(node: Tree[Token] | Token, text: str) -> str:
+    owner = _expression(node, text)
+    if not isinstance(owner, Name):
+        raise SpecError("before the dot of a call stands the name of an import, such as `compas`", owner.place)
+    return owner.name
+
+
+def _arguments(children: list[Tree[Token] | Token], text: str) -> tuple[Expression, ...]:
+    return tuple(_expression(child, text) for child in children if child is not None)
+
+
+def _signed(sign: str, operand: Expression, place: Place) -> Expression:
+    if sign == "+":
+        return operand
+    if isinstance(operand, Constant) and isinstance(operand.value, int | float) and not isinstance(operand.value, bool):
+        return Constant(-operand.value, place)
+    return Unary("-", operand, place)
+
+
+def _number(word: str, place: Place) -> int | float:
+    value = float(word)
+    if value in (float("inf"), float("-inf")) or len(word) > 400:
+        raise SpecError("this number is too large", place)
+    return int(word) if word.isdigit() else value
+
+
+def _text(quoted: str, place: Place) -> str:
+    try:
+        return unquote(quoted)
+    except ValueError as error:
+        raise SpecError(str(error), place) from None
+
+
+def _place(node: Tree[Token] | Token, text: str) -> Place:
+    if isinstance(node, Token):
+        return Place(text, node.start_pos or 0, node.end_pos or 0)
+    if node.meta.empty:
+        return Place(text, 0, 0)
+    return Place(text, node.meta.start_pos, node.meta.end_pos)

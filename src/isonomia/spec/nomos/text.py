@@ -1,0 +1,116 @@
+"""A specification, or a part of one, back to text; reading the text again gives the same tree."""
+
+from __future__ import annotations
+
+from isonomia.spec.lexemes import quote
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Call,
+    Constant,
+    Ensures,
+    Expression,
+    Feature,
+    Name,
+    Requires,
+    Spec,
+    Unary,
+    Update,
+    Var,
+)
+
+__all__ = ["expression_text", "spec_text", "step_text"]
+
+_LEVELS = (("==>",), ("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "//", "%"), ("**",))
+LEVEL = {sign: number for number, signs in enumerate(_LEVELS) for sign in signs}
+_UNARY, _POSTFIX, _ATOM = 7, 8, 9
+
+
+def spec_text(spec: Spec) -> str:
+    """A whole specification, one statement a line; comments are lost."""
+    lines = [f"import {name};" for name in spec.imports]
+    lines += [f"input {name};" for name in spec.inputs]
+    lines += [step_text(step) for step in spec.before]
+    lines += [f"output {name};" for name in spec.outputs]
+    lines += ["{", *(f"    {line}" if line else "" for line in spec.block.source.split("\n")), "}"]
+    lines += [step_text(step) for step in spec.after]
+    lines += [step_text(step) for step in spec.ensures]
+    return "\n".join(lines) + "\n"
+
+
+def step_text(step: Var | Requires | Ensures) -> str:
+    """One statement."""
+    match step:
+        case Var():
+            return f"var {step.name} := {expression_text(step.value)};"
+        case Requires():
+            return f"requires {expression_text(step.condition)};"
+        case Ensures(rate=None):
+            return f"ensures {expression_text(step.condition)};"
+        case Ensures():
+            return f"ensures {expression_text(step.condition)} in {step.rate!r} of cases;"
+
+
+def expression_text(node: Expression) -> str:
+    """An expression, with brackets only where they are needed."""
+    match node:
+        case Constant():
+            return _constant(node)
+        case Name():
+            return node.name
+        case Feature():
+            return f"{_record(node.record)}.{node.feature}"
+        case Update():
+            return f"{_record(node.record)}[{node.feature} := {expression_text(node.value)}]"
+        case Call():
+            owner = "" if node.domain is None else f"{node.domain}."
+            return f"{owner}{node.function}({', '.join(map(expression_text, node.arguments))})"
+        case Unary():
+            return f"{node.operator}{_within(node.operand, _UNARY)}"
+        case Binary():
+            return _binary(node)
+
+
+def _record(node: Expression) -> str:
+    # `0.k` would read as the number `0.` with something behind it.
+    return f"({expression_text(node)})" if isinstance(node, Constant) else _within(node, _POSTFIX)
+
+
+def _binary(node: Binary) -> str:
+    level = LEVEL[node.operator]
+    # Implications group to the right, comparisons not at all, everything else to the left.
+    left = level + 1 if node.operator in {"==>", "**"} or level == 3 else level
+    right = level if node.operator in {"==>", "**"} else level + 1
+    return f"{_within(node.left, left)} {node.operator} {_within(node.right, right)}"
+
+
+def _within(node: Expression, least: int) -> str:
+    text = expression_text(node)
+    return text if _level(node) >= least else f"({text})"
+
+
+def _level(node: Expression) -> int:
+    match node:
+        case Binary():
+            return LEVEL[node.operator]
+        case Unary():
+            return _UNARY
+        case Constant(value=bool()):
+            return _ATOM
+        case Constant(value=int() | float() as number) if number < 0 or repr(number).startswith("-"):
+            return _UNARY
+        case Feature() | Update():
+            return _POSTFIX
+        case _:
+            return _ATOM
+
+
+def _constant(node: Constant) -> str:
+    match node.value:
+        case bool() as truth:
+            return "true" if truth else "false"
+        case None:
+            return "null"
+        case str() as text:
+            return quote(text, '"')
+        case number:
+            return repr(number)

@@ -1,0 +1,176 @@
+"""The syntax tree of a specification: frozen values that know where they stand in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from isonomia.errors import Place
+
+__all__ = [
+    "Binary",
+    "Block",
+    "Call",
+    "Constant",
+    "Ensures",
+    "Expression",
+    "Feature",
+    "Name",
+    "Requires",
+    "Scalar",
+    "Spec",
+    "Unary",
+    "Update",
+    "Var",
+]
+
+Scalar: TypeAlias = "bool | int | float | str | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, a text, ``true``, ``false`` or ``null``."""
+
+    value: Scalar
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and true are equal in Python, but they are different constants.
+        return isinstance(other, Constant) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An input, a variable or an output."""
+
+    name: str
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """``x1.priors_count``, or ``x1.f3`` for the feature number 3 where no feature has the name ``f3``."""
+
+    record: Expression
+    feature: str
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``x1[f3 := v]``: the same record with one feature set."""
+
+    record: Expression
+    feature: str
+    value: Expression
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``function(...)`` or ``domain.function(...)``."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    domain: str | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``!x`` or ``-x``; ``operator`` is the sign as it is written."""
+
+    operator: str
+    operand: Expression
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Two operands; ``operator`` is the sign as it is written, in a block also ``//``, ``%`` and ``**``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+Expression: TypeAlias = Constant | Name | Feature | Update | Call | Unary | Binary
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """``var name := value;``, or an assignment in a plain block."""
+
+    name: str
+    value: Expression
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Requires:
+    """``requires condition;``."""
+
+    condition: Expression
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensures:
+    """``ensures condition;``, or ``ensures condition in 99% of cases;`` with the share of cases it must be true in."""
+
+    condition: Expression
+    rate: float | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The Python between the braces, without the indentation that all its lines share."""
+
+    source: str
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A specification.
+
+    Attributes
+    ----------
+    imports, inputs, outputs
+        Names, in the order in which they are declared.
+    before
+        The variables and preconditions before the block, in order.
+    block
+        The Python that calls the model.
+    after
+        The variables behind the block, in order.
+    ensures
+        What must be true of every case that meets the preconditions.
+    text
+        The text it was read from.
+    """
+
+    imports: tuple[str, ...]
+    inputs: tuple[str, ...]
+    before: tuple[Var | Requires, ...]
+    outputs: tuple[str, ...]
+    block: Block
+    after: tuple[Var, ...]
+    ensures: tuple[Ensures, ...]
+    text: str = field(default="", compare=False, repr=False)
+    places: tuple[tuple[str, Place], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def requires(self) -> tuple[Requires, ...]:
+        """The preconditions."""
+        return tuple(step for step in self.before if isinstance(step, Requires))
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """The variables before the block."""
+        return tuple(step for step in self.before if isinstance(step, Var))

@@ -1,0 +1,162 @@
+"""The named tests of responsiveness: each is a :class:`Responsiveness` with a claim that has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from typing import Literal as OneOf
+
+from isonomia.errors import UsageError
+from isonomia.spec.lexemes import name_text, number_text
+from isonomia.spec.responsiveness.property import Actions, Responsiveness
+
+__all__ = ["affordability", "by_feature", "gaming", "monotonicity", "preclusion", "stability"]
+
+
+def preclusion(interventions: Actions, target: Any, *, below: float = 0.01, **options: Any) -> Responsiveness:
+    """Nobody is precluded from the target: everybody's share is at least ``below``.
+
+    Where the reachable points of a person are listed, a share of 0 is proved exactly. By draws alone, only a share
+    *below* a threshold can be: that no point at all reaches the target is never shown.
+
+    Parameters
+    ----------
+    interventions, target
+        What people can change, and the prediction that should be open to them.
+    below
+        The share below which a person counts as precluded.
+    options
+        ``who``, ``by``, ``only`` and whatever else :class:`Responsiveness` takes.
+    """
+    return Responsiveness(interventions, target, at_least=below, **_named("no preclusion", options))
+
+
+def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **options: Any) -> Responsiveness:
+    """Nobody reaches the target by more than a small share of their changes.
+
+    Parameters
+    ----------
+    interventions, target
+        What a manipulator can change, and the prediction that they are after.
+    at_most
+        The share above which a prediction counts as easy to game.
+    options
+        As for :func:`preclusion`; ``who="prediction == 'bot'"`` asks about those who have something to gain.
+    """
+    return Responsiveness(interventions, target, at_most=at_most, **_named("no gaming", options))
+
+
+def stability(
+    interventions: Actions, *, at_least: float = 0.95, within: float | None = None, **options: Any
+) -> Responsiveness:
+    """Everybody's prediction stays what it is, for a large share of the fluctuations.
+
+    Parameters
+    ----------
+    interventions
+        The fluctuations: small changes, or features that are not actionable with noise as an effect.
+    at_least
+        The share that must keep the prediction.
+    within
+        For a prediction that is a number: how far it may move; not at all unless given.
+    options
+        As for :func:`preclusion`.
+    """
+    same = "prediction == own"
+    if within is not None:
+        if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < float("inf"):
+            raise UsageError(f"expected within as a number that is not negative, but within={within!r} came")
+        same = f"abs(prediction - own) <= {number_text(float(within))}"
+    return Responsiveness(interventions, same, at_least=at_least, **_named("stability", options))
+
+
+def affordability(
+    interventions: Actions, limit: str | float, *, at_least: float = 0.1, **options: Any
+) -> Responsiveness:
+    """Everybody can bring a predicted price down to what they can pay, by a share of their changes.
+
+    Parameters
+    ----------
+    interventions
+        What people can change.
+    limit
+        The most that a prediction may be: a number, or the column with each person's own limit.
+    at_least
+        The share that must suffice.
+    options
+        As for :func:`preclusion`.
+    """
+    most = name_text(limit) if isinstance(limit, str) else number_text(float(limit))
+    return Responsiveness(interventions, f"prediction <= {most}", at_least=at_least, **_named("affordability", options))
+
+
+def monotonicity(
+    interventions: Actions,
+    direction: OneOf["up", "down"] = "up",
+    *,
+    at_least: float = 0.99,
+    **options: Any,
+) -> Responsiveness:
+    """What people do never moves their prediction the wrong way, but for a small share of their changes.
+
+    Parameters
+    ----------
+    interventions
+        Changes that should help, such as features that go one way only.
+    direction
+        Where the prediction may go: ``"up"``, so that it never falls, or ``"down"``.
+    at_least
+        The share that must not move it the wrong way.
+    options
+        As for :func:`preclusion`.
+    """
+    if direction not in ("up", "down"):
+        raise UsageError(f"expected direction as 'up' or 'down', but {direction!r} came")
+    target = f"prediction {'>=' if direction == 'up' else '<='} own"
+    return Responsiveness(interventions, target, at_least=at_least, **_named("monotonicity", options))
+
+
+def by_feature(
+    interventions: Actions,
+    target: Any,
+    *,
+    features: Sequence[str] | None = None,
+    at_least: float = 0.1,
+    **options: Any,
+) -> dict[str, Responsiveness]:
+    """Feature responsiveness: for each feature, the share with only that one free, as an explanation.
+
+    Linkages and effects stay, so that what follows from a change of the feature still does.
+
+    Parameters
+    ----------
+    interventions, target
+        What people can change, and the prediction that is wanted.
+    features
+        Which features; all that are actionable unless given.
+    at_least
+        The share from which on a person counts as responsive through the feature.
+    options
+        As for :func:`preclusion`.
+
+    Returns
+    -------
+    dict
+        A property for each feature, to be checked one by one.
+    """
+    chosen: Sequence[str] = features or [item.name for item in _features(interventions) if item.actionable]
+    return {
+        name: Responsiveness(
+            interventions, target, at_least=at_least, only=[name], **_named(f"responsiveness to {name}", options)
+        )
+        for name in chosen
+    }
+
+
+def _features(interventions: Any) -> Sequence[Any]:
+    found: Sequence[Any] = interventions.features
+    return found
+
+
+def _named(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, **options}

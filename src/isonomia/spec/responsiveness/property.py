@@ -1,0 +1,186 @@
+"""Responsiveness as a property: what share of the points that a person can reach has the target prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+from typing import Literal as OneOf
+
+import numpy as np
+
+from isonomia.errors import UsageError, nearest
+from isonomia.spec.responsiveness.targets import condition_of, target_of
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Row
+
+__all__ = ["Actions", "Responsiveness"]
+
+CONTROLS = ("family", "discovery")
+
+
+class Actions(Protocol):
+    """What people can change, as :class:`isonomia.interventions.Interventions` says it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+
+    def only(self, which: str | Sequence[str]) -> Any:
+        """The same with only some features actionable."""
+
+    def reach(self, people: Any) -> Any:
+        """What people can reach."""
+
+    def fingerprint(self) -> str:
+        """Tell these interventions from others."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Responsiveness:
+    """Everybody can reach a target prediction by a large enough share of their changes, or nobody by a larger one.
+
+    The *share* of a person is the probability that a point drawn uniformly from what they can reach, their own point
+    included, has the target prediction. A person is *responsive* when it is large enough, *fixed* when not.
+
+    Attributes
+    ----------
+    interventions
+        What people can change.
+    target
+        What a prediction must be: a class, a list of classes, an interval ``(low, high)``, or a condition such as
+        ``"prediction < own"``; see :func:`isonomia.spec.responsiveness.target_of`.
+    at_least, at_most
+        What must hold of every share: exactly one of the two, strictly between 0 and 1.
+    only
+        The features that are free, of those that are actionable; all of them unless given.
+    who
+        A condition for whom it must hold, which may speak of the ``prediction`` for the person as they are:
+        ``"prediction == 0 and age < 25"``; everybody unless given.
+    by
+        Columns by whose values people are counted.
+    control
+        Which mistakes about single people are limited when many are named. ``"family"``: the probability that anybody
+        is wrongly called fixed is at most delta, and so is that of anybody wrongly called responsive (Holm).
+        ``"discovery"``: the expected share of wrong names among those called fixed is at most delta, likewise among
+        those called responsive (e-BH).
+    draws
+        A fixed number of draws for each person, for exact binomial tests and Clopper-Pearson intervals; unless given,
+        people are drawn from until they are decided.
+    most_draws
+        The most draws for one person.
+    most_listed
+        Up to how many reachable points a person's are all looked at, which is exact.
+    name
+        What people call it, for reports.
+
+    Raises
+    ------
+    UsageError, SpecError
+        Where an argument is none of these.
+
+    Notes
+    -----
+    Source: the responsiveness paper, Propositions 3 and 4. What is *not* said: how hard a change is, or that a person
+    who is responsive knows which change to make; shares weigh every reachable point alike.
+    """
+
+    interventions: Actions
+    target: Any
+    at_least: float | None = None
+    at_most: float | None = None
+    only: Sequence[str] | str | None = None
+    who: str | None = None
+    by: Sequence[str] | str = ()
+    control: OneOf["family", "discovery"] = "family"
+    draws: int | None = None
+    most_draws: int = 10_000
+    most_listed: int = 500
+    name: str | None = None
+    _target: Row = field(init=False)
+    _who: Row | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check every argument, and read the conditions."""
+        put = object.__setattr__
+        if not all(hasattr(self.interventions, part) for part in ("names", "only", "reach", "fingerprint")):
+            kind = type(self.interventions).__name__
+            raise UsageError(f"expected interventions as Interventions(...), but a {kind} came")
+        put(self, "_target", target_of(self.target))
+        put(self, "_who", None if self.who is None else condition_of(self.who))
+        put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
+        if (self.at_least is None) == (self.at_most is None):
+            raise UsageError(
+                f"expected exactly one of at_least and at_most, but at_least={self.at_least!r} and "
+                f"at_most={self.at_most!r} came"
+            )
+        _check_share("at_least" if self.at_most is None else "at_most", self.threshold)
+        if self.control not in CONTROLS:
+            hint = nearest(str(self.control), CONTROLS)
+            raise UsageError(f"expected control as 'family' or 'discovery', but {self.control!r} came.{hint}")
+        self._check_counts()
+        if self.only is not None:
+            self.interventions.only(self.only)
+
+    @property
+    def threshold(self) -> float:
+        """The share that is compared with."""
+        return float(self.at_least if self.at_least is not None else self.at_most)  # type: ignore[arg-type]
+
+    @property
+    def condition(self) -> Row:
+        """The target as a condition on a reachable point."""
+        return self._target
+
+    @property
+    def members(self) -> Row | None:
+        """For whom it must hold; ``None`` for everybody."""
+        return self._who
+
+    @property
+    def actions(self) -> Any:
+        """What people can change, with only the free features actionable."""
+        return self.interventions if self.only is None else self.interventions.only(self.only)
+
+    def named(self, name: str) -> Responsiveness:
+        """The same property under a name."""
+        return replace(self, name=name)
+
+    def __str__(self) -> str:
+        whom = "for everybody" if self._who is None else f"for everybody with {to_text(self._who)}"
+        bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
+        free = "" if self.only is None else f", changing only {_listed(self.only)}"
+        return f"share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
+
+    def __repr__(self) -> str:
+        return f"Responsiveness({str(self)!r})"
+
+    def explain(self) -> str:
+        """Say in plain English what is claimed."""
+        whom = "Everybody" if self.at_least is not None else "Nobody"
+        rest = "" if self._who is None else f" with {to_text(self._who)}"
+        size = f"at least {self.at_least:.4g}" if self.at_least is not None else f"more than {self.at_most:.4g}"
+        return f"{whom}{rest} reaches {to_text(self._target)} by a share of {size} of the points that they can reach."
+
+    def _check_counts(self) -> None:
+        for name in ("draws", "most_draws", "most_listed"):
+            value = getattr(self, name)
+            least = 0 if name == "most_listed" else 1
+            if name == "draws" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise UsageError(f"expected {name} as a whole number of at least {least}, but {name}={value!r} came")
+        if self.draws is not None and self.control == "discovery":
+            raise UsageError(
+                "expected control='family' with a fixed number of draws: the false-discovery control works on "
+                "wealths, which sequential draws have. Leave draws out."
+            )
+
+
+def _check_share(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
+        raise UsageError(f"expected {name}, a share, strictly between 0 and 1, but {name}={value!r} came")
+
+
+def _listed(which: Sequence[str] | str) -> str:
+    return which if isinstance(which, str) else ", ".join(which)

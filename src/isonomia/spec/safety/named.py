@@ -1,0 +1,163 @@
+"""Properties of two runs that have a name: each writes its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from isonomia.errors import UsageError
+from isonomia.spec.lexemes import quote
+from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the word of the glossary)
+
+__all__ = ["implies_after", "invariant_to", "monotone", "robust"]
+
+_OUTPUTS = {"not lower": "d1 <= d2", "not higher": "d2 <= d1", "same": "d1 == d2"}
+_BLOCK = ["output d1;", "output d2;", "{", "    d1 = {ask}(x1)", "    d2 = {ask}(x2)", "}"]
+
+
+def monotone(
+    feature: str | int,
+    *,
+    up: float | tuple[float, float] | None = None,
+    down: float | tuple[float, float] | None = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    output: str = "not lower",
+    ask: str = "predict",
+    **options: Any,
+) -> Safety:
+    """When one feature rises (or falls), the output is never lower (or never higher, or the same).
+
+    Parameters
+    ----------
+    feature
+        Its name or its number.
+    up, down
+        By how much: a number, or ``(least, most)`` for every whole number between. One of the two; rising by 1 where
+        neither is given.
+    at_most, at_least
+        Cases in which the feature would leave these limits are not tried.
+    output
+        ``"not lower"``, ``"not higher"`` or ``"same"``, of the changed input compared with the original.
+    ask
+        ``"predict"`` or ``"score"``.
+    options
+        As for :func:`property`.
+    """
+    if up is not None and down is not None:
+        raise UsageError("expected up or down, but both came: state two properties")
+    sign, step = ("-", down) if down is not None else ("+", 1 if up is None else up)
+    lines = [
+        "input x1;",
+        f"var v1 := getFeat(x1, {_feature(feature)});",
+        f"var v2 := v1 {sign} {_amount(step)};",
+        f"var x2 := setFeat(x1, {_feature(feature)}, v2);",
+    ]
+    if at_most is not None:
+        lines.append(f"requires v2 <= {_number(at_most)};")
+    if at_least is not None:
+        lines.append(f"requires v2 >= {_number(at_least)};")
+    way = "rises" if sign == "+" else "falls"
+    return _made(lines, output, ask, f"{output} when {feature} {way}", options)
+
+
+def robust(
+    features: str | int | Sequence[str | int],
+    by: float | Mapping[str, float],
+    *,
+    whole: bool = False,
+    output: str = "same",
+    ask: str = "predict",
+    **options: Any,
+) -> Safety:
+    """Small changes of some features leave the output as it is.
+
+    Parameters
+    ----------
+    features
+        Which ones, by name or number.
+    by
+        How far each may move either way; one number for all, or one a feature.
+    whole
+        Whether only whole steps are made; then there are finitely many cases.
+    output, ask, options
+        As for :func:`monotone`.
+    """
+    chosen = [features] if isinstance(features, str | int) else list(features)
+    if not chosen:
+        raise UsageError("expected at least one feature that may move")
+    lines = ["input x1;"]
+    record = "x1"
+    for number, feature in enumerate(chosen, start=1):
+        reach = by[str(feature)] if isinstance(by, Mapping) else by
+        if not isinstance(reach, int | float) or not reach > 0:
+            raise UsageError(f"expected by, how far a feature may move, above 0, but {reach!r} came")
+        moved = "x2" if number == len(chosen) else f"m{number}"
+        drawn = f"{'randInt' if whole else 'randReal'}({_number(-reach)}, {_number(reach)})"
+        value = f"getFeat(x1, {_feature(feature)}) + {drawn}"
+        lines.append(f"var {moved} := setFeat({record}, {_feature(feature)}, {value});")
+        record = moved
+    return _made(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", options)
+
+
+def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predict", **options: Any) -> Safety:
+    """Setting a feature to any other value that occurs leaves the output as it is."""
+    lines = [
+        "input x1;",
+        f"var v1 := randFeat(x1, {_feature(feature)});",
+        f"var x2 := setFeat(x1, {_feature(feature)}, v1);",
+        f"requires v1 != getFeat(x1, {_feature(feature)});",
+    ]
+    return _made(lines, output, ask, f"invariant to {feature}", options)
+
+
+def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", **options: Any) -> Safety:
+    """Where the answer is right after a transformation that makes it harder, it is right before it.
+
+    Parameters
+    ----------
+    transform
+        A function of the domain by name, such as ``"blur"``, or a Python function of one record.
+    ask, options
+        As for :func:`monotone`; a table needs ``label``.
+    """
+    name = transform if isinstance(transform, str) else "transform"
+    functions = dict(options.pop("functions", None) or {})
+    if callable(transform):
+        functions[name] = transform
+    lines = ["input x1;", f"var x2 := {name}(x1);", "var v1 := label(x1);", *_block(ask)]
+    lines.append("ensures d2 == v1 ==> d1 == v1;")
+    options.setdefault("name", f"right after {name} implies right before")
+    return property("\n".join(lines) + "\n", functions=functions, **options)
+
+
+def _made(lines: list[str], output: str, ask: str, name: str, options: dict[str, Any]) -> Safety:
+    if output not in _OUTPUTS:
+        raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but {output!r} came")
+    options.setdefault("name", name)
+    return property("\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n", **options)
+
+
+def _block(ask: str) -> list[str]:
+    if ask not in {"predict", "score"}:
+        raise UsageError(f"expected ask as 'predict' or 'score', but {ask!r} came")
+    return [line.replace("{ask}", ask) for line in _BLOCK]
+
+
+def _feature(feature: str | int) -> str:
+    if isinstance(feature, bool) or not isinstance(feature, str | int):
+        raise UsageError(f"expected a feature by name or number, but {feature!r} came")
+    return quote(feature, '"') if isinstance(feature, str) else str(feature)
+
+
+def _amount(step: float | tuple[float, float]) -> str:
+    if isinstance(step, tuple):
+        least, most = step
+        return f"randInt({_number(least)}, {_number(most)})"
+    return _number(step)
+
+
+def _number(value: float) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
+        raise UsageError(f"expected a finite number, but {value!r} came")
+    return repr(value)

@@ -1,0 +1,161 @@
+"""A k-safety property: a specification, and how it is to be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import SpecError, UsageError
+from isonomia.spec.nomos import Spec, parse_nomos, spec_text
+from isonomia.spec.nomos.tree import Scalar
+
+__all__ = ["EPS", "Safety", "property"]
+
+EPS = 0.001
+"""The share of cases that a sampled *holds* leaves open, unless another one is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Safety:
+    """What must be true of every case that meets the preconditions.
+
+    A *case* is one choice of every input and of every random number. Make one with :func:`property`.
+
+    Attributes
+    ----------
+    spec
+        The specification.
+    eps
+        Where not all cases can be tried, *holds* means: for all but this share of the cases.
+    groups, orders, label, functions
+        What the table's columns mean, and what may be called.
+    allow_code
+        Whether the block may be run as Python.
+    enumerate
+        ``True`` demands that every case is tried, ``False`` that cases are drawn; ``None`` tries every case where they
+        are few enough.
+    stop_early
+        Whether to stop at the first violation; ``False`` spends the budget, to count violations.
+    seconds
+        How long the block may take for one case.
+    known
+        Counterexamples of earlier verdicts, which are tried first.
+    name
+        What to call it.
+    """
+
+    spec: Spec
+    eps: float = EPS
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    orders: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    label: str | None = None
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    allow_code: bool = False
+    enumerate: bool | None = None
+    stop_early: bool = True
+    seconds: float = 10.0
+    known: tuple[Mapping[str, Any], ...] = ()
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return spec_text(self.spec)
+
+    def explain(self) -> str:
+        """What is claimed, in a sentence."""
+        ensured = len(self.spec.ensures)
+        conditions = "condition" if ensured == 1 else "conditions"
+        rated = any(item.rate is not None for item in self.spec.ensures)
+        return (
+            f"Of every case that meets {len(self.spec.requires)} preconditions, {ensured} {conditions} on the outputs "
+            f"{', '.join(self.spec.outputs)} must be true{', as often as is said' if rated else ''}."
+        )
+
+
+def property(  # noqa: A001  (the word of the glossary)
+    source: str | PathLike[str],
+    *,
+    eps: float = EPS,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    orders: Mapping[str, Sequence[Scalar]] | None = None,
+    label: str | None = None,
+    functions: Mapping[str, Any] | None = None,
+    allow_code: bool = False,
+    enumerate: bool | None = None,  # noqa: A002  (says what it does)
+    stop_early: bool = True,
+    seconds: float = 10.0,
+    known: Sequence[Mapping[str, Any]] = (),
+    name: str | None = None,
+) -> Safety:
+    """A k-safety property from a specification in Nomos.
+
+    Parameters
+    ----------
+    source
+        The text, or the path of a ``.nom`` file.
+    eps
+        Where not all cases can be tried, *holds* means: for all but this share of the cases, at the risk of the check.
+    groups
+        One-hot columns as a single feature: ``{"history": ["history_A30", "history_A31", ...]}``. Its value is the
+        position of the 1, from 0.
+    orders
+        Columns of named levels as numbers: ``{"risk": ["low", "medium", "high"]}``. The value is the level's number.
+    label
+        The column with the right answers, for ``label(x1)``; the model is not given it.
+    functions
+        What the specification may call besides: functions of one case, or a ``Function`` for whole batches.
+    allow_code
+        Whether the block may be run as Python, with everything that Python can do. Plain calls and arithmetic need no
+        permission: they are computed without running anything.
+    enumerate
+        Whether every case is tried (``True``), or cases are drawn (``False``); by default whatever the cases allow.
+    stop_early
+        Whether to stop at the first violation.
+    seconds
+        How long a block that is run as Python may take for one case.
+    known
+        Counterexamples of earlier verdicts, tried before anything else.
+    name
+        What to call it in reports.
+
+    Raises
+    ------
+    SpecError
+        Where the text is no specification.
+    UsageError
+        Where the file cannot be read, or an option makes no sense.
+    """
+    text, found = _read(source)
+    if isinstance(eps, bool) or not isinstance(eps, int | float) or not 0.0 < eps < 1.0:
+        raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but eps={eps!r} came")
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise UsageError(f"expected seconds, the time for one case, above 0, but seconds={seconds!r} came")
+    return Safety(
+        parse_nomos(text),
+        float(eps),
+        {key: tuple(columns) for key, columns in (groups or {}).items()},
+        {key: tuple(levels) for key, levels in (orders or {}).items()},
+        label,
+        dict(functions or {}),
+        allow_code,
+        enumerate,
+        stop_early,
+        float(seconds),
+        tuple(known),
+        name or found,
+    )
+
+
+def _read(source: str | PathLike[str]) -> tuple[str, str | None]:
+    """The text and, for a file, its name."""
+    if isinstance(source, str) and ("\n" in source or ";" in source or not source.endswith(".nom")):
+        return source, None
+    path = Path(source)
+    try:
+        return path.read_text("utf-8"), path.stem
+    except OSError as error:
+        raise UsageError(f"expected a specification to read at {path}, but: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"expected {path} to be text in UTF-8, but byte {error.start} is not") from error

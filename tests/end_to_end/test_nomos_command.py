@@ -1,0 +1,93 @@
+"""``isonomia check`` with a specification, as a person would run it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RISING = """import people;
+input x1;
+var x2 := setFeat(x1, "priors", x1.priors + randInt(1, 3));
+output d1;
+output d2;
+{
+    d1 = people.predict(x1)
+    d2 = people.predict(x2)
+}
+ensures d1 <= d2;
+"""
+MODELS = """
+def good(table):
+    return (table["priors"] >= 3).astype(int)
+
+def bad(table):
+    return ((table["priors"] >= 3) & (table["priors"] != 6)).astype(int)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = "\n".join(f"{20 + 10 * i},{i}" for i in range(6))
+    (tmp_path / "people.csv").write_text(f"age,priors\n{rows}\n", encoding="utf-8")
+    (tmp_path / "rising.nom").write_text(RISING, encoding="utf-8")
+    loop = RISING.replace("    d1 = people.predict(x1)", "    for _ in range(1):\n        d1 = people.predict(x1)")
+    (tmp_path / "loop.nom").write_text(loop, encoding="utf-8")
+    (tmp_path / "wrong.nom").write_text(RISING.replace("x1.priors", "x1.prior"), encoding="utf-8")
+    (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", *arguments]
+    command += ["--data", "people.csv", "--seed", "1"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
+
+
+def test_a_specification_that_holds_exits_with_0_and_one_that_is_violated_with_1(folder: Path) -> None:
+    good = run(folder, "rising.nom", "--model", "models:good", "--census")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "HOLDS" in good.stdout
+    assert "every case was tried" in good.stdout
+    bad = run(folder, "rising.nom", "--model", "models:bad", "--census")
+    assert bad.returncode == 1, bad.stdout + bad.stderr
+    assert "priors 5 -> 6" in bad.stdout
+    assert "d1 = 1, d2 = 0" in bad.stdout
+
+
+def test_a_sample_without_a_violation_is_undecided(folder: Path) -> None:
+    done = run(folder, "rising.nom", "--model", "models:good", "-q")
+    assert done.returncode == 3, done.stdout + done.stderr
+
+
+def test_code_needs_permission(folder: Path) -> None:
+    refused = run(folder, "loop.nom", "--model", "models:good", "--census")
+    assert refused.returncode == 2
+    assert "--allow-code" in refused.stderr
+    allowed = run(folder, "loop.nom", "--model", "models:good", "--census", "--allow-code")
+    assert allowed.returncode == 0, allowed.stdout + allowed.stderr
+
+
+def test_counterexamples_are_kept_and_tried_first(folder: Path) -> None:
+    arguments = ("rising.nom", "--census", "--keep", "kept.json", "--json", "verdicts.json")
+    assert run(folder, *arguments, "--model", "models:bad").returncode == 1
+    kept = json.loads((folder / "kept.json").read_text("utf-8"))["rising"]
+    assert run(folder, *arguments, "--model", "models:bad").returncode == 1
+    (verdict,) = json.loads((folder / "verdicts.json").read_text("utf-8"))
+    assert verdict["samples"] == len(kept)
+    assert run(folder, *arguments, "--model", "models:good").returncode == 0
+    assert json.loads((folder / "kept.json").read_text("utf-8"))["rising"] == kept
+
+
+def test_a_mistake_is_said_with_its_place(folder: Path) -> None:
+    done = run(folder, "wrong.nom", "--model", "models:good")
+    assert done.returncode == 2
+    for word in ("line 3", "'priors'", "^^^"):
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert run(folder, "rising.nom").returncode == 2
+    assert run(folder, "nowhere.nom", "--model", "models:good").returncode == 2
+    assert run(folder, "rising.nom", "--model", "models:good", "--group", "x").returncode == 2

@@ -1,0 +1,261 @@
+"""Checking responsiveness of small models whose shares are known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.interventions import Feature, Interventions, Linkage, Noise
+from isonomia.records import Verdict
+from isonomia.report.responsiveness import people_table, points_table
+
+STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
+PEOPLE = {"income": [0, 5, 9], "age": [20, 40, 60]}
+
+
+def rich(table: Any) -> Any:
+    return (np.asarray(table["income"]) >= 8).astype(int)
+
+
+def old_only(table: Any) -> Any:
+    return ((np.asarray(table["income"]) >= 8) & (np.asarray(table["age"]) >= 30)).astype(int)
+
+
+def drawn(features: tuple[Feature, ...] = STEPS.features, **options: Any) -> iso.Responsiveness:
+    return iso.Responsiveness(Interventions(features), 1, most_listed=0, **options)
+
+
+def test_shares_of_listed_people_are_exact() -> None:
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.2), rich, iso.Census(PEOPLE))
+    assert (verdict.answer, verdict.method, verdict.risk) == ("holds", "exact", 0.0)
+    assert verdict.details["people"]["share"] == [0.2, 0.2, 0.2]
+    assert verdict.details["people"]["n"] == [10, 10, 10]
+    assert verdict.samples == 30
+
+
+def test_a_share_equal_to_the_threshold_meets_both_claims() -> None:
+    assert iso.check(iso.Responsiveness(STEPS, 1, at_least=0.2), rich, iso.Census(PEOPLE)).holds is True
+    assert iso.check(iso.Responsiveness(STEPS, 1, at_most=0.2), rich, iso.Census(PEOPLE)).holds is True
+    assert iso.check(iso.Responsiveness(STEPS, 1, at_most=0.19), rich, iso.Census(PEOPLE)).holds is False
+    assert iso.check(iso.Responsiveness(STEPS, 1, at_least=0.21), rich, iso.Census(PEOPLE)).holds is False
+
+
+def test_a_fixed_person_is_named_and_counted_by_group() -> None:
+    claim = iso.Responsiveness(STEPS, 1, at_least=0.1, by="age")
+    verdict = iso.check(claim, old_only, iso.Census(PEOPLE))
+    assert verdict.answer == "violated"
+    assert verdict.details["counts"] == {"people": 3, "responsive": 2, "fixed": 1, "undecided": 0, "exact": 3}
+    assert [item["fixed"] for item in verdict.details["groups"]] == [1, 0, 0]
+    assert verdict.counterexamples[0]["person"] == 0
+    assert verdict.counterexamples[0]["point"] is None
+
+
+def test_counterexamples_are_the_nearest_points_and_make_a_table() -> None:
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_most=0.1), rich, iso.Census({"income": [5], "age": [40]}))
+    nearest = verdict.counterexamples[0]
+    assert nearest["changed"] == {"income": [5, 8]}
+    assert nearest["distance"] == pytest.approx(3 / 9)
+    assert points_table(verdict) == {
+        "person": [0, 0],
+        "distance": pytest.approx([3 / 9, 4 / 9]),
+        "prediction": [1, 1],
+        "to income": [8, 9],
+        "to age": [40, 40],
+    }
+
+
+@pytest.mark.parametrize("control", ["family", "discovery"])
+def test_draws_reach_the_same_names_as_listing(control: str) -> None:
+    rng = np.random.default_rng(0)
+    people = {"income": rng.integers(0, 1_000, 40), "age": rng.integers(0, 60, 40)}
+    features = (Feature("income", "integer", 0, 9_999), STEPS.features[1])
+    model = lambda table: (  # noqa: E731
+        (np.asarray(table["income"]) >= 5_000) & (np.asarray(table["age"]) >= 30)
+    ).astype(int)
+    claim = drawn(features, at_least=0.1, control=control)
+    verdict = iso.check(claim, model, iso.Census(people), seed=3)
+    expected = np.where(people["age"] >= 30, "responsive", "fixed")
+    assert verdict.details["people"]["answer"] == expected.tolist()
+    assert verdict.method == "bets"
+    assert verdict.risk == 0.05
+    by_draws = np.asarray(verdict.details["people"]["n"])
+    assert by_draws[expected == "responsive"].max() < 60
+    assert by_draws.max() < 300
+
+
+def test_a_person_drawn_from_as_often_as_they_have_points_is_settled_exactly() -> None:
+    verdict = iso.check(drawn(at_least=0.2), rich, iso.Census(PEOPLE), seed=0)
+    assert verdict.details["people"]["exact"] == [True, True, True]
+    assert verdict.details["people"]["share"] == [0.2, 0.2, 0.2]
+
+
+def test_a_share_on_the_threshold_stays_undecided_within_its_draws() -> None:
+    features = (Feature("income", "real", 0.0, 1.0),)
+    claim = drawn(features, at_least=0.5, most_draws=300)
+    model = lambda table: (np.asarray(table["income"]) >= 0.5).astype(int)  # noqa: E731
+    verdict = iso.check(claim, model, iso.Census({"income": [0.1]}), delta=1e-6, seed=1)
+    assert (verdict.answer, verdict.stopped) == ("undecided", "300 draws did not decide it")
+    low, high = verdict.interval
+    assert low < 0.5 < high
+
+
+def test_a_fixed_number_of_draws_has_clopper_pearson_intervals() -> None:
+    from isonomia.evidence.binomial import clopper_pearson
+
+    claim = iso.Responsiveness(Interventions((Feature("x", "real", 0.0, 1.0),)), 1, at_least=0.1, draws=200)
+    model = lambda table: (np.asarray(table["x"]) >= 0.5).astype(int)  # noqa: E731
+    verdict = iso.check(claim, model, iso.Census({"x": [0.2]}), seed=1)
+    people = verdict.details["people"]
+    low, high = clopper_pearson(people["reaching"], people["n"], 0.05)
+    assert (verdict.method, people["n"]) == ("binomial", [200])
+    assert verdict.interval == (low[0], high[0])
+    assert verdict.answer == "holds"
+
+
+def test_too_few_draws_are_refused_before_anything_is_drawn() -> None:
+    asked: list[int] = []
+
+    def model(table: Any) -> Any:
+        asked.append(1)
+        return np.zeros(len(table["x"]), dtype=int)
+
+    real = Interventions((Feature("x", "real", 0.0, 1.0),))
+    with pytest.raises(iso.UsageError, match="at least 29"):
+        iso.check(iso.Responsiveness(real, 1, at_least=0.1, draws=20), model, iso.Census({"x": [0.2]}))
+    assert not asked
+
+
+def test_targets_can_depend_on_the_person() -> None:
+    level = lambda table: np.asarray(table["income"], dtype=float)  # noqa: E731
+    verdict = iso.check(iso.Responsiveness(STEPS, "prediction < own", at_least=0.3), level, iso.Census(PEOPLE))
+    assert verdict.details["people"]["share"] == [0.0, 0.5, 0.9]
+    verdict = iso.check(iso.responsiveness.affordability(STEPS, "age", at_least=0.3), level, iso.Census(PEOPLE))
+    assert verdict.holds is True
+
+
+@pytest.mark.parametrize(
+    ("target", "share"),
+    [([1, 2], 0.5), ({2}, 0.2), ((1, None), 0.5), ((0, 1), 0.8), ("prediction >= 2", 0.2), (0, 0.5)],
+)
+def test_every_kind_of_target_counts_the_right_points(target: Any, share: float) -> None:
+    grade = lambda table: np.digitize(np.asarray(table["income"]), [5, 8])  # noqa: E731
+    verdict = iso.check(iso.Responsiveness(STEPS, target, at_least=0.1), grade, iso.Census({"income": [3], "age": [1]}))
+    assert verdict.details["people"]["share"] == [share]
+
+
+def test_only_those_with_a_prediction_are_looked_at() -> None:
+    claim = iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0 and age > 30")
+    verdict = iso.check(claim, rich, iso.Census(PEOPLE))
+    assert verdict.details["people"]["row"] == [1]
+    nobody = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, who="age > 90"), rich, iso.Census(PEOPLE))
+    assert (nobody.answer, nobody.samples) == ("holds", 0)
+    assert "nobody" in nobody.remarks[0]
+
+
+def test_feature_responsiveness_frees_one_feature_at_a_time() -> None:
+    two = Interventions((Feature("a", "binary"), Feature("b", "binary"), Feature("c", "binary", actionable=False)))
+    model = lambda table: ((np.asarray(table["a"]) == 1) | (np.asarray(table["c"]) == 1)).astype(int)  # noqa: E731
+    claims = iso.responsiveness.by_feature(two, 1)
+    shares = {
+        name: iso.check(claim, model, iso.Census({"a": [0], "b": [0], "c": [0]})).details["people"]["share"][0]
+        for name, claim in claims.items()
+    }
+    assert shares == {"a": 0.5, "b": 0.0}
+
+
+def test_linkages_and_noise_are_part_of_what_is_reached() -> None:
+    linked = Interventions(
+        (Feature("a", "integer", 0, 4), Feature("b", "integer", 0, 9, actionable=False)), (Linkage("a", ("b",)),)
+    )
+    model = lambda table: (np.asarray(table["b"]) >= 3).astype(int)  # noqa: E731
+    verdict = iso.check(iso.Responsiveness(linked, 1, at_least=0.3), model, iso.Census({"a": [0], "b": [0]}))
+    assert verdict.details["people"]["share"] == [0.4]
+    shaken = Interventions((Feature("b", "real", 0, 9, actionable=False),), (), (Noise(("b",), (1.0,)),))
+    steady = iso.check(iso.responsiveness.stability(shaken), model, iso.Census({"b": [8.0]}), seed=0)
+    assert steady.holds is True
+    assert steady.details["people"]["exact"] == [False]
+
+
+def test_equal_rows_are_asked_about_once() -> None:
+    asked: list[int] = []
+
+    def model(table: Any) -> Any:
+        asked.append(len(table["income"]))
+        return rich(table)
+
+    iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), model, iso.Census({"income": [1, 2, 3], "age": [9, 9, 9]}))
+    assert asked == [10]
+
+
+def test_the_same_seed_gives_the_same_verdict_whatever_the_workers() -> None:
+    features = (Feature("income", "real", 0, 9), STEPS.features[1])
+    claim = drawn(features, at_least=0.2)
+    found = [iso.check(claim, rich, iso.Census(PEOPLE), seed=5, workers=workers).to_dict() for workers in (1, 3)]
+    for item in found:
+        del item["seconds"]
+    assert found[0] == found[1]
+
+
+def test_a_budget_ends_it_undecided() -> None:
+    claim = drawn((Feature("income", "real", 0, 9), STEPS.features[1]), at_least=0.11)
+    verdict = iso.check(claim, rich, iso.Census(PEOPLE), seed=5, budget=30)
+    assert (verdict.answer, verdict.stopped) == ("undecided", "the budget is spent")
+    assert verdict.samples <= 30
+
+
+def test_a_verdict_survives_json_and_gives_a_table_of_people() -> None:
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.5), rich, iso.Census(PEOPLE))
+    again = Verdict.from_dict(json.loads(json.dumps(verdict.to_dict())))
+    assert again == verdict
+    assert people_table(again)["row"] == [0, 1, 2]
+
+
+def test_the_terminal_shows_counts_and_counterexamples() -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from isonomia.report.terminal import show
+
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_most=0.1, by="age"), rich, iso.Census(PEOPLE))
+    stream = StringIO()
+    show(verdict, Console(file=stream, width=120))
+    assert "age = 40" in stream.getvalue()
+    assert "income 5 -> 8" in stream.getvalue()
+    assert "points" in str(verdict)
+
+
+def test_bad_people_and_contradictions_are_refused_in_words() -> None:
+    claim = iso.Responsiveness(STEPS, 1, at_least=0.1)
+    with pytest.raises(iso.DataError, match="income"):
+        iso.check(claim, rich, iso.Census({"income": [1.0, np.nan], "age": [1, 2]}))
+    whom = iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0")
+    with pytest.raises(iso.DataError, match="in row 1 it is missing"):
+        iso.check(whom, rich, iso.Census({"income": [1.0, np.nan], "age": [1, 2]}))
+    with pytest.raises(iso.UsageError, match="expected a table"):
+        iso.check(claim, rich, iso.Generator(lambda n, rng: {"income": rng.integers(0, 9, n), "age": [1] * n}))
+    with pytest.raises(iso.UsageError, match="expected model"):
+        iso.check(claim, None, iso.Census(PEOPLE))
+
+
+def test_contradictory_constraints_are_named() -> None:
+    from isonomia.interventions import Linear
+
+    clash = STEPS.constrain(Linear(("income",), (1.0,), ">=", 6), Linear(("income",), (1.0,), "<=", 2))
+    with pytest.raises(iso.UsageError, match="contradict"):
+        iso.check(iso.Responsiveness(clash, 1, at_least=0.1), rich, iso.Census(PEOPLE))
+
+
+def test_a_point_that_the_model_fails_on_is_shown() -> None:
+    def model(table: Any) -> Any:
+        if (np.asarray(table["income"]) == 7).any():
+            raise ValueError("seven")
+        return rich(table)
+
+    with pytest.raises(iso.ModelError, match=r"person in row 0 can reach \(income: 2 -> 7\)") as caught:
+        iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), model, iso.Census({"income": [2], "age": [33]}))
+    assert "'age': 33" in str(caught.value)

@@ -1,0 +1,59 @@
+"""Plain blocks and code."""
+
+from __future__ import annotations
+
+import pytest
+
+from isonomia.spec.nomos import Code, Plain, read_block
+from isonomia.spec.nomos.tree import Binary, Block, Call, Constant, Name, Unary, Var
+
+
+def steps(source: str) -> tuple[Var, ...]:
+    found = read_block(Block(source))
+    assert isinstance(found, Plain)
+    return found.steps
+
+
+def test_plain_calls_and_arithmetic_become_assignments() -> None:
+    source = "d1 = compas.predict(x1)\nd2: int = -d1 // 2 + 3\nd2 += abs(d1) ** 2\na, b = 1, 'two'\npass"
+    assert steps(source) == (
+        Var("d1", Call("predict", (Name("x1"),), "compas")),
+        Var("d2", Binary("+", Binary("//", Unary("-", Name("d1")), Constant(2)), Constant(3))),
+        Var("d2", Binary("+", Name("d2"), Binary("**", Call("abs", (Name("d1"),)), Constant(2)))),
+        Var("a", Constant(1)),
+        Var("b", Constant("two")),
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for i in range(3):\n    d1 = i",
+        "d1 = [predict(x1)][0]",
+        "d1 = predict(x1) if True else 0",
+        "import os\nd1 = 1",
+        "d1 = (lambda: 1)()",
+        "d1 = x1['age']",
+        "d1 = predict(x=x1)",
+        "d1 = os.path.join(x1)",
+        "a, b = b, a",
+        "x1.age = 3",
+        "print(d1)",
+        "d1 = 1 < 2 < 3",
+        "d1 = 1j",
+        "while True: pass",
+        "exec('d1 = 1')",
+        "d1 = not 1",
+    ],
+)
+def test_anything_more_is_code(source: str) -> None:
+    found = read_block(Block(source))
+    assert isinstance(found, Code)
+    assert found.reason
+
+
+def test_code_says_what_it_sets_and_reads() -> None:
+    found = read_block(Block("for i in range(3):\n    d1 = compas.randInt(0, i)"))
+    assert isinstance(found, Code)
+    assert {"i", "d1"} <= found.names
+    assert {"range", "randInt", "compas"} <= found.reads

@@ -1,0 +1,71 @@
+"""Properties by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import isonomia as iso
+from isonomia.errors import SpecError, UsageError
+from isonomia.spec.nomos import parse_nomos
+
+
+def test_monotone_writes_a_specification_that_reads_back() -> None:
+    prop = iso.safety.monotone("felonies", up=(1, 10), at_most=20)
+    assert parse_nomos(str(prop)) == prop.spec
+    assert "randInt(1, 10)" in str(prop)
+    assert "requires v2 <= 20;" in str(prop)
+    assert prop.name == "not lower when felonies rises"
+
+
+@pytest.mark.parametrize(
+    ("prop", "line"),
+    [
+        (iso.safety.monotone("a"), "var v2 := v1 + 1;"),
+        (iso.safety.monotone("a", down=2, output="not higher"), "ensures d2 <= d1;"),
+        (iso.safety.monotone(3, down=(1, 2), at_least=0), "requires v2 >= 0;"),
+        (iso.safety.monotone("a", ask="score"), "    d1 = score(x1)"),
+        (iso.safety.robust(["a", "b"], 0.5), 'getFeat(x1, "b") + randReal(-0.5, 0.5)'),
+        (iso.safety.robust("a", {"a": 2}, whole=True), "randInt(-2, 2)"),
+        (iso.safety.invariant_to('a "b"'), 'randFeat(x1, "a \\"b\\"")'),
+        (iso.safety.implies_after("blur", label="digit"), "ensures d2 == v1 ==> d1 == v1;"),
+    ],
+)
+def test_a_named_property_says_what_it_means(prop: iso.safety.Safety, line: str) -> None:
+    assert line in str(prop)
+    assert parse_nomos(str(prop)) == prop.spec
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: iso.safety.monotone("a", up=1, down=1),
+        lambda: iso.safety.monotone("a", output="lower"),
+        lambda: iso.safety.monotone("a", up=float("inf")),
+        lambda: iso.safety.monotone(None),  # type: ignore[arg-type]
+        lambda: iso.safety.monotone("a", ask="guess"),
+        lambda: iso.safety.robust([], 1),
+        lambda: iso.safety.robust("a", -1),
+        lambda: iso.safety.monotone("a", eps=0),
+        lambda: iso.safety.monotone("a", seconds=0),
+        lambda: iso.safety.property(Path("nowhere.nom")),
+        lambda: iso.safety.property("nowhere.nom"),
+    ],
+)
+def test_an_argument_without_meaning_is_refused(make: object) -> None:
+    with pytest.raises(UsageError):
+        make()  # type: ignore[operator]
+
+
+def test_a_file_gives_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "age.nom"
+    path.write_text(str(iso.safety.monotone("age")), encoding="utf-8")
+    assert iso.safety.property(path).name == "age"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match="UTF-8"):
+        iso.safety.property(path)
+
+
+def test_a_property_explains_itself() -> None:
+    assert "d1, d2" in iso.safety.monotone("age").explain()
