@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +16,11 @@ from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
+    from isonomia.models.protocol import Model
     from isonomia.populations.protocol import Population
+    from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
+    from isonomia.spec.safety import Safety
 
 __all__ = ["check", "parse_ranges"]
 
@@ -75,54 +80,65 @@ def check(
     --data applicants.csv
     """
     from isonomia.audits.check import check as check_property
-    from isonomia.models.loading import load
-    from isonomia.report import LiveProgress, show
-    from isonomia.report.terminal import summary
-    from isonomia.spec import parse
+    from isonomia.report import LiveProgress
 
     program, texts = split_arguments(arguments)
     console = Console(highlight=False)
     if json is not None:
         store([], json)
     population = _population(program, data, census)
-    parsed = [
-        read_specification(text, allow_code=allow_code, eps=eps, label=label, groups=groups or [], kept=kept)
-        if text.endswith(SUFFIX)
-        else parse(text)
-        for text in texts
-    ]
-    parsed += _from_ratio(population, ratio)
-    if not parsed:
+    reading = partial(read_specification, allow_code=allow_code, eps=eps, label=label, groups=groups or [], kept=kept)
+    properties = [*_properties(texts, reading), *_from_ratio(population, ratio)]
+    if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
-    columns = None if features is None else [name.strip() for name in features.split(",")]
-    if columns is not None and model is None:
-        raise UsageError(f"expected --model with --features, but only --features {features} came: no model reads them")
-    loaded = None if model is None else load(model, columns)
+    loaded, known = _model(model, features), parse_ranges(ranges or [])
     observer = None if quiet else LiveProgress(Console(stderr=True))
-    verdicts = []
-    for prop in parsed:
-        verdict = check_property(
-            prop,
-            loaded,
-            population,
-            delta=delta,
-            budget=budget,
-            seed=seed,
-            method=method,
-            ranges=parse_ranges(ranges or []),
-            observer=observer,
+    verdicts: list[Verdict] = []
+    for prop in properties:
+        verdicts.append(
+            check_property(
+                prop,
+                loaded,
+                population,
+                delta=delta,
+                budget=budget,
+                seed=seed,
+                method=method,
+                ranges=known,
+                observer=observer,
+            )
         )
-        verdicts.append(verdict)
-        if quiet:
-            for remark in verdict.remarks:
-                Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
-        else:
-            show(verdict, console, prop.explain() if explain else None)
-    if quiet and len(verdicts) == 1:
-        summary(verdicts, console)
+        _tell(verdicts[-1], prop.explain() if explain else None, console, quiet)
     if kept is not None:
         keep(verdicts, kept)
-    raise typer.Exit(conclude(verdicts, console, json))
+    raise typer.Exit(conclude(verdicts, console, json, always=quiet))
+
+
+def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[Property | Safety]:
+    from isonomia.spec import parse
+
+    return [reading(text) if text.endswith(SUFFIX) else parse(text) for text in texts]
+
+
+def _model(name: str | None, features: str | None) -> Model | None:
+    from isonomia.models.loading import load
+
+    if name is not None:
+        return load(name, None if features is None else [column.strip() for column in features.split(",")])
+    if features is not None:
+        raise UsageError(f"expected --model with --features, but only --features {features} came: no model reads them")
+    return None
+
+
+def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
+    """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
+    from isonomia.report import show
+
+    if not quiet:
+        show(verdict, console, explanation)
+        return
+    for remark in verdict.remarks:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
 
 
 def _population(program: Path | None, data: Path | None, census: bool) -> Population:

@@ -21,9 +21,9 @@ def exit_code(verdicts: Sequence[Verdict]) -> int:
     return 1 if "violated" in answers else 3 if "undecided" in answers else 0
 
 
-def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None) -> int:
-    """Sum up several verdicts, store them if asked to, and give the exit code."""
-    if len(verdicts) > 1:
+def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:
+    """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
+    if len(verdicts) > 1 or always:
         summary(list(verdicts), console)
     if target is not None:
         store(verdicts, target)
