@@ -1,6 +1,7 @@
-"""Let these tests import the people beside them."""
+"""Let these tests import the people beside them, and the specifications of the language's tests."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "spec" / "nomos")]
