@@ -48,13 +48,13 @@ def exhaustive(case: Case, subject: Subject, predict: Predict) -> dict[str, Any]
     }
 
 
-def random_tests(case: Case, subject: Subject, predict: Predict, seed: int) -> tuple[int, float]:
-    """Distinct violations in 5,000 random tests, and the seconds they took."""
+def random_tests(case: Case, subject: Subject, predict: Predict, seed: int, tests: int = TESTS) -> tuple[int, float]:
+    """Distinct violations in 5,000 random tests, or another number of them, and the seconds they took."""
     prop = iso.safety.property(case.text(), groups=groups_of(subject), enumerate=False, stop_early=False)
     census = iso.Census(Table.of(subject.inputs, names=subject.columns))
     began = time.perf_counter()
-    verdict = iso.check(prop, predict, census, budget=TESTS, seed=seed)
-    assert verdict.samples == TESTS
+    verdict = iso.check(prop, predict, census, budget=tests, seed=seed)
+    assert verdict.samples == tests
     return verdict.details["violations"]["distinct"], time.perf_counter() - began
 
 

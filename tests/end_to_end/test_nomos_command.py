@@ -41,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, data: str | None = "people.csv") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", *arguments]
-    command += ["--data", "people.csv", "--seed", "1"]
+    command += ["--seed", "1", *(() if data is None else ("--data", data))]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
 
 
@@ -91,3 +91,21 @@ def test_a_mistake_is_said_with_its_place(folder: Path) -> None:
     assert run(folder, "rising.nom").returncode == 2
     assert run(folder, "nowhere.nom", "--model", "models:good").returncode == 2
     assert run(folder, "rising.nom", "--model", "models:good", "--group", "x").returncode == 2
+
+
+def test_an_import_offers_the_inputs_where_code_is_allowed(folder: Path) -> None:
+    specs = folder / "specs"
+    specs.mkdir()
+    (folder / "rising.nom").rename(specs / "rising.nom")
+    (specs / "people.py").write_text("inputs = {'age': [20, 30], 'priors': [4, 5]}\n", encoding="utf-8")
+    arguments = ("specs/rising.nom", "--model", "models:bad")
+    refused = run(folder, *arguments, data=None)
+    assert refused.returncode == 2
+    for word in ("runs its code", "--allow-code", "--data", "line 1, column 8"):
+        assert word in refused.stderr
+    allowed = run(folder, *arguments, "--allow-code", data=None)
+    assert allowed.returncode == 1, allowed.stdout + allowed.stderr
+    assert "priors 5 -> 6" in allowed.stdout
+    given = run(folder, *arguments, "--allow-code", "--census")
+    assert "6 rows are the whole population" in given.stdout
+    assert run(folder, "specs/rising.nom", "P[prediction == 1] >= 0.5", data=None).returncode == 2

@@ -9,6 +9,9 @@ from benchmarks.nomos_properties import COMPAS_CASES, GERMAN_CASES, Case, brute_
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the k-safety data are not here; set ISONOMIA_DATA")
 
+SECONDS = {"nn": 1.0, "dt": 0.2}
+"""The longest that 5,000 tests may take."""
+
 SMALL = [case for case in GERMAN_CASES if case.feature != "amount"]
 
 
@@ -40,7 +43,9 @@ def test_random_tests_find_as_many_distinct_violations_as_expected(case: Case, m
     # The variance of the number found is at most its expectation, since finds are not positively correlated.
     found, seconds = nomos.random_tests(case, compas, compas.models[model], seed=7)
     assert abs(found - expected) <= 3 * (expected + 0.05) ** 0.5 + 0.05
-    assert seconds < 1.0
+    if seconds >= SECONDS[model]:  # the first check of all loads modules, too
+        seconds = nomos.random_tests(case, compas, compas.models[model], seed=7)[1]
+    assert seconds < SECONDS[model]
 
 
 @pytest.mark.parametrize("model", ["dt", "nn"])

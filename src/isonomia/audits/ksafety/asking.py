@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.values import Answered
+from isonomia.audits.ksafety.values import Answered, joined
 from isonomia.audits.rates.asking import Asker
-from isonomia.errors import ModelError
+from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 
@@ -40,24 +40,36 @@ class Questioner:
     rows: int = 0
 
     def __call__(self, what: str, domain: Domain, records: Any) -> Answered:
-        """The model's answers for records: predictions, or scores.
+        """The model's answers for records, or for a table of what it is to be given: predictions, or scores.
 
         Raises
         ------
         ModelError
             Where it answers for none of them.
         """
+        if isinstance(records, Table):
+            return self._answers(what, records)
         same = domain.unique(records)
         if same is None:
-            return self._answers(what, domain.table(records))
+            return self._in_pieces(what, domain, records)
         first, back = np.unique(same, return_index=True, return_inverse=True)[1:]
         if len(first) == len(same):
+            return self._in_pieces(what, domain, records)
+        return self._in_pieces(what, domain, records.take(first)).take(back.reshape(-1))
+
+    def _in_pieces(self, what: str, domain: Domain, records: Any) -> Answered:
+        """Large records, such as images, are made and put to the model as many at a time as the domain says."""
+        n, most = len(records), getattr(domain, "together", None)
+        if most is None or n <= most:
             return self._answers(what, domain.table(records))
-        return self._answers(what, domain.table(records.take(first))).take(back.reshape(-1))
+        places = [np.arange(start, min(start + most, n), dtype=np.intp) for start in range(0, n, most)]
+        return joined([self._answers(what, domain.table(records.take(part))) for part in places])
 
     def _answers(self, what: str, table: Table) -> Answered:
         try:
             return Answered(self._asked(what, table))
+        except UnreliableModelError:
+            raise
         except ModelError as error:
             if self._fails_everywhere(what, table):
                 raise error from error.__cause__
@@ -92,6 +104,8 @@ class Questioner:
     def _answers_for(self, what: str, table: Table) -> bool:
         try:
             self._asked(what, table)
+        except UnreliableModelError:
+            raise
         except ModelError:
             return False
         return True
@@ -100,6 +114,8 @@ class Questioner:
         """The answers in pieces; a text stands for a single row without one, and says why."""
         try:
             return [self._asked(what, table)]
+        except UnreliableModelError:
+            raise
         except ModelError as error:
             if table.rows == 1:
                 cause = error.__cause__

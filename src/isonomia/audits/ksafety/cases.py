@@ -14,7 +14,7 @@ from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.supply import Given, ReachedError
 from isonomia.populations.domains import Domain
 
-__all__ = ["Cases", "Counts", "TooManyError", "all_cases", "every_choice"]
+__all__ = ["Cases", "Counts", "TooManyError", "all_cases", "every_choice", "joined_cases"]
 
 CHUNK = 2**17
 """How many cases are held in memory together while they are listed."""
@@ -61,6 +61,18 @@ class Cases:
     def keys(self) -> NDArray[np.float64]:
         """A row for each case that tells it from others."""
         return np.stack([np.asarray(column, dtype=np.float64) for column in (*self.inputs, *self.choices)], axis=1)
+
+
+def joined_cases(parts: Sequence[Cases]) -> Cases:
+    """Several batches of cases with equally many choices as one."""
+    inputs = zip(*(part.inputs for part in parts), strict=True)
+    choices = zip(*(part.choices for part in parts), strict=True)
+    likely = [part.parts for part in parts]
+    return Cases(
+        tuple(np.concatenate(columns) for columns in inputs),
+        tuple(np.concatenate(columns) for columns in choices),
+        np.concatenate(likely) if all(len(one) for one in likely) else np.zeros(0, dtype=np.int64),
+    )
 
 
 @dataclass(slots=True)

@@ -131,8 +131,10 @@ def _call(node: Call, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kin
             node.place or spec.block.place,
         )
     takes = custom.takes if custom is not None else BUILT_IN[name]
-    if len(node.arguments) != takes:
-        message = f"`{name}` takes {takes} arguments, but {len(node.arguments)} came"
+    least, most = (takes, takes) if isinstance(takes, int) else takes
+    if not least <= len(node.arguments) <= most:
+        told = f"{least}" if least == most else f"{least} to {most}"
+        message = f"`{name}` takes {told} arguments, but {len(node.arguments)} came"
         raise SpecError(message, node.place or spec.block.place)
     if custom is not None:
         for argument in node.arguments:

@@ -2,7 +2,8 @@
 
 Each case runs in a thread of its own, but only one of them runs at any moment: it goes on until it asks the model or
 ends, and hands the baton back. When every case has asked or ended, the model is called once for all. So a block may
-loop, branch, call functions and build lists as it likes, and nothing in it runs at the same time as anything else.
+loop, branch, call functions and build lists as it likes, and nothing in it runs at the same time as anything else. A
+function of the domain that asks, such as one that plays a game with a policy, waits and is served in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.ksafety.blaming import BLOCK_FILE, blamed
 from isonomia.audits.ksafety.evaluate import Batch
+from isonomia.audits.ksafety.gathering import gathered
 from isonomia.audits.ksafety.namespace import Asking, block_names
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.values import Value, either
@@ -114,7 +117,7 @@ def run_coded(program: Program, seconds: float, batch: Batch, seeds: NDArray[np.
         Where a case takes longer than that.
     """
     assert program.code is not None
-    compiled = compile(program.code.source, "<block>", "exec")
+    compiled = compile(program.code.source, BLOCK_FILE, "exec")
     cases = [
         _Case(number, lambda case: _work(program, compiled, batch, int(seeds[case.number]), case))
         for number in range(batch.n)
@@ -141,10 +144,14 @@ def _run_together(program: Program, cases: list[_Case], batch: Batch, seconds: f
                 raise SpecError(
                     f"the block did not end within {seconds:g} s for one case: does it loop for ever? "
                     "Allow more with seconds=...",
-                    program.spec.block.place,
+                    blamed(case.error, program.spec.block) or program.spec.block.place,
                 )
         running = [case for case in running if not case.done]
-        _answer(running, batch)
+        try:
+            _answer(running, batch)
+        except BaseException:
+            _release(running)
+            raise
 
 
 def _release(running: list[_Case]) -> None:
@@ -156,16 +163,15 @@ def _release(running: list[_Case]) -> None:
 
 
 def _answer(waiting: list[_Case], batch: Batch) -> None:
-    """Ask the model once for everything that is waiting, predictions and scores apart."""
-    assert batch.ask is not None
-    for what in ("predict", "score"):
-        asking = [case for case in waiting if case.question is not None and case.question.what == what]
-        if not asking:
-            continue
-        records = batch.domain.concatenate([case.question.record for case in asking if case.question is not None])
-        found = batch.ask(what, records)
-        why = [None] * len(asking) if found.why is None else found.why.tolist()
-        for case, answer, reason in zip(asking, found.data.tolist(), why, strict=True):
+    """Ask once for everything that is waiting, questions of each kind together."""
+    kinds: dict[tuple[str, int], list[tuple[_Case, Asking]]] = {}
+    for case in waiting:
+        if case.question is not None:
+            kind = (case.question.what, len(case.question.arguments))
+            kinds.setdefault(kind, []).append((case, case.question))
+    for asking in kinds.values():
+        answers = gathered([question for _, question in asking], batch)
+        for (case, _), (answer, reason) in zip(asking, answers, strict=True):
             case.answer, case.question = (_NoAnswerError(reason) if reason is not None else answer), None
 
 
@@ -186,6 +192,8 @@ def _problem(program: Program, case: _Case) -> str | None:
     if isinstance(case.error, _NoAnswerError):
         return str(case.error)
     if case.error is not None:
-        return f"the block raised {type(case.error).__name__}: {case.error}"
+        place = blamed(case.error, program.spec.block)
+        where = "" if place is None else f" (line {place.line})"
+        return f"the block raised {type(case.error).__name__}: {case.error}{where}"
     lacking = [name for name in program.spec.outputs if name not in case.outputs]
     return f"the block did not set {lacking[0]}" if lacking else None

@@ -17,7 +17,7 @@ from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.scope import CONSTANTS
 from isonomia.spec.nomos.tree import Binary, Call, Constant, Expression, Feature, Name, Scalar, Unary, Update
 
-__all__ = ["Batch", "constant_column", "evaluate"]
+__all__ = ["Batch", "constant_column", "evaluate", "joined", "tested"]
 
 
 @dataclass(slots=True)
@@ -78,14 +78,24 @@ def evaluate(node: Expression, batch: Batch) -> Value:
         case Call():
             return batch.call(batch, node)
         case Unary(operator="!"):
-            value = evaluate(node.operand, batch)
-            return Value(~truth(value), value.bad)
+            met, none = tested(evaluate(node.operand, batch), batch, node.place)
+            return Value(~met, none if none.any() else None)
         case Unary():
             return _arithmetic(
                 "-", Value(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
             )
         case Binary():
             return _binary(node, batch)
+
+
+def tested(met: Value, batch: Batch, place: Place | None) -> tuple[Booleans, Booleans]:
+    """Where a condition is true, and where it has no value; a text is neither true nor false."""
+    none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
+    if met.data.dtype.kind in "OU":
+        texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
+        batch.fault(texts, "a text came where something true or false was expected", place)
+        none = none | texts
+    return truth(met), none
 
 
 def read_feature(batch: Batch, record: Value, feature: str | int, place: Place | None) -> Value:
@@ -121,14 +131,15 @@ def _binary(node: Binary, batch: Batch) -> Value:
     left, right = evaluate(node.left, batch), evaluate(node.right, batch)
     match node.operator:
         case "&&" | "||" | "==>":
-            return _joined(node.operator, left, right)
+            sides = (tested(side, batch, node.place) for side in (left, right))
+            return joined(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compared(node, left, right, batch)
         case _:
             return _arithmetic(node.operator, left, right, batch, node.place)
 
 
-def _joined(sign: str, left: Value, right: Value) -> Value:
+def joined(sign: str, left: Value, right: Value) -> Value:
     """Left to right: where the left side settles it, it does not matter that the right side has no value."""
     first, second = truth(left), truth(right)
     settled = first if sign == "||" else ~first

@@ -68,7 +68,7 @@ def try_every_case(
             totals.add(judged, cases, domain)
             spent = time.monotonic() - began
             told = partial(_told, totals.violating, totals.tested, size)
-            observer.advance(Progress(totals.tested, size, totals.tested / size, spent, told))
+            observer.advance(Progress(totals.tested, size, totals.tested / size, spent, told, "cases"))
             if spent > seconds and totals.tested < size:
                 return totals, "time"
     except KeyboardInterrupt:
@@ -83,9 +83,9 @@ def _told(violating: int, tested: int, size: int) -> str:
 def exact_answer(totals: Totals, rates: list[float | None]) -> bool | None:
     """``True`` for holds, ``False`` for violated; ``None`` where cases that failed could make the difference."""
     certain = True
-    for bad, rate in zip(totals.bad_weight, rates, strict=True):
+    for bad, failed, rate in zip(totals.bad_weight, totals.failed_weight, rates, strict=True):
         allowed = (1 - Fraction(repr(rate))) * totals.weight if rate is not None else Fraction(0)
         if bad > allowed:
             return False
-        certain &= bad + totals.failed_weight <= allowed
+        certain &= bad + failed <= allowed
     return True if certain else None

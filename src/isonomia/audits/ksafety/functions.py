@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.ksafety.calling import answered, call_custom
 from isonomia.audits.ksafety.evaluate import Batch, evaluate, read_feature, write_feature
 from isonomia.audits.ksafety.supply import Way
 from isonomia.audits.ksafety.values import Value, either
-from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.columns import column_from
-from isonomia.populations.domains import Function
 from isonomia.spec.nomos.tree import Call, Constant
 
-__all__ = ["BUILT_IN", "RANDOM", "as_function", "call_function", "feature_of"]
+__all__ = ["BUILT_IN", "RANDOM", "call_function", "feature_of"]
 
 BUILT_IN: Mapping[str, int] = {
     "getFeat": 2,
@@ -39,12 +37,8 @@ RANDOM = frozenset({"randInt", "randReal", "randFeat"})
 """Those that draw."""
 
 
-def as_function(value: Any) -> Function:
-    """A function of the domain, as it is or made of a Python function of one case."""
-    if isinstance(value, Function):
-        return value
-    takes = len(inspect.signature(value).parameters)
-    return Function(value, takes, single=True)
+LARGEST = 2.0**62
+"""The largest end that a range may have."""
 
 
 def feature_of(call: Call) -> str | int:
@@ -59,7 +53,7 @@ def call_function(batch: Batch, call: Call) -> Value:
     """Call a function by name for every case; a function of the domain goes before one of the language."""
     custom = batch.domain.functions.get(call.function)
     if custom is not None:
-        return _custom(batch, call, custom)
+        return call_custom(batch, call, custom)
     first = evaluate(call.arguments[0], batch)
     match call.function:
         case "getFeat":
@@ -70,36 +64,54 @@ def call_function(batch: Batch, call: Call) -> Value:
             return Value(batch.domain.label(first.data), first.bad)
         case "predict" | "score":
             assert batch.ask is not None
-            found = batch.ask(call.function, first.data)
-            for why in dict.fromkeys(() if found.why is None else found.why):
-                if why is not None and found.why is not None:
-                    batch.fault(np.asarray(found.why == why, dtype=bool), str(why), None)
-            return Value(found.data, either(first.bad, found.bad))
+            return answered(batch, batch.ask(call.function, first.data), first.bad)
         case "randFeat":
             return _any_value(batch, call, first)
         case "abs":
-            return Value(np.abs(first.data), first.bad)
+            number = _number(batch, call, first)
+            return Value(np.abs(number.data), number.bad)
         case _:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
 
 
 def _of_two(batch: Batch, call: Call, first: Value, second: Value) -> Value:
-    bad = either(first.bad, second.bad)
+    if call.function == "strConcat":
+        return Value(_joined_text(first.data, second.data), either(first.bad, second.bad))
+    low, high = _number(batch, call, first), _number(batch, call, second)
     match call.function:
         case "randInt":
-            return _chosen(batch, "whole", first, second)
+            return _chosen(batch, call, "whole", low, high)
         case "randReal":
-            return _chosen(batch, "real", first, second)
-        case "min" | "max":
-            pick: Callable[..., Any] = np.minimum if call.function == "min" else np.maximum
-            return Value(pick(first.data, second.data), bad)
+            return _chosen(batch, call, "real", low, high)
         case _:
-            return Value(_joined_text(first.data, second.data), bad)
+            pick: Callable[..., Any] = np.minimum if call.function == "min" else np.maximum
+            return Value(pick(low.data, high.data), either(low.bad, high.bad))
 
 
-def _chosen(batch: Batch, way: Way, low: Value, high: Value) -> Value:
+def _number(batch: Batch, call: Call, value: Value) -> Value:
+    """A value as numbers; what is missing stays so, and anything else has none."""
+    if value.data.dtype.kind in "biuf":
+        return value
+    numbers, other = np.full(batch.n, np.nan), np.zeros(batch.n, dtype=bool)
+    for index, item in enumerate(value.data.tolist()):
+        if isinstance(item, int | float):
+            numbers[index] = item
+        else:
+            other[index] = item is not None
+    worse = other if value.bad is None else other & ~value.bad
+    batch.fault(worse, f"{call.function}(...) takes numbers, but something else came", call.place)
+    return Value(numbers, either(value.bad, other if other.any() else None))
+
+
+def _chosen(batch: Batch, call: Call, way: Way, low: Value, high: Value) -> Value:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
-    unknown = either(low.bad, high.bad)
+    known = either(low.bad, high.bad)
+    endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
+    batch.fault(endless if known is None else endless & ~known, f"{call.function}(...) needs finite ends", call.place)
+    unknown = either(known, endless if endless.any() else None)
+    if unknown is not None:
+        # Nothing can be chosen, and the case has failed; one choice keeps it from being counted many times, or never.
+        ends = [np.where(unknown, 0.0, end) for end in ends]
     values, empty = batch.supply.choose(way, *ends)
     batch.empty |= empty if unknown is None else empty & ~unknown
     return Value(values, either(unknown, empty if empty.any() else None))
@@ -113,34 +125,6 @@ def _any_value(batch: Batch, call: Call, record: Value) -> Value:
     batch.empty |= empty
     column = column_from(list(values), "the values of a feature")[np.clip(positions, 0, len(values) - 1)]
     return Value(column, either(record.bad, empty if empty.any() else None))
-
-
-def _custom(batch: Batch, call: Call, function: Function) -> Value:
-    values = [evaluate(argument, batch) for argument in call.arguments]
-    bad = either(*(value.bad for value in values))
-    arguments = [value.data for value in values]
-    if function.random:
-        seeds, _ = batch.supply.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
-        arguments.append(seeds)
-    try:
-        result = _one_by_one(batch, function, arguments) if function.single else function.call(*arguments)
-    except IsonomiaError:
-        raise
-    except Exception as error:
-        raise DataError(f"{call.function}(...) raised {type(error).__name__}: {error}") from error
-    return Value(column_from(result, f"{call.function}(...)") if isinstance(result, list) else result, bad)
-
-
-def _one_by_one(batch: Batch, function: Function, arguments: list[Any]) -> Any:
-    """Call a function of one case for every case; a record is handed over, and comes back, as its plain values."""
-    results = [function.call(*(_single(batch, argument, index) for argument in arguments)) for index in range(batch.n)]
-    return batch.domain.restore(results) if results and isinstance(results[0], Mapping) else results
-
-
-def _single(batch: Batch, argument: Any, index: int) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument[index : index + 1].tolist()[0]
-    return batch.domain.show(argument, index)
 
 
 def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

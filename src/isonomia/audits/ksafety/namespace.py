@@ -15,6 +15,7 @@ from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.supply import Drawn
 from isonomia.audits.ksafety.values import Value, is_column
 from isonomia.errors import UsageError
+from isonomia.populations.domains import Function
 from isonomia.spec.nomos.scope import CONSTANTS
 from isonomia.spec.nomos.tree import Call, Constant, Name
 
@@ -23,10 +24,21 @@ __all__ = ["Asking", "Record", "block_names"]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A question to the model that waits for others to be asked together: a prediction or a score, of one record."""
+    """A question to the model that waits for others of its kind to be asked together.
+
+    Attributes
+    ----------
+    what
+        The function that asks: ``predict``, ``score``, or one of the domain, such as ``play``.
+    arguments
+        What it was called with, in this case.
+    seed
+        What it draws from; 0 where it draws nothing.
+    """
 
     what: str
-    record: Any
+    arguments: tuple[Value, ...]
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +65,10 @@ def block_names(program: Program, batch: Batch, case: int, seed: int, ask: Calla
         for name in (*BUILT_IN, *batch.domain.functions)
         if name not in {"abs", "min", "max"}
     }
-    for what in ("predict", "score"):
-        functions[what] = _asker(what, ask)
+    functions |= {what: _asker(what, ask) for what in ("predict", "score")}
+    functions |= {
+        name: _player(name, function, single, ask) for name, function in batch.domain.functions.items() if function.asks
+    }
     names: dict[str, Any] = {**CONSTANTS, **functions}
     names |= {name: SimpleNamespace(**functions) for name in program.spec.imports}
     for name, value in batch.known.items():
@@ -67,7 +81,20 @@ def _asker(what: str, ask: Callable[[Asking], Any]) -> Callable[[Any], Any]:
     def asked(record: Any) -> Any:
         if not isinstance(record, Record):
             raise UsageError(f"{what}(...) takes a record, but {record!r} of type {type(record).__name__} came")
-        return ask(Asking(what, record.data))
+        return ask(Asking(what, (Value(record.data),)))
+
+    return asked
+
+
+def _player(name: str, function: Function, batch: Batch, ask: Callable[[Asking], Any]) -> Callable[..., Any]:
+    """A function of the domain that asks the model: it waits until all cases have got as far."""
+
+    def asked(*arguments: Any) -> Any:
+        seed = 0
+        if function.random:
+            drawn, _ = batch.supply.choose("seed", np.zeros(1), np.zeros(1))
+            seed = int(drawn[0])
+        return ask(Asking(name, tuple(_value(argument) for argument in arguments), seed))
 
     return asked
 

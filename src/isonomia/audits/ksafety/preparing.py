@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.evaluate import Batch, evaluate
+from isonomia.audits.ksafety.evaluate import Batch, evaluate, tested
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.supply import ReachedError, Supply
-from isonomia.audits.ksafety.values import Booleans, Value, truth
+from isonomia.audits.ksafety.values import Booleans, Value
 from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.tree import Requires, Var
 
@@ -66,7 +66,6 @@ def _take(step: Var | Requires, batch: Batch, accepted: Booleans, unclear: Boole
     if isinstance(step, Var):
         batch.known[step.name] = evaluate(step.value, batch)
         return
-    met = evaluate(step.condition, batch)
-    no_value = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
-    accepted &= truth(met) | no_value
+    met, no_value = tested(evaluate(step.condition, batch), batch, step.place)
+    accepted &= met | no_value
     unclear |= no_value

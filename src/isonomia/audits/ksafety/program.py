@@ -46,6 +46,8 @@ class Program:
         What must come out.
     finals
         The name under which the last value of each output is found.
+    asking
+        The functions that ask the model.
     """
 
     spec: Spec
@@ -54,26 +56,28 @@ class Program:
     finish: tuple[Var, ...]
     ensures: tuple[Ensures, ...]
     finals: Mapping[str, str]
+    asking: frozenset[str] = MODEL_CALLS
 
     @property
     def k(self) -> int | None:
         """How many runs of the model a case compares; ``None`` where only running the block can tell."""
         if self.code is not None:
             return None
-        return sum(call.function in MODEL_CALLS for step in self.finish for call in calls_in(step.value))
+        return sum(call.function in self.asking for step in self.finish for call in calls_in(step.value))
 
     @property
     def compared(self) -> frozenset[str]:
         """The names of the records that are put to the model, as far as they have one."""
         if self.code is not None:
             return self.code.reads
-        calls = [call for step in self.finish for call in calls_in(step.value) if call.function in MODEL_CALLS]
+        calls = [call for step in self.finish for call in calls_in(step.value) if call.function in self.asking]
         return frozenset(name.name for call in calls for name in names_in(call.arguments[0]))
 
 
 @dataclass(slots=True)
 class _Sorting:
     random: frozenset[str]
+    asking: frozenset[str]
     preparation: list[Var | Requires]
     finish: list[Var] = field(default_factory=list)
     late: set[str] = field(default_factory=set)
@@ -85,7 +89,7 @@ class _LateChoiceError(Exception):
     """A random choice depends on what the model answers."""
 
 
-def lower(spec: Spec, random: frozenset[str]) -> Program:
+def lower(spec: Spec, random: frozenset[str], plays: frozenset[str] = frozenset()) -> Program:
     """Put a specification in order.
 
     Parameters
@@ -94,21 +98,25 @@ def lower(spec: Spec, random: frozenset[str]) -> Program:
         The specification, its names checked.
     random
         The functions that draw.
+    plays
+        The functions of the domain that ask the model.
 
     Raises
     ------
     SpecError
-        Where a variable behind the block draws.
+        Where a variable behind the block draws, or the model is asked outside the block.
     """
+    asking = MODEL_CALLS | plays
+    _refuse_asking(spec, plays)
     block = read_block(spec.block)
-    sorting, code = _Sorting(random, list(spec.before)), None
+    sorting, code = _Sorting(random, asking, list(spec.before)), None
     match block:
         case Plain():
             try:
                 for step in block.steps:
                     _sort(sorting, _version(sorting, step))
             except _LateChoiceError:
-                sorting, code = _Sorting(random, list(spec.before)), _as_code(spec, block)
+                sorting, code = _Sorting(random, asking, list(spec.before)), _as_code(spec, block)
         case Code():
             code = block
     if code is not None:
@@ -123,7 +131,16 @@ def lower(spec: Spec, random: frozenset[str]) -> Program:
             ) from None
     ensures = tuple(replace(item, condition=_renamed(item.condition, finals)) for item in spec.ensures)
     _refuse_draws(ensures, random)
-    return Program(spec, tuple(sorting.preparation), code, tuple(sorting.finish), ensures, finals)
+    return Program(spec, tuple(sorting.preparation), code, tuple(sorting.finish), ensures, finals, asking)
+
+
+def _refuse_asking(spec: Spec, plays: frozenset[str]) -> None:
+    steps = (*spec.before, *spec.after, *spec.ensures)
+    for node in (step.value if isinstance(step, Var) else step.condition for step in steps):
+        for call in calls_in(node):
+            if call.function in plays:
+                message = f"`{call.function}` asks the model, which is done in the block only: set an output there"
+                raise SpecError(message, call.place)
 
 
 def _as_code(spec: Spec, block: Plain) -> Code:
@@ -149,7 +166,7 @@ def _version(sorting: _Sorting, step: Var) -> Var:
 
 
 def _sort(sorting: _Sorting, step: Var) -> None:
-    if not _is_late(step.value, sorting.late):
+    if not _is_late(step.value, sorting):
         sorting.preparation.append(step)
         return
     value = _without_draws(step.value, sorting, step)
@@ -157,15 +174,15 @@ def _sort(sorting: _Sorting, step: Var) -> None:
     sorting.finish.append(replace(step, value=value))
 
 
-def _is_late(node: Expression, late: set[str]) -> bool:
-    asks = any(call.function in MODEL_CALLS for call in calls_in(node))
-    return asks or any(name.name in late for name in names_in(node))
+def _is_late(node: Expression, sorting: _Sorting) -> bool:
+    asks = any(call.function in sorting.asking for call in calls_in(node))
+    return asks or any(name.name in sorting.late for name in names_in(node))
 
 
 def _without_draws(node: Expression, sorting: _Sorting, step: Var) -> Expression:
     """The same expression with every draw in it made beforehand."""
     if isinstance(node, Call) and node.function in sorting.random:
-        if _is_late(node, sorting.late):
+        if _is_late(node, sorting):
             raise _LateChoiceError
         sorting.hoisted += 1
         name = f"draw {sorting.hoisted}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from isonomia.audits.ksafety.operators import missing
 from isonomia.audits.ksafety.preparing import prepare_known
 from isonomia.audits.ksafety.running import Runner
 from isonomia.audits.ksafety.showing import shown
 from isonomia.audits.ksafety.supply import Given, ReachedError
 from isonomia.audits.ksafety.values import Value
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.domains import Domain
+from isonomia.populations.domains import Domain, TableDomain
 
-__all__ = ["still_violating"]
+__all__ = ["gone_elsewhere", "still_violating"]
 
 
 def still_violating(runner: Runner, domain: Domain, known: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
@@ -38,17 +39,38 @@ def still_violating(runner: Runner, domain: Domain, known: tuple[Mapping[str, An
     return found
 
 
+def gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Say of counterexamples whose inputs the table does not have, or not so, that the violation is not among its rows.
+
+    They are proof that the model violates the property all the same; other domains than tables are not looked through.
+    """
+    if not isinstance(domain, TableDomain):
+        return ()
+    rows = [record for item in known for record in item["inputs"].values()]
+    if not rows or any(_has(domain, record) for record in rows):
+        return ()
+    return ("none of them is among the inputs that were given: they come from other data, or the data have changed",)
+
+
+def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
+    restored, same = domain.restore([record]), np.ones(domain.size, dtype=bool)
+    for name in domain.whole.names:
+        here, there = domain.whole.column(name), domain.column(restored, name)
+        same &= (here == there[0]) | (missing(here) & missing(there)[0])
+    return bool(same.any())
+
+
 def _again(runner: Runner, domain: Domain, item: Mapping[str, Any]) -> dict[str, Any] | None:
     names = runner.program.spec.inputs
-    if set(item["inputs"]) != set(names):
+    if not isinstance(item["inputs"], Mapping) or set(item["inputs"]) != set(names):
         return None
-    choices = [np.array([choice]) for choice in item["choices"]]
     try:
+        choices = [np.array([choice]) for choice in item["choices"]]
         records = {name: Value(domain.restore([item["inputs"][name]])) for name in names}
         prepared = prepare_known(runner.program, domain, records, Given(choices))
-    except (ReachedError, DataError, ValueError, TypeError):
+    except (ReachedError, DataError, ValueError, TypeError, LookupError, AttributeError):
         return None
-    if not prepared.accepted[0]:
+    if not prepared.accepted[0] or (runner.draws and not choices):
         return None
     seeds = choices[-1].astype(np.int64) if runner.draws else np.zeros(1, dtype=np.int64)
     judged = runner.judged(prepared, seeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
@@ -62,11 +63,13 @@ class Sampling:
     evidence
         The bets on the share of cases that violate.
     fresh
-        Whether inputs of different batches are different, whatever their numbers.
+        Whether every draw has inputs of its own, so that the same number means another input in the next one.
     stop_early
         Whether a violation ends it.
     seed
         The seed of all randomness.
+    until
+        When to give up looking for cases that meet the preconditions, in the seconds of ``time.monotonic``.
     """
 
     runner: Runner
@@ -75,6 +78,7 @@ class Sampling:
     fresh: bool
     stop_early: bool
     seed: int
+    until: float = float("inf")
 
     def begin(self) -> State:
         """Nothing seen."""
@@ -90,7 +94,7 @@ class Sampling:
             drawn += n
             reading = _joined(reading, piece)
             wanted = plan.n - reading.tested
-            if self.inputs.finite or n == 0:
+            if self.inputs.finite or n == 0 or monotonic() >= self.until:
                 break
             self._refuse_unmet(reading, drawn)
             size = _next_size(wanted, reading.tested, drawn)
@@ -133,7 +137,7 @@ class Sampling:
         totals.turned_away.rejected += reading.rejected
         totals.turned_away.without_choice += reading.without_choice
         for judged, cases, domain in reading.pieces:
-            totals.add(judged, cases, domain, reading.index if self.fresh else None)
+            totals.add(judged, cases, domain, fresh=self.fresh)
             evidence = self.evidence.step(evidence, judged.violates, judged.failed)
         return State(totals, evidence)
 

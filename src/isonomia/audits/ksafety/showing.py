@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from isonomia.audits.ksafety.cases import joined_cases
 from isonomia.audits.ksafety.found import Find
 from isonomia.audits.ksafety.judging import Judged
 from isonomia.audits.ksafety.running import Runner
 from isonomia.audits.ksafety.values import is_column
 from isonomia.populations.columns import plain_value
+from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.text import expression_text
 
-__all__ = ["shown", "shown_find"]
+__all__ = ["shown", "shown_finds"]
 
 
-def shown_find(runner: Runner, find: Find, minimal: bool) -> dict[str, Any]:
-    """A violation, computed once more from its inputs and choices."""
-    judged, _ = runner.run(find.domain, find.case)
-    choices = [plain_value(column[0]) for column in find.case.choices]
-    rows = {name: int(column[0]) for name, column in zip(runner.program.spec.inputs, find.case.inputs, strict=True)}
-    return shown(runner, judged, choices, rows) | {"minimal": minimal}
+def shown_finds(runner: Runner, finds: Sequence[Find], minimal: Sequence[bool]) -> list[dict[str, Any]]:
+    """Violations, computed once more from their inputs and choices; those of one domain together.
+
+    One that does not occur again is left out: the model, a function or the block draws from something else than its
+    seed.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for domain in {id(find.domain): find.domain for find in finds}.values():
+        places = [place for place, find in enumerate(finds) if find.domain is domain]
+        cases = joined_cases([finds[place].case for place in places])
+        judged, accepted = runner.run(domain, cases)
+        if len(accepted) < len(cases):
+            continue
+        for index in np.flatnonzero(judged.violating).tolist():
+            place = places[index]
+            choices = [plain_value(column[index]) for column in cases.choices]
+            inputs = zip(runner.program.spec.inputs, cases.inputs, strict=True)
+            rows = {name: int(column[index]) for name, column in inputs}
+            found[place] = shown(runner, judged, choices, rows, index) | {"minimal": minimal[place]}
+    return [found[place] for place in sorted(found)]
 
 
 def shown(runner: Runner, judged: Judged, choices: list[Any], rows: dict[str, int], index: int = 0) -> dict[str, Any]:
@@ -31,11 +48,11 @@ def shown(runner: Runner, judged: Judged, choices: list[Any], rows: dict[str, in
     records, scalars = {}, {}
     for name, value in batch.known.items():
         if not is_column(value):
-            records[name] = domain.show(value.data, index)
+            records[name] = value.data
         elif name in {step.name for step in program.spec.variables}:
             scalars[name] = plain_value(value.data[index])
     return {
-        "inputs": {name: records[name] for name in program.spec.inputs},
+        "inputs": {name: domain.show(records[name], index) for name in program.spec.inputs},
         "rows": rows,
         "choices": choices,
         "variables": scalars,
@@ -43,7 +60,8 @@ def shown(runner: Runner, judged: Judged, choices: list[Any], rows: dict[str, in
         "differs": {
             name: changes
             for name, record in records.items()
-            if name != first and ((changes := _difference(records[first], record)) or name in program.compared)
+            if name != first
+            and ((changes := _difference(domain, records[first], record, index)) or name in program.compared)
         },
         "violates": [
             expression_text(item.condition)
@@ -55,5 +73,10 @@ def shown(runner: Runner, judged: Judged, choices: list[Any], rows: dict[str, in
     }
 
 
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
-    return {name: [before[name], after[name]] for name in before if before[name] != after.get(name)}
+def _difference(domain: Domain, before: Any, after: Any, index: int) -> dict[str, list[Any]]:
+    """What two records differ in: as the domain says it, or every value that is shown differently."""
+    own = getattr(domain, "difference", None)
+    if own is not None:
+        return dict(own(before, after, index))
+    old, new = domain.show(before, index), domain.show(after, index)
+    return {name: [old[name], new[name]] for name in old if old[name] != new.get(name)}

@@ -73,10 +73,14 @@ class Given:
     asked: int = 0
 
     def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The next choice; there is none where it lies outside the range, as it may for a stored case."""
+        """The next choice; there is none where it lies outside the range or is no whole number, as a stored one may."""
         if self.asked == len(self.choices):
             raise ReachedError(way, low, high)
         values = self.choices[self.asked]
         self.asked += 1
-        outside = np.zeros(len(values), dtype=bool) if way == "seed" else ~((values >= low) & (values <= high))
+        if way == "seed":
+            return values, np.zeros(len(values), dtype=bool)
+        outside = ~((values >= low) & (values <= high))
+        if way == "whole" and values.dtype.kind == "f":
+            outside |= values != np.floor(values)
         return values, outside

@@ -31,14 +31,17 @@ class Totals:
         Cases that violate, those that violate each ``ensures``, those in which something could not be computed, and
         those in which nothing was tested.
     inputs
-        Which inputs had a case that was tested, where a case has one input of a fixed set.
+        Which inputs had a case that was tested, one truth value an input; ``None`` where a case has several inputs or
+        they are fresh in every piece.
     reasons
         Why cases failed.
     finds
         The violations.
+    pieces
+        How often something was added.
     weight, bad_weight, failed_weight
         For a complete list of cases, how likely they are together, those that violate each ``ensures``, and those that
-        failed, in units of one input.
+        failed without violating it, in units of one input.
     """
 
     ensures: int
@@ -48,38 +51,43 @@ class Totals:
     by_ensures: list[int] = field(default_factory=list)
     failed: int = 0
     vacuous: int = 0
-    inputs: set[int] = field(default_factory=set)
+    inputs: NDArray[np.bool_] | None = None
     reasons: Counter[str] = field(default_factory=Counter)
     finds: Finds = field(default_factory=Finds)
+    pieces: int = 0
     weight: Fraction = Fraction(0)
     bad_weight: list[Fraction] = field(default_factory=list)
-    failed_weight: Fraction = Fraction(0)
+    failed_weight: list[Fraction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.by_ensures = [0] * self.ensures
         self.bad_weight = [Fraction(0)] * self.ensures
+        self.failed_weight = [Fraction(0)] * self.ensures
 
-    def add(self, judged: Judged, cases: Cases, domain: Domain, batch: int | None = None) -> None:
-        """Take in a batch."""
+    def add(self, judged: Judged, cases: Cases, domain: Domain, *, fresh: bool = False) -> None:
+        """Take in a piece of a batch; ``fresh`` where its inputs are of no other, whatever their numbers."""
         violating = np.flatnonzero(judged.violating)
         self.tested += len(cases)
-        if len(cases.inputs) == 1 and batch is None:
-            self.inputs.update(np.unique(cases.inputs[0]).tolist())
+        if len(cases.inputs) == 1 and not fresh:
+            if self.inputs is None:
+                self.inputs = np.zeros(domain.size, dtype=bool)
+            self.inputs[cases.inputs[0]] = True
         self.violating += len(violating)
         self.failed += int(np.count_nonzero(judged.failed))
         self.vacuous += int(np.count_nonzero(judged.vacuous))
         self.reasons.update(judged.reasons)
         for number, bad in enumerate(judged.violates):
             self.by_ensures[number] += int(np.count_nonzero(bad))
-        self.finds.add(domain, cases.take(violating), judged.changed[:, violating], batch)
+        self.finds.add(domain, cases.take(violating), judged.changed[:, violating], self.pieces if fresh else None)
+        self.pieces += 1
         if len(cases.parts):
             self._weigh(judged, cases)
 
     def _weigh(self, judged: Judged, cases: Cases) -> None:
         self.weight += weight_of(cases.parts)
-        self.failed_weight += weight_of(cases.parts[judged.failed])
         for number, bad in enumerate(judged.violates):
             self.bad_weight[number] += weight_of(cases.parts[bad])
+            self.failed_weight[number] += weight_of(cases.parts[judged.failed & ~bad])
 
 
 def weight_of(parts: NDArray[np.int64]) -> Fraction:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Answered", "Value", "either", "is_column", "truth"]
+__all__ = ["Answered", "Value", "either", "is_column", "joined", "truth"]
 
 Booleans = NDArray[np.bool_]
 
@@ -60,6 +61,15 @@ class Answered:
         return Answered(self.data[indices], None if self.why is None else self.why[indices])
 
 
+def joined(parts: Sequence[Answered]) -> Answered:
+    """The answers of several batches as those of one."""
+    data = np.concatenate([part.data for part in parts])
+    if all(part.why is None for part in parts):
+        return Answered(data)
+    reasons = [np.full(len(part.data), None) if part.why is None else part.why for part in parts]
+    return Answered(data, np.concatenate(reasons))
+
+
 def is_column(value: Value) -> bool:
     """Whether it is a column and not records."""
     return isinstance(value.data, np.ndarray)
@@ -80,4 +90,6 @@ def truth(value: Value) -> Booleans:
         return np.asarray(column)
     if column.dtype.kind == "f":
         return np.asarray((column != 0) & ~np.isnan(column))
-    return np.asarray([bool(item) for item in column.tolist()], dtype=bool) if column.dtype == object else column != 0
+    if column.dtype == object:
+        return np.asarray([item == item and bool(item) for item in column.tolist()], dtype=bool)
+    return np.asarray(column != 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,19 @@ from isonomia.audits.rates.check import ANSWERS
 from isonomia.evidence.mixture import mean_interval
 from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.spec.nomos.scope import calls_in
 from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Ensures
+from isonomia.spec.nomos.tree import Ensures, Var
 from isonomia.version import __version__
 
-__all__ = ["AUDIT", "Outcome", "verdict_of"]
+__all__ = ["AUDIT", "SHOWN", "Outcome", "is_proof", "verdict_of"]
 
 AUDIT = "k-safety"
 """How the details of a verdict say that they are of this kind."""
+
+
+SHOWN = 10
+"""How many counterexamples a verdict holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class Outcome:
         Violations, the smallest changes first.
     remarks
         What a reader should know besides.
+    drawn
+        Random cases from which shares are estimated, where they are not those of ``totals``.
     """
 
     answer: bool | None
@@ -57,12 +64,15 @@ class Outcome:
     seconds: float
     counterexamples: tuple[dict[str, Any], ...]
     remarks: tuple[str, ...] = ()
+    drawn: Totals | None = None
 
 
 def verdict_of(request: Request, program: Program, domain: Domain, evidence: RateEvidence, outcome: Outcome) -> Verdict:
     """Seal the verdict."""
     prop, totals = request.prop, outcome.totals
-    fact = outcome.complete or (outcome.answer is False and _is_proof(program, outcome))
+    fact = outcome.complete or (
+        outcome.answer is False and any(is_proof(program, found) for found in outcome.counterexamples)
+    )
     return Verdict(
         text=str(prop).rstrip(),
         answer=ANSWERS[outcome.answer],
@@ -75,7 +85,7 @@ def verdict_of(request: Request, program: Program, domain: Domain, evidence: Rat
             _expression(item, number, outcome, request) for number, item in enumerate(program.spec.ensures)
         ),
         stopped=outcome.stopped,
-        assumptions=_assumptions(request, program, outcome),
+        assumptions=_assumptions(request, program, domain, outcome),
         remarks=(*outcome.remarks, *_remarks(outcome, evidence, request, program)),
         seed=request.seed,
         seconds=outcome.seconds,
@@ -85,24 +95,25 @@ def verdict_of(request: Request, program: Program, domain: Domain, evidence: Rat
         name=prop.name,
         version=__version__,
         details=_details(request, program, outcome, totals),
+        counted="cases",
     )
 
 
-def _is_proof(program: Program, outcome: Outcome) -> bool:
-    """Whether a counterexample settles it: some ``ensures`` without a rate was violated."""
-    strict = [number for number, item in enumerate(program.spec.ensures) if item.rate is None or item.rate >= 1.0]
-    return bool(outcome.counterexamples) and any(
-        expression_text(program.spec.ensures[number].condition) in found["violates"]
-        for number in strict
-        for found in outcome.counterexamples
-    )
+def is_proof(program: Program, found: Mapping[str, Any]) -> bool:
+    """Whether a counterexample settles it: it violates an ``ensures`` that must always be true."""
+    strict = [item for item in program.spec.ensures if _always(item)]
+    return any(expression_text(item.condition) in found["violates"] for item in strict)
+
+
+def _always(item: Ensures) -> bool:
+    return item.rate is None or item.rate >= 1.0
 
 
 def _share(number: int, outcome: Outcome, delta: float) -> tuple[float | None, float, float]:
     """The share of cases that violate one ``ensures``: estimate, lowest and highest."""
-    totals = outcome.totals
+    totals = outcome.totals if outcome.drawn is None else outcome.drawn
     if outcome.complete:
-        certain, possible = totals.bad_weight[number], totals.bad_weight[number] + totals.failed_weight
+        certain, possible = totals.bad_weight[number], totals.bad_weight[number] + totals.failed_weight[number]
         share = float(certain / totals.weight)
         return share, share, float(possible / totals.weight)
     if not totals.tested or totals.weight:  # nothing, or a part of all cases in order: no random sample
@@ -117,13 +128,14 @@ def _share(number: int, outcome: Outcome, delta: float) -> tuple[float | None, f
 
 def _leaf(item: Ensures, number: int, outcome: Outcome, delta: float) -> LeafRecord:
     estimate, low, high = _share(number, outcome, delta)
-    return LeafRecord(f"violates {expression_text(item.condition)}", outcome.totals.tested, estimate, low, high)
+    totals = outcome.totals if outcome.drawn is None else outcome.drawn
+    return LeafRecord(f"violates {expression_text(item.condition)}", totals.tested, estimate, low, high)
 
 
 def _expression(item: Ensures, number: int, outcome: Outcome, request: Request) -> Expression:
     estimate, low, high = _share(number, outcome, request.delta)
     allowed = 0.0 if item.rate is None else round(1.0 - item.rate, 12)
-    if item.rate is None and not outcome.complete and not outcome.totals.by_ensures[number]:
+    if _always(item) and not outcome.complete and not outcome.totals.by_ensures[number]:
         allowed = request.prop.eps
         if outcome.answer is True:
             # The test of the first violation is sharper than an interval that is made for any number of them.
@@ -131,14 +143,27 @@ def _expression(item: Ensures, number: int, outcome: Outcome, request: Request) 
     return Expression(f"share that violates {expression_text(item.condition)}", "<=", allowed, estimate, low, high)
 
 
-def _assumptions(request: Request, program: Program, outcome: Outcome) -> tuple[str, ...]:
+def _assumptions(request: Request, program: Program, domain: Domain, outcome: Outcome) -> tuple[str, ...]:
     given = () if is_domain(request.population) else request.population.assumptions  # type: ignore[union-attr]
     found = [*given, "the model answers the same whenever it is asked about the same input"]
+    steady = _steady(request, program, domain)
+    if steady:
+        found.append(f"{', '.join(steady)} gives the same whenever it is called with the same")
     if program.code is not None:
         found.append("the block draws random numbers by randInt, randReal and the domain's functions only")
     if not outcome.complete and outcome.answer is not False:
         found.append("cases are drawn independently, every choice uniform over its range")
     return tuple(found)
+
+
+def _steady(request: Request, program: Program, domain: Domain) -> list[str]:
+    """The functions that users brought along as ones that draw nothing, which cannot be checked."""
+    steps = (*program.preparation, *program.finish, *program.ensures)
+    parts = (step.value if isinstance(step, Var) else step.condition for step in steps)
+    called = {call.function for part in parts for call in calls_in(part)}
+    called |= set() if program.code is None else program.code.reads
+    own = {name for name, function in domain.functions.items() if function.single or name in request.prop.functions}
+    return sorted(name for name in called & own if not domain.functions[name].random)
 
 
 def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program: Program) -> tuple[str, ...]:
@@ -153,27 +178,38 @@ def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program
         whole = "all cases" if totals.vacuous == totals.tested else f"{totals.vacuous:,} of {totals.tested:,} cases"
         remarks.append(f"in {whole} the condition of the implication was false, so that nothing was put to the test")
     for reason, count in totals.reasons.most_common(5):
-        remarks.append(f"{count:,} cases failed: {reason}")
+        remarks.append(f"{_many(count, 'case')} failed: {reason}")
     if totals.failed:
         remarks.append("cases that failed count against holds, and not as violations")
     if evidence.strict and not outcome.complete and not totals.violating and not totals.weight:
         n = totals.tested
         share = request.prop.eps if outcome.answer is True else evidence.proved(n)
-        if not totals.failed:
-            remarks.append(f"{n:,} cases showed no violation: it holds for all but {share:.3g} of the cases")
+        if n and not totals.failed:
+            remarks.append(f"{_many(n, 'case')} showed no violation: it holds for all but {share:.3g} of the cases")
     if totals.violating:
+        about = "" if totals.finds.distinct.exact else "about "
+        count, inputs = len(totals.finds.distinct), len(totals.finds.inputs)
+        remarks.append(f"{about}{_many(count, 'distinct violation')} of {_many(inputs, 'input')} were found")
+    gone = len(totals.finds.ranked(SHOWN)) - len(outcome.counterexamples)
+    if totals.violating and gone > 0:
         remarks.append(
-            f"{len(totals.finds.distinct):,} distinct violations of {len(totals.finds.inputs):,} inputs were found"
+            f"{_many(gone, 'violation')} did not occur again when the same case was computed once more: something "
+            "in it draws from something else than its seed, or does not answer the same to the same question"
         )
     if program.code is not None:
         remarks.append("the block was run as Python, as was allowed")
     return tuple(remarks)
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _population(request: Request, domain: Domain) -> dict[str, Any]:
     population: Any = request.population
     if is_domain(population):
-        return {"kind": "domain", "size": domain.size, "name": domain.name}
+        told = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
+        return told | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
     return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
 
 
@@ -190,7 +226,7 @@ def _details(request: Request, program: Program, outcome: Outcome, totals: Total
             "without_choice": away.without_choice,
             "vacuous": totals.vacuous,
             "failed": totals.failed,
-            "inputs": len(totals.inputs) if totals.inputs else None,
+            "inputs": None if totals.inputs is None else int(np.count_nonzero(totals.inputs)),
         },
         "violations": {
             "cases": totals.violating,

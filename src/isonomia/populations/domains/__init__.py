@@ -3,7 +3,39 @@
 A domain offers inputs, their features, and functions on them. It works on whole batches of records.
 """
 
-from isonomia.populations.domains.protocol import Domain, Function, Kind, Records
+from isonomia.populations.domains.array_domain import ArrayDomain
+from isonomia.populations.domains.changes import Change, Parameter
+from isonomia.populations.domains.environments import Environment
+from isonomia.populations.domains.games import Game, Games, StateChange
+from isonomia.populations.domains.images import Images
+from isonomia.populations.domains.items import ItemRecords, Items
+from isonomia.populations.domains.lunar import LunarLander
+from isonomia.populations.domains.protocol import Ask, Domain, Function, Kind, Records
+from isonomia.populations.domains.sounds import Sounds
 from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.domains.texts import Texts
+from isonomia.populations.domains.turns import Ending
 
-__all__ = ["Domain", "Function", "Kind", "Records", "TableDomain", "TableRecords"]
+__all__ = [
+    "ArrayDomain",
+    "Ask",
+    "Change",
+    "Domain",
+    "Ending",
+    "Environment",
+    "Function",
+    "Game",
+    "Games",
+    "Images",
+    "ItemRecords",
+    "Items",
+    "Kind",
+    "LunarLander",
+    "Parameter",
+    "Records",
+    "Sounds",
+    "StateChange",
+    "TableDomain",
+    "TableRecords",
+    "Texts",
+]

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from isonomia.populations.table import Table
 
-__all__ = ["Domain", "Function", "Kind", "Marked", "Records"]
+__all__ = ["Ask", "Domain", "Function", "Kind", "Marked", "Records"]
 
 Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
 """What a value is, as far as it can be known before anything is computed."""
 
 Marked: TypeAlias = tuple[Any, "NDArray[np.bool_] | None"]
 """Values, and for which cases there are none; ``None`` where all have one."""
+
+Ask: TypeAlias = "Callable[[Table], tuple[NDArray[Any], NDArray[Any] | None]]"
+"""Asks the model about a batch: its predictions, and for each row why there is none; ``None`` where all have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,10 @@ class Function:
     Attributes
     ----------
     call
-        Takes whole batches, records or columns, and gives one: a result a case.
+        Takes whole batches, records or columns, and gives one: a result a case. It may also give a pair, the results
+        and for which cases there is none at all; these are turned away like those that a precondition rejects.
     takes
-        How many arguments a specification writes.
+        How many arguments a specification writes: a number, or the least and the most of them.
     gives
         What kind of value comes out.
     random
@@ -38,13 +42,18 @@ class Function:
         else. So a case can be repeated.
     single
         Whether ``call`` takes one case at a time instead: slower, but easier to write.
+    asks
+        Whether it asks the model, as playing a game asks a policy at every step: then ``call`` gets an :data:`Ask` as
+        its last argument, and gives a pair like it, the results and why there is none. Only a block may call it, and
+        the calls of all cases are gathered into one.
     """
 
     call: Callable[..., Any]
-    takes: int
+    takes: int | tuple[int, int]
     gives: Kind = "anything"
     random: bool = False
     single: bool = False
+    asks: bool = False
 
 
 class Records(Protocol):
@@ -63,6 +72,10 @@ class Domain(Protocol):
     """Where inputs come from and what can be done with them.
 
     Everything works on batches. Transformations give new records and leave the old ones alone.
+
+    A domain may offer more, which is used where it is there: ``what``, what one record is called; ``together``, how
+    many records are put to the model at once at most; ``difference(before, after, index)``, what two records differ in,
+    as ``[before, after]`` by name, where their shown values say too much; and ``fingerprint()``.
     """
 
     @property

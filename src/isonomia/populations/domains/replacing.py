@@ -12,6 +12,8 @@ from isonomia.populations.table import Table
 
 __all__ = ["replaced"]
 
+_WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
 
 def replaced(table: Table, columns: Mapping[str, NDArray[Any]]) -> Table:
     """The same table with these columns instead of its own; the kind of table stays.
@@ -53,16 +55,19 @@ def _in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
     series = []
     for name, values in columns.items():
         before = frame.get_column(name)
-        made = nw.new_series(name, _like(values, _numpy_kind(before)).tolist(), backend=frame.implementation)
-        series.append(made.cast(before.dtype) if _castable(before.dtype, made.dtype) else made)
+        alike = _like(values, _numpy_kind(before))
+        listed = alike if alike.dtype.kind in "biuf" else alike.tolist()
+        made = nw.new_series(name, listed, backend=frame.implementation)
+        series.append(made.cast(before.dtype) if _castable(before.dtype, made.dtype, alike) else made)
     return frame.with_columns(*series).to_native()
 
 
-def _castable(before: Any, made: Any) -> bool:
+def _castable(before: Any, made: Any, values: NDArray[Any]) -> bool:
     import narwhals as nw
 
     if before.is_integer():
-        return bool(made.is_integer())
+        name = str(before).lower()
+        return bool(made.is_integer()) and (name not in _WHOLE or _held(values, np.dtype(name)))
     if before.is_float():
         return bool(made.is_numeric())
     return isinstance(before, nw.Categorical | nw.Enum | nw.String) and made == nw.String
@@ -74,10 +79,18 @@ def _numpy_kind(series: Any) -> np.dtype[Any]:
     return np.dtype(np.float64) if series.dtype.is_float() else np.dtype(object)
 
 
+def _held(values: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a type of whole numbers is wide enough: where it is not, values would turn into others unnoticed."""
+    ends = np.iinfo(dtype)
+    # As floats, the largest whole numbers of 64 bits are rounded up to one that no longer fits.
+    return not len(values) or bool(values.min() >= ends.min and float(values.max()) < float(ends.max) + 1.0)
+
+
 def _like(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The values in a type where they keep their meaning: the wished one where it can hold them."""
     if dtype.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
-        return values.astype(dtype)
+        wide = np.dtype(np.int64)
+        return values.astype(dtype if _held(values, dtype) else wide) if _held(values, wide) else values
     if dtype.kind == "f" and values.dtype.kind in "biu":
         return values.astype(dtype)
     if dtype.kind == "b" and values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all():

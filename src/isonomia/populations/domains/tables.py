@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
+from isonomia.populations.domains.differing import Gap, differing
 from isonomia.populations.domains.groups import Group, OneHot, Ordinal
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.domains.replacing import replaced
@@ -57,17 +58,24 @@ class TableDomain:
         The column with the right answers, which the model is not given; ``None`` where there is none.
     functions
         What a specification may call besides.
+    name
+        What to call it in messages.
+    view
+        Makes of rows what the model is given, such as one text of several sections; the rows themselves unless given.
+    gaps
+        How far apart two columns of values are, for columns where that is more than equal or not.
+    what
+        What one input is, in the singular.
     """
 
     whole: Table
     groups: Mapping[str, Group] = field(default_factory=dict)
     label_column: str | None = None
     functions: Mapping[str, Function] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return "the table"
+    name: str = "the table"
+    view: Callable[[Table], Table] | None = None
+    gaps: Mapping[str, Gap] = field(default_factory=dict)
+    what: str = "row"
 
     @property
     def size(self) -> int:
@@ -186,12 +194,14 @@ class TableDomain:
 
     def _gap(self, left: TableRecords, right: TableRecords, feature: str, columns: tuple[str, ...]) -> Any:
         pairs = [(self.column(left, name), self.column(right, name)) for name in columns]
-        differs = np.any([_differs(one, other) for one, other in pairs], axis=0)
+        differs = np.any([differing(one, other) for one, other in pairs], axis=0)
         if feature in self.groups:
             group = self.groups[feature]
             before, after = (group.read(partial(self.column, side))[0] for side in (left, right))
             return differs, np.abs(before - after) / max(len(group.levels) - 1, 1)
         one, other = pairs[0]
+        if feature in self.gaps:
+            return differs, self.gaps[feature](one, other)
         if one.dtype.kind in "biuf" and other.dtype.kind in "biuf":
             gap = np.abs(one.astype(np.float64) - other.astype(np.float64)) / self._scale(feature)
             return differs, np.where(np.isfinite(gap), gap, 1.0)
@@ -230,7 +240,8 @@ class TableDomain:
     def table(self, records: TableRecords) -> Table:
         """The rows as the model knows them, without the column of right answers."""
         cut = self.whole.take(records.rows)
-        return replaced(cut, records.changed).select(self.columns)
+        rows = replaced(cut, records.changed).select(self.columns)
+        return rows if self.view is None else self.view(rows)
 
 
 def table_domain(
@@ -262,13 +273,6 @@ def table_domain(
         if name not in table.names:
             raise DataError(f"the table has no column {name!r}.{nearest(name, table.names)}")
     return TableDomain(table, made, label, functions)
-
-
-def _differs(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-    unequal = np.asarray(left != right, dtype=bool)
-    if left.dtype.kind == "f" and right.dtype.kind == "f":
-        return np.asarray(unequal & ~(np.isnan(left) & np.isnan(right)))
-    return unequal
 
 
 def _as_column(values: list[Any], like: NDArray[Any]) -> NDArray[Any]:

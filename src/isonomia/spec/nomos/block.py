@@ -7,8 +7,11 @@ whole batches by the same evaluator. Anything else is code, which can do whateve
 from __future__ import annotations
 
 import ast
+import re
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec.nomos.tree import Binary, Block, Call, Constant, Expression, Name, Unary, Var
@@ -55,6 +58,10 @@ _WORDS = {
 }
 
 
+At: TypeAlias = Callable[[ast.expr | ast.stmt], Place | None]
+"""Where a node of Python's tree stands in the specification's text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plain:
     """Assignments of plain calls and arithmetic, in order."""
@@ -73,19 +80,29 @@ class Code:
     names
         Every name that it gives a value to.
     reads
-        Every name and attribute that it mentions, such as ``randInt``.
+        Every name, attribute and module that it mentions, such as ``randInt``.
     reason
         What makes it more than plain, for the message that asks for permission.
+    place
+        Where that stands.
+    places
+        Where each name is given a value for the first time.
     """
 
     source: str
     names: frozenset[str]
     reads: frozenset[str]
     reason: str
+    place: Place | None = field(default=None, compare=False, repr=False)
+    places: tuple[tuple[str, Place | None], ...] = field(default=(), compare=False, repr=False)
 
 
 class _NotPlainError(Exception):
-    """Carries what is not plain, in words."""
+    """Carries what is not plain, in words, and where it stands."""
+
+    def __init__(self, reason: str, place: Place | None) -> None:
+        super().__init__(reason)
+        self.place = place
 
 
 def read_block(block: Block) -> Plain | Code:
@@ -96,17 +113,43 @@ def read_block(block: Block) -> Plain | Code:
     SpecError
         Where it is not Python, or is empty.
     """
-    tree = _parsed(block)
+    tree, at = _parsed(block), _places(block)
     try:
-        steps = [step for statement in tree.body for step in _steps(statement)]
+        return Plain(tuple(step for statement in tree.body for step in _steps(statement, at)))
     except _NotPlainError as reason:
         walked = list(ast.walk(tree))
-        stored = {node.id for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        stored = [node for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         read = {node.id for node in walked if isinstance(node, ast.Name)}
         read |= {node.attr for node in walked if isinstance(node, ast.Attribute)}
-        return Code(block.source, frozenset(stored), frozenset(read), str(reason))
-    # A node's own place in the text would be off by the indentation that was taken away, so all point at the block.
-    return Plain(tuple(replace(step, place=block.place) for step in steps))
+        read |= {name for node in walked for name in _imported(node)}
+        names = frozenset(node.id for node in stored)
+        first = {node.id: at(node) for node in sorted(stored, key=lambda node: node.lineno, reverse=True)}
+        return Code(block.source, names, frozenset(read), str(reason), reason.place, tuple(first.items()))
+
+
+def _imported(node: ast.AST) -> set[str]:
+    """The modules and the names that a statement imports, under their own names, whatever they are called after it."""
+    match node:
+        case ast.Import(names=names):
+            return {part for name in names for part in name.name.split(".")}
+        case ast.ImportFrom(module=module, names=names):
+            return {*(module or "").split("."), *(name.name for name in names)} - {""}
+    return set()
+
+
+def _places(block: Block) -> At:
+    lines = block.source.split("\n")
+
+    def characters(line: int, column: int) -> int:
+        # Python's tree counts columns in bytes of UTF-8.
+        return len(lines[line - 1].encode()[:column].decode(errors="ignore"))
+
+    def at(node: ast.expr | ast.stmt) -> Place | None:
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        start = characters(node.lineno, node.col_offset)
+        return block.stretch(node.lineno, start, last, characters(last, column))
+
+    return at
 
 
 def _parsed(block: Block) -> ast.Module:
@@ -115,9 +158,10 @@ def _parsed(block: Block) -> ast.Module:
             warnings.simplefilter("ignore")
             tree = ast.parse(block.source)
     except SyntaxError as error:
-        line = block.source.split("\n")[(error.lineno or 1) - 1 :][:1]
-        message = f"the block is not Python: {error.msg}, in its line {error.lineno}: {''.join(line).strip()!r}"
-        raise SpecError(message, _line_place(block, "".join(line))) from None
+        line, column = error.lineno or 1, (error.offset or 1) - 1
+        last, end = error.end_lineno or line, (error.end_offset or 0) - 1
+        place = block.stretch(line, column, last, end)
+        raise SpecError(f"the block is not Python: {_with_lines(error.msg, block)}", place) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise SpecError(f"the block cannot be read as Python: {error}", block.place) from None
     if not tree.body:
@@ -125,65 +169,70 @@ def _parsed(block: Block) -> ast.Module:
     return tree
 
 
-def _line_place(block: Block, line: str) -> Place | None:
-    if block.place is None or not line.strip():
-        return block.place
-    start = block.place.text.find(line.strip(), block.place.start)
-    return block.place if start < 0 else Place(block.place.text, start, start + len(line.strip()))
+def _with_lines(message: str, block: Block) -> str:
+    """Python's message, the lines that it names counted in the specification and not in the block."""
+
+    def counted(found: re.Match[str]) -> str:
+        place = block.line(int(found[1]))
+        return found[0] if place is None else f"line {place.line}"
+
+    return re.sub(r"\bline (\d+)", counted, message)
 
 
-def _steps(statement: ast.stmt) -> list[Var]:
+def _steps(statement: ast.stmt, at: At) -> list[Var]:
     match statement:
         case ast.Assign(targets=targets, value=value):
-            return [step for target in targets for step in _assigned(target, value)]
+            return [step for target in targets for step in _assigned(target, value, at)]
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            return [Var(name, _expression(value))]
-        case ast.AugAssign(target=ast.Name(id=name), op=sign, value=value) if type(sign) in _BINARY:
-            return [Var(name, Binary(_BINARY[type(sign)], Name(name), _expression(value)))]
+            return [Var(name, _expression(value, at), at(statement))]
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=sign, value=value) if type(sign) in _BINARY:
+            changed = Binary(_BINARY[type(sign)], Name(name, at(target)), _expression(value, at), at(statement))
+            return [Var(name, changed, at(statement))]
         case ast.Pass():
             return []
-    raise _NotPlainError(f"it has {_kind(statement)}")
+    raise _NotPlainError(f"it has {_kind(statement)}", at(statement))
 
 
-def _assigned(target: ast.expr, value: ast.expr) -> list[Var]:
+def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
     match target, value:
         case ast.Name(id=name), _:
-            return [Var(name, _expression(value))]
+            return [Var(name, _expression(value, at), at(target))]
         case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
             targets = [name.id for name in names if isinstance(name, ast.Name)]
             known = {node.id for part in values for node in ast.walk(part) if isinstance(node, ast.Name)}
             if len(targets) == len(names) and not known & set(targets):
-                return [Var(name, _expression(part)) for name, part in zip(targets, values, strict=True)]
-    raise _NotPlainError("it sets something else than a name")
+                parts = zip(targets, values, names, strict=True)
+                return [Var(name, _expression(part, at), at(node)) for name, part, node in parts]
+    raise _NotPlainError("it sets something else than a name", at(target))
 
 
-def _expression(node: ast.expr) -> Expression:
+def _expression(node: ast.expr, at: At) -> Expression:
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
-            return Constant(value)
+            return Constant(value, at(node))
         case ast.Name(id=name):
-            return Name(name)
+            return Name(name, at(node))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
-            return Binary(_BINARY[type(sign)], _expression(left), _expression(right))
+            return Binary(_BINARY[type(sign)], _expression(left, at), _expression(right, at), at(node))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Unary("-", _expression(operand))
+            return Unary("-", _expression(operand, at), at(node))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _expression(operand)
+            return _expression(operand, at)
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARED:
-            return Binary(_COMPARED[type(sign)], _expression(left), _expression(right))
-        case ast.Call(func=function, args=arguments, keywords=[]):
-            return _call(function, arguments)
-    raise _NotPlainError(f"it has {_kind(node)}")
+            return Binary(_COMPARED[type(sign)], _expression(left, at), _expression(right, at), at(node))
+        case ast.Call(keywords=[]):
+            return _call(node, at)
+    raise _NotPlainError(f"it has {_kind(node)}", at(node))
 
 
-def _call(function: ast.expr, arguments: list[ast.expr]) -> Expression:
-    values = tuple(_expression(argument) for argument in arguments)
-    match function:
+def _call(node: ast.Call, at: At) -> Expression:
+    values = tuple(_expression(argument, at) for argument in node.args)
+    match node.func:
         case ast.Name(id=name):
-            return Call(name, values)
+            return Call(name, values, None, at(node))
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            return Call(name, values, owner)
-    raise _NotPlainError("it calls something that has no plain name")
+            return Call(name, values, owner, at(node))
+    raise _NotPlainError("it calls something that has no plain name", at(node))
 
 
 def _kind(node: ast.AST) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from lark import Token, Tree
 
@@ -85,7 +86,7 @@ def _take(parts: _Parts, node: Tree[Token], text: str, cut: Cut) -> None:
 
 
 def block_of(text: str, cut: Cut) -> Block:
-    """The block, without the indentation that its lines share; ``place`` begins where its first line does."""
+    """The block, without the indentation that its lines share."""
     assert cut.start is not None
     assert cut.end is not None
     begin = text.rfind("\n", 0, cut.start) + 1
@@ -93,8 +94,15 @@ def block_of(text: str, cut: Cut) -> Block:
     lines = inside.split("\n")
     code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     shared = min((len(line) - len(line.lstrip()) for line in code), default=0)
-    source = "\n".join(line[min(shared, len(line) - len(line.lstrip())) :].rstrip() for line in lines)
-    return Block(source.strip("\n"), Place(text, cut.start, cut.end))
+    starts, position = [], begin
+    for number, line in enumerate(lines):
+        removed = min(shared, len(line) - len(line.lstrip()))
+        lines[number] = line[removed:].rstrip()
+        starts.append(position + removed)
+        position += len(line) + 1
+    empty = next((number for number, line in enumerate(lines) if line), len(lines))
+    source = "\n".join(lines[empty:]).rstrip("\n")
+    return Block(source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1]))
 
 
 def _rate(token: Tree[Token] | Token | None, text: str) -> float | None:
@@ -102,12 +110,12 @@ def _rate(token: Tree[Token] | Token | None, text: str) -> float | None:
         return None
     assert isinstance(token, Token)
     word = token.split()[1]
-    # Division of the written number by 100 rounds once, so that 99% is the float 0.99.
-    value = float(word.rstrip("%")) / (100.0 if word.endswith("%") else 1.0)
-    if not 0.0 < value <= 1.0:
+    value, most = float(word.rstrip("%")), 100.0 if word.endswith("%") else 1.0
+    if not 0.0 < value <= most:
         message = f"a required rate lies above 0 and is at most 1 or 100%, but {word} came"
         raise SpecError(message, _place(token, text))
-    return value
+    # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is another, above it.
+    return float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value
 
 
 def _expression(node: Tree[Token] | Token | None, text: str) -> Expression:

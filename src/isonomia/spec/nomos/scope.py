@@ -91,23 +91,23 @@ def _check_declarations(spec: Spec) -> None:
 def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[str]:
     """The names that the block gives a value to, once what it reads has been checked."""
     block = read_block(spec.block)
-    found: set[str] = set()
+    found: dict[str, Place | None] = {}
     match block:
         case Plain():
             for step in block.steps:
-                _check_expression(step.value, known | found, spec, "in the block", asks=True)
-                found.add(step.name)
+                _check_expression(step.value, known | set(found), spec, "in the block", asks=True)
+                found.setdefault(step.name, step.place)
         case Code():
-            found = set(block.names)
+            found = dict(block.places)
     for name in spec.outputs:
         if name not in found:
             message = f"the output `{name}` is never set: the block should have a line such as `{name} = predict(x1)`"
             raise SpecError(message, places.get(name))
     # A local name of the block is its own business; only its outputs are seen behind it.
-    changed = sorted(found & known)
-    if changed:
-        message = f"the block sets `{changed[0]}`, which is an input or a variable: give it another name"
-        raise SpecError(message, spec.block.place)
+    changed = next((name for name in found if name in known), None)
+    if changed is not None:
+        message = f"the block sets `{changed}`, which is an input or a variable: give it another name"
+        raise SpecError(message, found[changed])
     return set(spec.outputs)
 
 

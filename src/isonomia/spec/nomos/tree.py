@@ -129,10 +129,44 @@ class Ensures:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The Python between the braces, without the indentation that all its lines share."""
+    """The Python between the braces, without the indentation that all its lines share.
+
+    Attributes
+    ----------
+    source
+        The Python.
+    place
+        Where it stands in the specification's text.
+    starts
+        For each line of the source, where its first character stands in that text.
+    """
 
     source: str
     place: Place | None = field(default=None, compare=False, repr=False)
+    starts: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def stretch(self, line: int, column: int, last_line: int, last_column: int) -> Place | None:
+        """A stretch of the source as a place in the specification's text; the whole block where that is unknown.
+
+        Parameters
+        ----------
+        line, last_line
+            Lines of the source, counted from 1.
+        column, last_column
+            Characters of their lines, counted from 0; the last one is not part of the stretch.
+        """
+        if self.place is None or not 1 <= line <= len(self.starts):
+            return self.place
+        start = self.starts[line - 1] + max(column, 0)
+        end = self.starts[min(max(last_line, line), len(self.starts)) - 1] + max(last_column, 0)
+        return Place(self.place.text, start, max(end, start + 1))
+
+    def line(self, line: int) -> Place | None:
+        """One line of the source, without its indentation, as a place in the specification's text."""
+        if not 1 <= line <= len(self.starts):
+            return self.place
+        text = self.source.split("\n")[line - 1]
+        return self.stretch(line, len(text) - len(text.lstrip()), line, len(text))
 
 
 @dataclass(frozen=True, slots=True)

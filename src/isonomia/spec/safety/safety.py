@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from isonomia.errors import SpecError, UsageError
+from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.nomos import Spec, parse_nomos, spec_text
 from isonomia.spec.nomos.tree import Scalar
 
@@ -45,6 +45,10 @@ class Safety:
         Counterexamples of earlier verdicts, which are tried first.
     name
         What to call it.
+    domains
+        What imports stand for, by name, instead of modules.
+    folder
+        The folder of the file that it was read from, where modules are looked for first.
     """
 
     spec: Spec
@@ -59,19 +63,20 @@ class Safety:
     seconds: float = 10.0
     known: tuple[Mapping[str, Any], ...] = ()
     name: str | None = None
+    domains: Mapping[str, Any] = field(default_factory=dict)
+    folder: str | None = None
 
     def __str__(self) -> str:
         return spec_text(self.spec)
 
     def explain(self) -> str:
         """What is claimed, in a sentence."""
-        ensured = len(self.spec.ensures)
-        conditions = "condition" if ensured == 1 else "conditions"
-        rated = any(item.rate is not None for item in self.spec.ensures)
-        return (
-            f"Of every case that meets {len(self.spec.requires)} preconditions, {ensured} {conditions} on the outputs "
-            f"{', '.join(self.spec.outputs)} must be true{', as often as is said' if rated else ''}."
-        )
+        spec = self.spec
+        meeting = {0: "", 1: " that meets the precondition"}.get(len(spec.requires), " that meets the preconditions")
+        outputs = f"the output{'' if len(spec.outputs) == 1 else 's'} {', '.join(spec.outputs)}"
+        told = "the condition" if len(spec.ensures) == 1 else f"{len(spec.ensures)} conditions"
+        rated = any(item.rate is not None for item in spec.ensures)
+        return f"In every case{meeting}, {told} on {outputs} must be true{', as often as is said' if rated else ''}."
 
 
 def property(  # noqa: A001  (the word of the glossary)
@@ -88,6 +93,7 @@ def property(  # noqa: A001  (the word of the glossary)
     seconds: float = 10.0,
     known: Sequence[Mapping[str, Any]] = (),
     name: str | None = None,
+    domains: Mapping[str, Any] | None = None,
 ) -> Safety:
     """A k-safety property from a specification in Nomos.
 
@@ -108,7 +114,7 @@ def property(  # noqa: A001  (the word of the glossary)
         What the specification may call besides: functions of one case, or a ``Function`` for whole batches.
     allow_code
         Whether the block may be run as Python, with everything that Python can do. Plain calls and arithmetic need no
-        permission: they are computed without running anything.
+        permission: they are computed without running anything. Also whether modules may be imported, which runs them.
     enumerate
         Whether every case is tried (``True``), or cases are drawn (``False``); by default whatever the cases allow.
     stop_early
@@ -119,6 +125,11 @@ def property(  # noqa: A001  (the word of the glossary)
         Counterexamples of earlier verdicts, tried before anything else.
     name
         What to call it in reports.
+    domains
+        What the specification's imports stand for, by name: a domain, a population, a table, an array, a list, or a
+        mapping with some of ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An import without an
+        entry names a Python module that sets the same names; it is looked for beside the file first, then in the
+        current folder.
 
     Raises
     ------
@@ -127,13 +138,15 @@ def property(  # noqa: A001  (the word of the glossary)
     UsageError
         Where the file cannot be read, or an option makes no sense.
     """
-    text, found = _read(source)
+    text, file = _read(source)
     if isinstance(eps, bool) or not isinstance(eps, int | float) or not 0.0 < eps < 1.0:
         raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but eps={eps!r} came")
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"expected seconds, the time for one case, above 0, but seconds={seconds!r} came")
+    spec = parse_nomos(text)
+    _check_domains(domains or {}, spec)
     return Safety(
-        parse_nomos(text),
+        spec,
         float(eps),
         {key: tuple(columns) for key, columns in (groups or {}).items()},
         {key: tuple(levels) for key, levels in (orders or {}).items()},
@@ -144,17 +157,27 @@ def property(  # noqa: A001  (the word of the glossary)
         stop_early,
         float(seconds),
         tuple(known),
-        name or found,
+        name or (None if file is None else file.stem),
+        dict(domains or {}),
+        None if file is None else str(file.parent),
     )
 
 
-def _read(source: str | PathLike[str]) -> tuple[str, str | None]:
-    """The text and, for a file, its name."""
+def _check_domains(domains: Mapping[str, Any], spec: Spec) -> None:
+    for name in domains:
+        if name not in spec.imports:
+            imported = ", ".join(spec.imports) or "nothing"
+            message = f"expected domains for what is imported, which is {imported}, but {name!r} came"
+            raise UsageError(f"{message}: write `import {name};` in the specification.{nearest(name, spec.imports)}")
+
+
+def _read(source: str | PathLike[str]) -> tuple[str, Path | None]:
+    """The text and, for a file, its path."""
     if isinstance(source, str) and ("\n" in source or ";" in source or not source.endswith(".nom")):
         return source, None
     path = Path(source)
     try:
-        return path.read_text("utf-8"), path.stem
+        return path.read_text("utf-8"), path
     except OSError as error:
         raise UsageError(f"expected a specification to read at {path}, but: {error.strerror}") from error
     except UnicodeDecodeError as error:

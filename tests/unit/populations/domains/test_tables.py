@@ -137,3 +137,14 @@ def test_ordered_categories_of_a_frame_are_levels_by_themselves() -> None:
     changed, _ = made.set(made.inputs(ALL[:1]), "level", np.array([2]))
     assert made.table(changed).native["level"].to_list() == ["high"]
     assert made.table(changed).native["level"].dtype == kind
+
+
+@pytest.mark.parametrize("form", ["columns", "rows", "pandas", "polars"])
+@pytest.mark.parametrize("value", [301.0, 301, -200.0, 1e19, 1e300])
+def test_a_value_beyond_the_type_of_its_column_reaches_the_model_as_it_is(form: str, value: float) -> None:
+    small = np.array([1, 2], dtype=np.int8)
+    made: dict[str, Any] = {"columns": lambda: {"a": small}, "rows": lambda: [{"a": 1}, {"a": 2}]}
+    if form in {"pandas", "polars"}:
+        made[form] = lambda: pytest.importorskip(form).DataFrame({"a": small})
+    changed = replaced(Table.of(made[form]()), {"a": np.array([value, value])})
+    assert changed.column("a").tolist() == [value, value]

@@ -89,7 +89,10 @@ def test_the_indentation_that_all_lines_share_is_taken_away_and_the_rest_kept() 
     assert "\n  rs = randInt(0, MAX_INT)" in parse_nomos(LANDER).block.source
 
 
-@pytest.mark.parametrize(("word", "rate"), [("99%", 0.99), ("0.95", 0.95), ("100%", 1.0), ("1e-1", 0.1)])
+@pytest.mark.parametrize(
+    ("word", "rate"),
+    [("99%", 0.99), ("0.95", 0.95), ("100%", 1.0), ("1e-1", 0.1), ("99.9%", 0.999), ("0.7%", 0.007), (".5e1%", 0.05)],
+)
 def test_ensures_may_demand_a_rate(word: str, rate: float) -> None:
     spec = parse_nomos(with_ensures(f"d1 <= d2 in {word} of cases"))
     assert spec.ensures[0].rate == rate

@@ -1,0 +1,171 @@
+"""Changes of arrays as functions that a specification may call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.domains.arrays import ArrayRecords, Step, Values
+from isonomia.populations.domains.protocol import Function
+
+__all__ = ["Change", "Parameter", "each_distinct", "functions_of", "own_changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that says how much.
+
+    Attributes
+    ----------
+    name
+        What it is called in messages.
+    default
+        What it is where a specification leaves it out; ``None`` where it may not.
+    least, most
+        Outside these there is no such change, and a case that asks for one is turned away.
+    """
+
+    name: str
+    default: float | None = None
+    least: float = -np.inf
+    most: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that can be done to arrays.
+
+    Attributes
+    ----------
+    apply
+        Takes values, a column for each parameter and, where it draws, a column of seeds; gives values. See ``Step``.
+    parameters
+        How much; those with a default come last.
+    random
+        Whether it draws.
+    """
+
+    apply: Callable[..., Values]
+    parameters: tuple[Parameter, ...] = ()
+    random: bool = False
+
+
+def functions_of(changes: Mapping[str, Change], what: str) -> dict[str, Function]:
+    """The functions of a domain whose records are ``what``, such as ``"image"``."""
+    return {name: _function(name, change, what) for name, change in changes.items()}
+
+
+def _function(name: str, change: Change, what: str) -> Function:
+    needed = sum(parameter.default is None for parameter in change.parameters)
+    least, most = 1 + needed, 1 + len(change.parameters)
+    return Function(
+        partial(_noted, name, change, what),
+        takes=least if least == most else (least, most),
+        gives="record",
+        random=change.random,
+    )
+
+
+def _noted(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
+    """The records with the change noted; and, where it is so, for which of them there is no such change."""
+    if not isinstance(records, ArrayRecords):
+        raise DataError(f"{name}(...) changes a {what}, but its first argument is none")
+    given, seeds = (columns[:-1], columns[-1:]) if change.random else (columns, ())
+    usable = np.ones(len(records), dtype=bool)
+    numbers = []
+    for place, parameter in enumerate(change.parameters):
+        column = given[place] if place < len(given) else np.full(len(records), parameter.default)
+        numbers.append(_usable(name, parameter, column, usable))
+    step = Step(name, change.apply, (*numbers, *seeds))
+    return records.then(step) if usable.all() else (records.then(step), ~usable)
+
+
+def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """A parameter as numbers that the change can be computed with; ``usable`` loses the cases that had none."""
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "biuf":
+        raise DataError(f"{name}(...) takes a number as {parameter.name}, but something else came")
+    number = column.astype(np.float64)
+    good = np.isfinite(number) & (number >= parameter.least) & (number <= parameter.most)
+    usable &= good
+    harmless = (
+        parameter.default if parameter.default is not None else float(np.clip(0, parameter.least, parameter.most))
+    )
+    return np.where(good, number, harmless)
+
+
+def own_changes(
+    functions: Mapping[str, Any], finish: Callable[[str, Any, NDArray[Any]], NDArray[Any]]
+) -> dict[str, Change]:
+    """Changes that somebody wrote as Python functions of one array and numbers.
+
+    Parameters
+    ----------
+    functions
+        By name: a function whose first argument is an array and whose others are numbers, or a ``Change``.
+    finish
+        Takes the function's name, what it returned and what it was given; gives an array that may be stored, or raises.
+
+    Raises
+    ------
+    UsageError
+        Where something is no such function.
+    """
+    return {name: _own(name, function, finish) for name, function in functions.items()}
+
+
+def _own(name: str, function: Any, finish: Callable[[str, Any, NDArray[Any]], NDArray[Any]]) -> Change:
+    if isinstance(function, Change):
+        return function
+    if not callable(function):
+        raise UsageError(f"expected {name!r} to be a function of one array, but it is a {type(function).__name__}")
+    listed = list(inspect.signature(function).parameters.values())
+    if not listed or any(item.kind not in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD) for item in listed):
+        raise UsageError(f"expected {name!r} to take an array and perhaps numbers, each by position")
+    defaults = [None if item.default is item.empty else item.default for item in listed[1:]]
+    if any(not (value is None or isinstance(value, int | float)) for value in defaults):
+        raise UsageError(f"expected the other arguments of {name!r} to be numbers, but their defaults are {defaults}")
+    parameters = tuple(
+        Parameter(item.name, None if value is None else float(value))
+        for item, value in zip(listed[1:], defaults, strict=True)
+    )
+    return Change(partial(_one_by_one, name, function, finish), parameters)
+
+
+def _one_by_one(
+    name: str,
+    function: Callable[..., Any],
+    finish: Callable[[str, Any, NDArray[Any]], NDArray[Any]],
+    values: Values,
+    *columns: NDArray[np.float64],
+) -> Values:
+    made = []
+    for value, *numbers in zip(values, *(column.tolist() for column in columns), strict=True):
+        try:
+            result = function(value.copy(), *numbers)
+        except Exception as error:
+            raise DataError(f"{name}(...) raised {type(error).__name__}: {error}") from error
+        made.append(finish(name, result, value))
+    return np.stack(made) if isinstance(values, np.ndarray) else made
+
+
+def each_distinct(
+    change: Callable[..., NDArray[Any]], values: NDArray[Any], *columns: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Apply a change of whole stacks once for each combination of parameters that occurs."""
+    choices, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    if len(choices) == 1:
+        return change(values, *choices[0].tolist())
+    made = np.empty_like(values)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    edges = np.searchsorted(which.reshape(-1)[order], np.arange(len(choices) + 1))
+    for place, choice in enumerate(choices.tolist()):
+        rows = order[edges[place] : edges[place + 1]]
+        made[rows] = change(values[rows], *choice)
+    return made

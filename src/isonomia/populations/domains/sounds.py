@@ -1,0 +1,148 @@
+"""Sounds as inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.domains.array_domain import ArrayDomain, labels_from
+from isonomia.populations.domains.arrays import ArrayRecords, Pool, computed
+from isonomia.populations.domains.changes import functions_of, own_changes
+from isonomia.populations.domains.limits import Limits, limits_of
+from isonomia.populations.domains.protocol import Function, Marked
+from isonomia.populations.domains.sound_changes import sound_changes
+
+__all__ = ["Sounds"]
+
+
+def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
+    waves: Any,
+    rate: float,
+    labels: Any = None,
+    *,
+    between: tuple[float, float] | None = None,
+    functions: Mapping[str, Any] | None = None,
+    name: str = "the sounds",
+) -> ArrayDomain:
+    """Sounds of one channel, of the same length or not.
+
+    A specification may call ``wNoise(x, decibels)`` (also ``noise``), white noise by its signal-to-noise ratio, 20 dB
+    where it is left out; ``gain(x, decibels)``; ``shift(x, seconds)``, later or earlier; ``seconds(x)``, its length;
+    and ``label(x)``. What becomes too loud is clipped. A single sample is the feature with its number.
+
+    Parameters
+    ----------
+    waves
+        A list of one-dimensional arrays, or a two-dimensional array of sounds of the same length. The model is given
+        the same: a list, or an array.
+    rate
+        Samples a second.
+    labels
+        The right answers, where they are known.
+    between
+        The lowest and the highest sample. Without saying, floats go from -1 to 1, and bytes and 16-bit numbers over the
+        whole of their type.
+    functions
+        Other changes by name: Python functions of one sound, and perhaps numbers, that return a sound.
+    name
+        What to call them in messages.
+
+    Raises
+    ------
+    DataError
+        Where they are no sounds, or a sample is missing or out of range.
+    UsageError
+        Where the rate is none, or a range is needed.
+    """
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+        raise UsageError(f"expected rate as samples a second, above 0, but {rate!r} came")
+    found, even = _waves(waves)
+    limits = limits_of(found[0].dtype, between, "samples", usual="u1 i2 f4 f8")
+    for wave in found:
+        limits.check(wave, "samples")
+    shape = found[0].shape if even else None
+    changes = {**sound_changes(limits, rate), **own_changes(functions or {}, partial(_finished, limits, even))}
+    return ArrayDomain(
+        Pool(found, labels_from(labels, len(found), "sound")),
+        limits,
+        Samples(max(len(wave) for wave in found)),
+        {**functions_of(changes, "sound"), "seconds": Function(partial(_seconds, rate), 1, "number")},
+        what="sound",
+        part="samples",
+        name=name,
+        shape=shape,
+        stated={"rate": rate},
+    )
+
+
+def _waves(waves: Any) -> tuple[list[NDArray[Any]], bool]:
+    """The sounds one by one, and whether they came as one array."""
+    if isinstance(waves, str | bytes) or not hasattr(waves, "__iter__"):
+        raise DataError(f"expected sounds as a list of arrays, or one array, but a {type(waves).__name__} came")
+    even = isinstance(waves, np.ndarray) and waves.dtype != object
+    found = [np.asarray(wave).view() for wave in waves]
+    if not found or any(wave.ndim != 1 or not wave.size for wave in found):
+        shapes = sorted({wave.shape for wave in found}, key=str)[:4]
+        raise DataError(
+            f"expected sounds as one-dimensional arrays of at least one sample, but their shapes are {shapes}. Take "
+            "one channel, or the mean of them"
+        )
+    kinds = {wave.dtype for wave in found}
+    if len(kinds) > 1:
+        raise DataError(f"expected sounds of one type, but there are {', '.join(sorted(map(str, kinds)))}")
+    for wave in found:
+        wave.flags.writeable = False
+    return found, even
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Single samples as features, by number."""
+
+    longest: int
+
+    def feature(self, feature: str | int) -> str:
+        """``"3"``, 3 and ``f3`` are the same sample."""
+        text = str(feature)
+        text = text[1:] if text[:1] == "f" else text
+        if not text.isdecimal() or int(text) >= self.longest:
+            raise DataError(f"there is no sample {feature!r}: expected its number, 0 to {self.longest - 1}")
+        return str(int(text))
+
+    def read(self, values: list[NDArray[Any]], feature: str) -> Marked:
+        """One sample of every sound; there is none where a sound is too short."""
+        place = int(feature)
+        bad = np.array([len(wave) <= place for wave in values], dtype=bool)
+        column = np.array([0 if short else wave[place] for wave, short in zip(values, bad, strict=True)])
+        return column, bad if bad.any() else None
+
+    def write(self, feature: str, values: list[NDArray[Any]], column: NDArray[Any]) -> list[NDArray[Any]]:
+        """The same sounds with one sample set."""
+        place, made = int(feature), [wave.copy() for wave in values]
+        for wave, value in zip(made, column.tolist(), strict=True):
+            wave[place : place + 1] = value
+        return made
+
+
+def _seconds(rate: float, records: Any) -> NDArray[np.float64]:
+    if not isinstance(records, ArrayRecords):
+        raise DataError("seconds(...) takes a sound, but its argument is none")
+    return np.array([len(wave) / rate for wave in computed(records, 1024)])
+
+
+def _finished(limits: Limits, even: bool, name: str, result: Any, before: NDArray[Any]) -> NDArray[Any]:
+    """What a function made of a sound, as a sound; its length may change where lengths differ anyway."""
+    made = np.asarray(result)
+    fits = made.shape == before.shape if even else made.ndim == 1 and made.size > 0
+    if not fits or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
+        raise DataError(
+            f"expected {name}(...) to return a sound with finite samples{' of the same length' if even else ''}, but "
+            f"it returned an array of shape {made.shape} and type {made.dtype}"
+        )
+    return limits.settled(made.astype(np.float64))

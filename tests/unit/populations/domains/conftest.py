@@ -1,0 +1,6 @@
+"""Let these tests import the game beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
