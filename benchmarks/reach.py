@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,10 @@ def every_point(sets: ReachableSets) -> int:
     return sum(len(points) for points in sets.chunks())
 
 
+LIMITS = {("german", "every point"): 0.5, ("german", "1,000 draws each"): 2.0}
+"""Seconds that the work may take."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/reach.json"))
@@ -133,6 +138,8 @@ def main() -> None:
         print(f"{row['data']:<14} {row['people']:>7,}  {row['work']:<28} {row['rows']:>12,} {row['seconds']:>9.4f}")
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
+    slow = [row for row in rows if row["seconds"] > LIMITS.get((row["data"], row["work"]), float("inf"))]
+    sys.exit(f"slower than it must be: {slow}" if slow else 0)
 
 
 if __name__ == "__main__":

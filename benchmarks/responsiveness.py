@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,10 @@ def audit(
     return found
 
 
+LIMITS = {"german": 5.0, "credit": 120.0}
+"""Seconds that everybody's audit may take."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/responsiveness.json"))
@@ -93,6 +98,8 @@ def main() -> None:
         print("  ".join(f"{row[head]:>14.2f}" if head == "seconds" else f"{row[head]!s:>14}" for head in heads))
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps({"delta": DELTA, "share": SHARE, "rows": rows}, indent=1) + "\n", "utf-8")
+    slow = [row for row in rows if row["seconds"] > LIMITS[row["data"].split(",")[0]]]
+    sys.exit(f"slower than it must be: {slow}" if slow else 0)
 
 
 if __name__ == "__main__":

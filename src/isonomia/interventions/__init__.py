@@ -25,6 +25,7 @@ from isonomia.interventions.constraints import (
     Reachability,
     Thermometer,
 )
+from isonomia.interventions.drafting import Draft
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
 from isonomia.interventions.interventions import Interventions
@@ -40,6 +41,7 @@ __all__ = [
     "Causes",
     "Condition",
     "Constraint",
+    "Draft",
     "Effect",
     "Feature",
     "IfChanged",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isonomia.interventions.constraints import Constraint, Linkage
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
 from isonomia.interventions.features import Feature
 from isonomia.interventions.ranges import own_ranges
 
@@ -73,6 +73,19 @@ class Block:
     def ranges(self, start: Floats) -> tuple[Floats, Floats]:
         """The ranges of people's own actions in the block."""
         return own_ranges(self.features, start)
+
+    def within(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """The ranges drawn in to what linkages of at least or at most so much leave of them; all moves lie within."""
+        low, high = least, most
+        for constraint, places in self.constraints:
+            if isinstance(constraint, Linkage) and constraint.frees:
+                at = list(places)
+                down, up = constraint.effects(start[:, at], least[:, at], most[:, at])
+                whole = [self.features[j].whole for j in at[1:]]
+                low, high = low.copy(), high.copy()
+                low[:, at[1:]] = np.where(whole, np.ceil(down - TOLERANCE), down)
+                high[:, at[1:]] = np.where(whole, np.floor(up + TOLERANCE), up)
+        return low, high
 
     def moves(self, start: Floats, acted: Floats, least: Floats, most: Floats) -> Moves:
         """Actions with where they lead."""

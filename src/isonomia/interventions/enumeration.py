@@ -88,7 +88,7 @@ def _grown(block: Block, people: _People, most: int) -> tuple[_Table, Bools] | N
 
     ``None`` where the tables of several people do not fit together.
     """
-    table = _Table(np.arange(len(people.start)), people.least, people.most)
+    table = _Table(np.arange(len(people.start)), *block.within(people.start, people.least, people.most))
     large = np.zeros(len(people.start), dtype=bool)
     undecided = set(block.free)
     table = table.kept(_promising(block, people, table, set(range(len(block.columns))) - undecided, undecided))

@@ -62,8 +62,11 @@ class Interventions:
     def draft(cls, table: Any, leave_out: str | Sequence[str] = ()) -> Interventions:
         """A first draft from data, for a person to read and to edit.
 
-        Kinds and bounds are those that occur, every feature that varies is actionable in both directions, and dummies
-        that look like one-hot or thermometer encodings are taken for them.
+        Kinds and bounds are those that occur. What varies is actionable, unless its name is that of a protected
+        attribute, of the past or of a model's answer; what counts time or learning only rises. Dummies that look like
+        one-hot or thermometer encodings are taken for them, and columns that always go together are kept together.
+        Columns that look like the outcome, a date or a name are no features, and stay as they are.
+        :class:`isonomia.interventions.Draft` also says what was guessed and why.
 
         Parameters
         ----------
@@ -74,7 +77,8 @@ class Interventions:
         """
         from isonomia.interventions.drafting import drafted
 
-        return cls(*drafted(Table.of(table), leave_out))
+        made = drafted(Table.of(table), leave_out)
+        return cls(made.features, made.constraints)
 
     @classmethod
     def from_toml(cls, text: str, file: str = "the text") -> Interventions:
@@ -85,9 +89,9 @@ class Interventions:
         SpecError
             Where it cannot be read; the error names the file, the key, and what is allowed.
         """
-        from isonomia.interventions.reading import read_toml
+        from isonomia.interventions.reading import read_interventions
 
-        return cls(*read_toml(text, file))
+        return read_interventions(text, file, cls)
 
     def to_toml(self) -> str:
         """The interventions as a TOML text that a person can edit.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isonomia.interventions.coding import decoded
 from isonomia.interventions.constraints.moves import Floats
 from isonomia.interventions.features import Feature
+from isonomia.populations.domains.replacing import replaced
 from isonomia.populations.table import Table
 
 __all__ = ["Points"]
@@ -40,8 +41,15 @@ class Points:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def table(self, names: Sequence[str] | None = None) -> Table:
-        """The points as a table with the people's columns, for a model; what is no feature is the person's own.
+    def table(self) -> Table:
+        """The points as a table of the people's kind, for a model; what is no feature is the person's own."""
+        if self.people.kind == "columns":
+            return self.columns()
+        changed = {feature.name: decoded(feature, self.values[:, j]) for j, feature in enumerate(self.features)}
+        return replaced(self.people.take(self.owner), changed)
+
+    def columns(self, names: Sequence[str] | None = None) -> Table:
+        """The same as plain columns, which takes less time.
 
         Parameters
         ----------

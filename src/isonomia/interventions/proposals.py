@@ -32,9 +32,9 @@ class Boxes:
 
     @classmethod
     def of(cls, block: Block, start: Floats) -> Boxes:
-        """The boxes of people about whom nothing but the ranges is known."""
+        """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
         least, most = block.ranges(start)
-        return cls(start, least, most, least, most)
+        return cls(start, least, most, *block.within(start, least, most))
 
     def at(self, rows: NDArray[np.intp]) -> Boxes:
         """The boxes of some people, in this order."""

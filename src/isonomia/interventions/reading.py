@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
 from isonomia.interventions.constraints import CONSTRAINTS, Condition, Constraint
 from isonomia.interventions.effects import EFFECTS, Effect, Noise
 from isonomia.interventions.features import FIELDS, Feature
-from isonomia.interventions.writing import stored_fields
+from isonomia.interventions.writing import key_text, stored_fields
 
-__all__ = ["read_toml"]
+__all__ = ["read_interventions"]
+
+Made = TypeVar("Made")
 
 _SECTIONS = ("features", "constraints", "effects")
 _CONDITIONS = ("when", "then")
@@ -38,19 +40,47 @@ class _Source:
         return SpecError(f"{self.file}: {message}", Place(self.text, *span))
 
 
-def read_toml(text: str, file: str) -> tuple[tuple[Feature, ...], tuple[Constraint, ...], tuple[Effect, ...]]:
-    """Read features, constraints and effects.
+def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
+    """Read interventions.
+
+    Parameters
+    ----------
+    text, file
+        The text, and what it is called in an error.
+    make
+        Makes interventions of features, constraints and effects, and raises a ``UsageError`` where they do not fit.
 
     Raises
     ------
     SpecError
-        Where the text is no TOML, a key is unknown, or a value is not what its key takes.
+        Where the text is no TOML, a key is unknown, a value is not what its key takes, or the parts do not fit.
     """
     source = _Source(text, file)
+    features, constraints, effects = _parts(source)
     try:
-        content = tomllib.loads(text)
+        return make(features, constraints, effects)
+    except UsageError as problem:
+        raise source.error(str(problem), *_misfit(make, features, constraints, effects)) from problem
+
+
+def _misfit(
+    make: Callable[..., Any], features: Sequence[Feature], constraints: Sequence[Constraint], effects: Sequence[Effect]
+) -> tuple[str, int, str]:
+    """The first part that does not fit with those before it: its header, its number and its key."""
+    for number in range(len(constraints) + len(effects)):
+        beyond = number - len(constraints)
+        try:
+            make(features, constraints[: number + 1], effects[: max(0, beyond + 1)])
+        except UsageError:
+            return ("[[constraints]]", number, "names") if beyond < 0 else ("[[effects]]", beyond, "names")
+    return "", 0, ""
+
+
+def _parts(source: _Source) -> tuple[tuple[Feature, ...], tuple[Constraint, ...], tuple[Effect, ...]]:
+    try:
+        content = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as problem:
-        raise SpecError(f"{file} is no TOML: {problem}") from problem
+        raise SpecError(f"{source.file} is no TOML: {problem}") from problem
     _check_keys(source, content, _SECTIONS, "the file")
     features = content.get("features", {})
     if not isinstance(features, Mapping) or not features:
@@ -70,7 +100,7 @@ def _list(source: _Source, content: Mapping[str, Any], section: str) -> list[Any
 
 
 def _feature(source: _Source, name: str, entry: Any) -> Feature:
-    header = f"[features.{name}]" if f"[features.{name}]" in source.text else f'[features."{name}"]'
+    header = next((text for text in _headers(name) if text in source.text), "")
     if not isinstance(entry, Mapping):
         raise source.error(f"expected feature {name!r} to be a table, but it is {entry!r}", key=name)
     allowed = [field for field in FIELDS if field != "name"]
@@ -81,6 +111,11 @@ def _feature(source: _Source, name: str, entry: Any) -> Feature:
         return Feature(name, **{key: _frozen(value) for key, value in entry.items()})
     except (UsageError, TypeError) as problem:
         raise source.error(str(problem), header, key=_named(str(problem), entry)) from problem
+
+
+def _headers(name: str) -> tuple[str, ...]:
+    """How the header of a feature may be written."""
+    return f"[features.{key_text(name)}]", f'[features."{name}"]', f"[features.'{name}']"
 
 
 def _item(source: _Source, section: str, number: int, entry: Any) -> Any:

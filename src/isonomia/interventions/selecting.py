@@ -10,7 +10,7 @@ from isonomia.errors import UsageError, nearest
 __all__ = ["chosen"]
 
 
-def chosen(which: str | Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "feature") -> tuple[str, ...]:
     """The names that are chosen: each entry is a name, or a pattern in which ``*`` and ``?`` stand for other letters.
 
     Raises
@@ -22,6 +22,6 @@ def chosen(which: str | Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     for entry in [which] if isinstance(which, str) else which:
         matches = [entry] if entry in names else [name for name in names if fnmatchcase(name, entry)]
         if not matches:
-            raise UsageError(f"there is no feature {entry!r}, and none matches it.{nearest(entry, names)}")
+            raise UsageError(f"there is no {what} {entry!r}, and none matches it.{nearest(entry, names)}")
         found.update(dict.fromkeys(matches))
     return tuple(found)

@@ -22,6 +22,8 @@ __all__ = ["TIGHT", "solve"]
 TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead."""
 _PILOTS = (64, 4096)
+_TOGETHER = 5_000_000
+"""Moves that are listed for all people together; beyond it those with more than their part are drawn from instead."""
 
 
 def solve(block: Block, start: Floats, memory: Memory | None = None, most_moves: int = MOST_MOVES) -> tuple[Part, ...]:
@@ -59,14 +61,15 @@ def solve(block: Block, start: Floats, memory: Memory | None = None, most_moves:
 
 
 def _surely_large(block: Block, keys: Floats, most_moves: int) -> NDArray[np.bool_]:
-    """Whose moves are so many, by a few proposals, that growing a table of them would be in vain."""
+    """Whose moves are so many, by a few proposals, that a table of them would be in vain, or too large for all."""
     boxes = Boxes.of(block, keys)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
-    some = np.flatnonzero(sizes > 2.0 * most_moves)
+    some = np.flatnonzero(sizes > (2.0 * most_moves if sizes.sum() <= _TOGETHER else 1_000.0))
     share = accepted_share(block, boxes.at(some), _PILOTS[0], np.random.default_rng(0))
-    large = np.zeros(len(keys), dtype=bool)
-    large[some] = share * sizes[some] > 2.0 * most_moves
-    return large
+    moves = np.zeros(len(keys))
+    moves[some] = share * sizes[some]
+    fair = _TOGETHER / len(keys) if moves.sum() > _TOGETHER else np.inf
+    return np.asarray(moves > min(2.0 * most_moves, fair))
 
 
 def _distinct(start: Floats) -> tuple[Floats, NDArray[np.intp]]:

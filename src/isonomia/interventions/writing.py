@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from textwrap import wrap
 from typing import Any
 
 from isonomia.errors import UsageError
@@ -13,43 +14,74 @@ from isonomia.interventions.constraints import Condition, Constraint
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature
 
-__all__ = ["stored_fields", "written"]
+__all__ = ["Comments", "key_text", "stored_fields", "written"]
 
-_HEAD = """\
-# What people can change. A feature has kind (binary, integer, real, categorical), low, high, actionable, direction
-# (both, up, down), rise, fall, rise_share, fall_share and, for categories, values. What is left out is not limited.
-"""
+_WIDTH = 116
+_HEAD = (
+    "A feature has kind (binary, integer, real, categorical), low, high, actionable, direction (both, up, down), rise, "
+    "fall (the largest change), rise_share, fall_share (the same as a share of a person's own value: 0.1 is 10%) and, "
+    "for categories, values. What is left out is not limited."
+)
 
 
-def written(features: Sequence[Feature], constraints: Sequence[Constraint], effects: Sequence[Effect]) -> str:
-    """Write interventions as TOML.
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """What is written besides.
+
+    Attributes
+    ----------
+    head
+        Paragraphs at the top.
+    features
+        A comment for a feature, by its name.
+    constraints
+        A comment for each constraint.
+    """
+
+    head: Sequence[str] = ("What people can change.",)
+    features: Mapping[str, str] = field(default_factory=dict)
+    constraints: Sequence[str] = ()
+
+
+def written(
+    features: Sequence[Feature],
+    constraints: Sequence[Constraint],
+    effects: Sequence[Effect],
+    comments: Comments | None = None,
+) -> str:
+    """Write interventions as TOML, with comments that say what it means.
 
     Raises
     ------
     UsageError
         Where a part is a Python function or object, which a text cannot hold.
     """
-    lines = [_HEAD, *(line for feature in features for line in _feature(feature))]
-    for heading, items in (("constraints", constraints), ("effects", effects)):
-        lines += [line for item in items for line in _item(heading, item)]
-    return "\n".join(lines).rstrip() + "\n"
+    told = comments or Comments()
+    lines = [line for paragraph in (*told.head, _HEAD) for line in _comment(paragraph) or ["#"]]
+    for feature in features:
+        lines += ["", *_comment(told.features.get(feature.name, "")), *_feature(feature)]
+    for number, rule in enumerate(constraints):
+        why = f"{_capital(rule.words())}. {told.constraints[number]}" if number < len(told.constraints) else ""
+        lines += ["", *_comment(why), *_item("constraints", rule)]
+    for effect in effects:
+        lines += ["", *_item("effects", effect)]
+    return "\n".join(lines) + "\n"
 
 
 def stored_fields(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a constraint or an effect that a file has."""
-    return tuple(field.name for field in fields(kind) if field.name not in {"test", "levels", "draw", "model"})
+    return tuple(part.name for part in fields(kind) if part.name not in {"test", "levels", "draw", "model"})
 
 
 def _feature(feature: Feature) -> Iterator[str]:
-    yield f"[features.{_key(feature.name)}]"
-    for field in fields(feature):
-        value = getattr(feature, field.name)
-        implied = feature.kind == "categorical" and field.name in {"low", "high"}
-        implied |= feature.kind == "binary" and (field.name, value) in {("low", 0.0), ("high", 1.0)}
-        always = field.name in {"kind", "actionable"}
-        if field.name != "name" and not implied and (always or value != field.default):
-            yield f"{field.name} = {_value(value)}"
-    yield ""
+    yield f"[features.{key_text(feature.name)}]"
+    for part in fields(feature):
+        value = getattr(feature, part.name)
+        implied = feature.kind == "categorical" and part.name in {"low", "high"}
+        implied |= feature.kind == "binary" and (part.name, value) in {("low", 0.0), ("high", 1.0)}
+        always = part.name in {"kind", "actionable"}
+        if part.name != "name" and not implied and (always or value != part.default):
+            yield f"{part.name} = {_value(value)}"
 
 
 def _item(heading: str, item: Any) -> Iterator[str]:
@@ -63,15 +95,30 @@ def _item(heading: str, item: Any) -> Iterator[str]:
     names = stored_fields(type(item))
     if getattr(item, "condition", ""):
         names = ("condition",)
-    for field in fields(item):
-        value = getattr(item, field.name)
-        if field.name in names and (field.default is MISSING or value != field.default):
-            yield f"{field.name} = {_value(value)}"
-    yield ""
+    for part in fields(item):
+        value = getattr(item, part.name)
+        if part.name in names and (part.default is MISSING or value != part.default):
+            yield f"{part.name} = {_value(value)}"
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+def _comment(text: str) -> list[str]:
+    """A text as lines of comment. What came from a table can hold anything, but a comment is a single line."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in text)
+    return [f"# {line}" for line in wrap(plain, _WIDTH, break_long_words=False, break_on_hyphens=False)]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def key_text(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    # TOML escapes as JSON does, but for this one character, which JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: Any) -> str:
@@ -79,13 +126,16 @@ def _value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return _text(value)
         case int() | float():
             return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
         case Condition():
-            parts = (f"{field.name} = {_value(getattr(value, field.name))}" for field in fields(value))
+            parts = (f"{part.name} = {_value(getattr(value, part.name))}" for part in fields(value))
             return f"{{ {', '.join(parts)} }}"
         case tuple() | list():
-            return f"[{', '.join(map(_value, value))}]"
+            line = f"[{', '.join(map(_value, value))}]"
+            if len(line) <= _WIDTH:
+                return line
+            return "\n".join(["[", *(f"    {_value(item)}," for item in value), "]"])
         case _:
             raise UsageError(f"a TOML text cannot hold {value!r} of type {type(value).__name__}")

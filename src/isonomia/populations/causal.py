@@ -15,9 +15,10 @@ from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import fingerprint_of, identity_of
 from isonomia.populations.programs.abduction import abduct, why_not
 from isonomia.populations.programs.directing import Direction, direction_for
-from isonomia.populations.programs.equations import intervened, parents_in, settable, world_of
+from isonomia.populations.programs.equations import intervened, parents_in, world_of
 from isonomia.populations.programs.focusing import focused, told
 from isonomia.populations.programs.mechanisms import Categories, Custom, Equation, Mechanism
+from isonomia.populations.programs.settings import settings_for
 from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.programs.world import Columns, World
 from isonomia.populations.protocol import Population, Wanted
@@ -26,8 +27,8 @@ from isonomia.spec.names import columns_of, outputs_of, versions_of
 from isonomia.spec.parse import parse_condition
 from isonomia.spec.terms import Term
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Literal, Row, RowJunction, Value
-from isonomia.spec.versions import Do, Setting
+from isonomia.spec.tree import Row, RowJunction, Value
+from isonomia.spec.versions import Do
 
 __all__ = ["Causal"]
 
@@ -152,7 +153,7 @@ class Causal:
             raise UsageError("expected do(...) before given(...): the condition is about people as they are after it")
         return self._changed(intervened(self.world, settings), None, (None,))
 
-    def counterfactual(self, people: Any, **settings: Value) -> Table:
+    def counterfactual(self, people: Any, /, **settings: Any) -> Table:
         """What real people would have been like, had some variables been set: abduction, action, prediction.
 
         Parameters
@@ -160,20 +161,31 @@ class Causal:
         people
             A table with a column for each variable.
         settings
-            The variables that are set, and to what.
+            The variables that are set, each to one value for everybody, ``sex="M"``, or to one for each person in the
+            order of the table, ``school=[12, 16, 16]``.
+
+        Returns
+        -------
+        Table
+            The variables, in the order of :attr:`names`. A variable that is set is what it was set to, whatever causes
+            it; one whose causes do not change keeps its very value. Nothing is left to chance.
 
         Raises
         ------
+        UsageError
+            Where there is no such variable, or it is set to what is no value.
         SpecError
-            Where an equation cannot be undone, so that the noise behind a person cannot be found out.
+            Where a category is set to what is none of its values, or an equation cannot be undone, so that the noise
+            behind a person cannot be found out.
         DataError
             Where the people could not have come from the equations.
         """
         table = Table.of(people)
         for name in settings:
             self._need(name)
-        version = Do(tuple(Setting(name, Literal(settable(name, value))) for name, value in settings.items()))
-        return Table.of(self.versions(table, {version: self.names})[version])
+        fixed = settings_for(self.world, settings, table.rows)
+        kept = abduct(self.world, self._columns(table), table.rows)
+        return Table.of(self.world.rerun_with(kept, fixed, self.names))
 
     def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
         """The columns of real people under interventions.
@@ -187,12 +199,7 @@ class Causal:
         """
         for version in wanted:
             self.world.check_version(version)
-        missing = [name for name in self.names if name not in people.names]
-        if missing:
-            raise DataError(
-                f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
-            )
-        columns: dict[str, NDArray[Any]] = {name: people.column(name) for name in self.names}
+        columns = self._columns(people)
         kept = abduct(self.world, columns, people.rows)
         return {version: self.world.rerun(kept, columns, version, names) for version, names in wanted.items()}
 
@@ -256,6 +263,14 @@ class Causal:
         made = object.__new__(Causal)
         made._fill(world, self.declared, among, directions)
         return made
+
+    def _columns(self, people: Table) -> dict[str, NDArray[Any]]:
+        missing = [name for name in self.names if name not in people.names]
+        if missing:
+            raise DataError(
+                f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
+            )
+        return {name: people.column(name) for name in self.names}
 
     def _need(self, name: str) -> None:
         if name not in self.names:

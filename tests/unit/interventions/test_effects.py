@@ -46,6 +46,7 @@ def test_noise_is_rounded_kept_in_bounds_and_correlated_as_told() -> None:
     ("arguments", "told"),
     [
         ({"scale": "x"}, "scale of the noise"),
+        ({"scale": -1.0}, "at least 0"),
         ({"scale": 1.0, "law": "cauchy"}, "law of the noise"),
         ({"scale": 1.0, "correlation": ((1, 2), (2, 1))}, "positive definite"),
         ({"scale": 1.0, "correlation": ((1, 0), (0, 1)), "law": "uniform"}, "and the law normal"),
@@ -118,6 +119,20 @@ def test_causes_agree_with_the_causal_models_own_counterfactual() -> None:
     drawn = sets.sample(1, np.random.default_rng(0))
     expected = CHAIN.counterfactual(people, a=1.0)
     assert drawn.values[0] == pytest.approx([expected.column(name)[0] for name in "abc"])
+
+
+def test_causes_of_many_people_who_act_on_different_things_are_those_of_each_alone() -> None:
+    rng = np.random.default_rng(5)
+    a, noise = rng.normal(size=50), rng.normal(size=(2, 50))
+    before = {"a": a, "b": 2 * a + noise[0], "c": 3 * a + noise[0] + noise[1]}
+    acts = rng.random((3, 50)) < 0.5
+    after = {name: before[name] + act * rng.normal(size=50) for name, act in zip("abc", acts, strict=True)}
+    found = Causes(CHAIN).respond(CHAIN_FEATURES, before, after, rng)
+    b = np.where(acts[1], after["b"], 2 * after["a"] + noise[0])
+    c = np.where(acts[2], after["c"], after["a"] + b + noise[1])
+    assert found["a"] == pytest.approx(after["a"])
+    assert found["b"] == pytest.approx(b)
+    assert found["c"] == pytest.approx(c)
 
 
 def test_who_does_nothing_stays_as_they_are() -> None:

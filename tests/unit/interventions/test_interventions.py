@@ -58,9 +58,10 @@ def test_a_draft_has_the_kinds_the_bounds_and_the_encodings_that_occur() -> None
     draft.reach(TABLE)
 
 
-def test_a_draft_ignores_missing_values_and_refuses_what_is_no_feature() -> None:
-    assert Interventions.draft({"a": [1.0, float("nan"), 3.0]})["a"] == Feature("a", "integer", 1, 3)
-    with pytest.raises(DataError, match="leave_out='when'"):
+def test_a_table_of_which_no_feature_can_be_made_is_refused_with_the_reason() -> None:
+    with pytest.raises(DataError, match="'a' is missing in 1 rows"):
+        Interventions.draft({"a": [1.0, float("nan"), 3.0]})
+    with pytest.raises(DataError, match="'when' holds dates"):
         Interventions.draft({"when": np.asarray(["2020-01-01"], dtype="datetime64[D]")})
     with pytest.raises(DataError, match="no value at all"):
         Interventions.draft({"a": [float("nan")]})
@@ -68,13 +69,13 @@ def test_a_draft_ignores_missing_values_and_refuses_what_is_no_feature() -> None
 
 def test_features_are_set_by_name_by_list_and_by_pattern() -> None:
     draft = Interventions.draft(TABLE)
-    changed = draft.set("age", direction="up", rise=2).set(["owner", "job"], actionable=False)
+    changed = draft.set("income", direction="up", rise=2).set(["owner", "job"], actionable=False)
     changed = changed.set("years_geq_*", direction="up")
-    assert changed["age"] == Feature("age", "integer", 30, 61, direction="up", rise=2)
+    assert changed["income"] == Feature("income", "real", 10.5, 90, direction="up", rise=2)
     assert not changed["owner"].actionable
     assert not changed["job"].actionable
     assert [changed[name].direction for name in ("years_geq_1", "years_geq_5")] == ["up", "up"]
-    assert draft["age"].direction == "both"
+    assert draft["income"].direction == "both"
 
 
 def test_a_name_or_a_field_that_does_not_exist_is_refused_with_the_nearest() -> None:
@@ -165,6 +166,10 @@ GOOD = '[features.age]\nkind = "integer"\nlow = 0\nhigh = 9\n'
         (GOOD + '[[constraints]]\nkind = "one-hot"\nnames = ["age"]\nlimits = 2\n', "Did you mean 'limit'"),
         (GOOD + '[[constraints]]\nkind = "if-then"\nwhen = 3\nthen = 4\n', "when should be { name = "),
         (GOOD + '[[effects]]\nkind = "sampler"\n', "should be one of noise"),
+        (
+            GOOD + '[[constraints]]\nkind = "linear"\nnames = ["agee"]\ncoefficients = [1]\nsense = "<="\nbound = 3\n',
+            r"line 7, column 1.*speaks of 'agee', which is no feature. Did you mean 'age'",
+        ),
         (GOOD + "[effects]\n", r"expected \[\[effects\]\]"),
     ],
 )

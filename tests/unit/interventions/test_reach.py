@@ -75,7 +75,7 @@ def test_points_become_a_table_with_the_peoples_other_columns() -> None:
     assert table.names == tuple(PEOPLE)
     assert table.column("name").tolist() == ["z"] * 15 + ["x"] * 15
     assert table.column("count").dtype == np.int64
-    assert sets().points([1]).table(["age", "name"]).names == ("age", "name")
+    assert sets().points([1]).columns(["age", "name"]).names == ("age", "name")
 
 
 def test_some_people_are_taken_in_any_order_and_more_than_once() -> None:

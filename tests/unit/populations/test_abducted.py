@@ -202,6 +202,75 @@ def test_noise_that_the_values_do_not_tell_is_asked_for_only_where_it_matters():
 PAY = "gaussian(5, 1) if works > 1 else 0"
 
 
+# ---------------------------------------------------------------------------- one value for each person
+
+MIXED = iso.Causal(
+    {
+        "sex": iso.Categories({"F": 0.5, "M": 0.5}),
+        "school": "gaussian(10 + (2 if sex == 'M' else 0), 4)",
+        "job": "'boss' if school > 12 else 'clerk'",
+        "pay": iso.Additive(lambda school, sex: 2 * school + np.where(sex == "M", 5, 0), iso.Normal(0, 3)),
+    }
+)
+
+
+@pytest.mark.parametrize("names", [("sex",), ("school",), ("job",), ("sex", "school"), ("school", "job", "pay")])
+def test_values_for_each_person_are_the_same_as_asking_person_by_person(names):
+    people, wanted = MIXED.draw(40, seed=1), MIXED.draw(40, seed=2)
+    settings = {name: wanted.column(name) for name in names}
+    together = MIXED.counterfactual(people, **settings)
+    for row in range(40):
+        alone = MIXED.counterfactual(people.slice(row, row + 1), **{n: v[row] for n, v in settings.items()})
+        for name in MIXED.names:
+            assert together.column(name)[row] == alone.column(name)[0], (row, name)
+
+
+def test_values_for_each_person_move_others_as_the_equations_say_by_hand():
+    people = MIXED.draw(500, seed=3)
+    sex = np.random.default_rng(0).choice(["F", "M"], 500)
+    found = MIXED.counterfactual(people, sex=sex)
+    became_man = (sex == "M") * 1.0 - (people.column("sex") == "M")
+    school = people.column("school") + 2 * became_man
+    np.testing.assert_allclose(found.column("school"), school, atol=1e-9)
+    np.testing.assert_allclose(found.column("pay"), people.column("pay") + 9 * became_man, atol=1e-9)
+    assert np.array_equal(found.column("job") == "boss", school > 12)
+
+
+def test_values_for_each_person_may_be_any_kind_of_column():
+    found = [
+        LINEAR.counterfactual(PEOPLE, a=kind).column("c").tolist()
+        for kind in ([0.0, 1.0, 2.0], (0, 1, 2), np.arange(3), range(3))
+    ]
+    assert found == [found[0]] * 4
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1.0], "or one for each of 3 people, but 1 values came"),
+        ([1.0, np.nan, 2.0], "nan.* came for row 1"),
+        ([1.0, None, 2.0], "came for row 1"),
+        ([[1], [1, 2], 3], r"\[1\] came for row 0"),
+        (np.ones((3, 1)), "one dimension"),
+        ({1, 2, 3}, "one dimension"),
+    ],
+)
+def test_values_that_are_not_one_for_each_person_are_refused(given, message):
+    with pytest.raises(UsageError, match=message):
+        LINEAR.counterfactual(PEOPLE, a=given)
+
+
+def test_a_category_that_is_none_is_refused_with_its_row():
+    with pytest.raises(SpecError, match=r"one of its categories, 'F', 'M', but 'X' came.* It came for row 2"):
+        MIXED.counterfactual(MIXED.draw(3), sex=["F", "M", "X"])
+
+
+def test_a_variable_may_be_called_people():
+    world = iso.Causal({"people": "gaussian(0, 1)", "rooms": "2 * people"})
+    table = {"people": [1.0, 2.0], "rooms": [2.0, 4.0]}
+    assert world.counterfactual(table, people=[3.0, 4.0]).column("rooms").tolist() == [6.0, 8.0]
+
+
 # ---------------------------------------------------------------------------- real people as a population
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from isonomia.audits.journaled import introduce
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.check import ANSWERS
 from isonomia.audits.responsiveness.counting import Counted, Rule
@@ -36,13 +37,16 @@ def check_responsiveness(request: Request, observer: Observer) -> Verdict:
         Where the property, the interventions, the data or the model is not what the check needs.
     """
     began = monotonic()
+    introduce(request.population, request.model, request.journal)
     observer.begin(str(request.prop))
-    asker = Asker(request.model, request.workers)
+    asker = Asker(request.model, request.workers, request.journal)
     try:
         members = members_of(request, asker)
         if members.table is None:
             return _about_nobody(request, monotonic() - began)
         return _about(request, members, members.table, asker, observer, began)
+    except KeyboardInterrupt:
+        return _about_nothing(request, monotonic() - began)
     finally:
         observer.end()
         asker.close()
@@ -79,10 +83,11 @@ def _reach(request: Request, members: Members) -> ReachableSets:
     try:
         sets: ReachableSets = request.prop.actions.reach(members.table)
     except DataError as error:
-        if request.prop.who is None:
+        if request.prop.who is None and request.prop.rows is None:
             raise
         raise DataError(
-            f"{error} (Rows are counted among the {len(members.rows):,} with {request.prop.who}.)"
+            f"{error} (Rows are counted among the {len(members.rows):,} whom it is about, from row {members.rows[0]} "
+            "of the table.)"
         ) from error
     return sets
 
@@ -128,16 +133,28 @@ def _expressions(request: Request, details: dict[str, Any]) -> tuple[Expression,
 
 
 def _about_nobody(request: Request, seconds: float) -> Verdict:
+    """Undecided, like a rate of a group with nobody in it: a condition that is misspelt must not pass for a success."""
+    remark = f"nobody meets {request.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
+    return _empty(request, "undecided", "exact", "there is nobody to look at", remark, seconds)
+
+
+def _about_nothing(request: Request, seconds: float) -> Verdict:
+    remark = "it was interrupted before anybody's points were counted"
+    return _empty(request, "undecided", "bets", "interrupted", remark, seconds)
+
+
+def _empty(request: Request, answer: str, method: str, stopped: str, remark: str, seconds: float) -> Verdict:
+    """A verdict without people."""
     return _verdict(
         request,
-        answer="holds",
+        answer=answer,
         risk=0.0,
-        method="exact",
+        method=method,
         samples=0,
         expressions=(),
-        stopped="there is nobody to look at",
+        stopped=stopped,
         assumptions=(),
-        remarks=(f"nobody in the table meets {request.prop.who}, so that nothing is claimed of anybody",),
+        remarks=(remark,),
         counterexamples=(),
         seconds=seconds,
         details={
@@ -162,5 +179,6 @@ def _verdict(request: Request, **found: Any) -> Verdict:
         model={"name": model.name, "fingerprint": model.fingerprint()},
         name=request.prop.name,
         version=__version__,
+        counted="points",
         **found,
     )

@@ -48,6 +48,7 @@ def claim_of(prop: Responsiveness) -> dict[str, Any]:
         "audit": AUDIT,
         "target": to_text(prop.condition),
         "who": None if prop.members is None else to_text(prop.members),
+        "rows": None if prop.rows is None else list(np.atleast_1d(prop.rows).tolist()),
         "relation": ">=" if prop.at_least is not None else "<=",
         "threshold": prop.threshold,
         "control": prop.control,

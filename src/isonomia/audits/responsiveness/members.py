@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.refusals import refuse_class
 from isonomia.audits.responsiveness.request import Request
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions.coding import encoded
@@ -21,6 +22,7 @@ from isonomia.spec.names import columns_of, outputs_of
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
 from isonomia.spec.rows import truth
 from isonomia.spec.tree import Row
+from isonomia.spec.walk import nodes
 
 __all__ = ["Members", "members_of"]
 
@@ -53,10 +55,26 @@ def members_of(request: Request, asker: Asker) -> Members:
     """
     prop, table = request.prop, _table(request)
     _check_columns(prop, table)
+    for row in (prop.condition, prop.members):
+        for node in nodes(row) if row is not None else ():
+            refuse_class(node, request.model)
+    rows = _rows(prop, table)
+    some = table if prop.rows is None else table.take(rows)
     if prop.members is None:
-        return Members(table, np.arange(table.rows))
-    kept = np.flatnonzero(_holds_for(prop.members, prop, table, asker))
-    return Members(table.take(kept) if len(kept) else None, kept)
+        return Members(some, rows)
+    kept = np.flatnonzero(_holds_for(prop.members, prop, some, asker))
+    return Members(some.take(kept) if len(kept) else None, rows[kept])
+
+
+def _rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
+    if prop.rows is None:
+        return np.arange(table.rows)
+    rows = np.atleast_1d(np.asarray(prop.rows, dtype=np.intp))
+    if rows.max() >= table.rows:
+        raise UsageError(
+            f"expected rows from 0 to {table.rows - 1:,}, since the table has {table.rows:,}, but {rows.max()} came"
+        )
+    return rows
 
 
 def answers_for(row: Row, table: Table, asker: Asker) -> Answer:
@@ -96,4 +114,4 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
             raise SpecError(f"the target speaks of {name!r}, which is no column.{nearest(name, table.names)}")
     for name in (*prop.by, *(columns_of(prop.members) if prop.members is not None else ())):
         if name not in table.names:
-            raise SpecError(f"there is no column {name!r}.{nearest(name, table.names)}")
+            raise SpecError(f"there is no column {name!r}.{nearest(name, (*table.names, 'prediction', 'score'))}")

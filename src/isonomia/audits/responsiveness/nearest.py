@@ -93,7 +93,7 @@ def _of_person(
             "distance": float(away[place]),
             "changed": {name: list(pair) for name, pair in changes_of(points, reaching.people, place).items()},
             **_answer(answer, place),
-            "point": _one(points, place).table().row(0),
+            "point": _one(points, place).columns().row(0),
         }
         for place in places[np.sort(first)][:_POINTS].tolist()
     ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.responsiveness.distinct import distinct_rows, profiles
-from isonomia.errors import IsonomiaError, ModelError
+from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.interventions.coding import decoded
 from isonomia.models.protocol import Answer
@@ -88,12 +88,14 @@ class Reaching:
         outputs = {output.name for output in outputs_of(self.target)}
         try:
             return self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+        except UnreliableModelError:
+            raise
         except ModelError as error:
             raise self._shown(points, error) from error
 
     def _true_of(self, points: Points, answer: Answer) -> NDArray[np.bool_]:
         names = columns_of(self.target)
-        table = points.table([name for name in names if name not in self.own] or list(points.people.names[:1]))
+        table = points.columns([name for name in names if name not in self.own] or list(points.people.names[:1]))
         columns: dict[str, Any] = {
             name: self.own[name][points.owner] if name in self.own else table.column(name) for name in names
         }
@@ -115,13 +117,15 @@ class Reaching:
         told = ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
         return ModelError(
             f"the model fails on a point that the person in row {row} can reach ({told or 'where they are'}): {again} "
-            f"The point: {bad.table().row(0)!r}. If there can be no such point, add a constraint that forbids it."
+            f"The point: {bad.columns().row(0)!r}. If there can be no such point, add a constraint that forbids it."
         )
 
     def _fails(self, points: Points) -> IsonomiaError | None:
         outputs = {output.name for output in outputs_of(self.target)}
         try:
             self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+        except UnreliableModelError:
+            raise
         except ModelError as error:
             return error
         return None

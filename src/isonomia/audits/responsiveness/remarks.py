@@ -8,6 +8,7 @@ from isonomia.errors import UsageError
 from isonomia.evidence.share_planning import least_draws, least_sequential_draws
 from isonomia.populations.sample import Sample
 from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.text import to_text
 
 __all__ = ["assumptions", "refuse_hopeless", "remarks"]
 
@@ -55,6 +56,10 @@ def remarks(request: Request, counted: Counted, rule: Rule, distinct: int, sampl
         find = least_draws if rule.fixed else least_sequential_draws
         few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
         found.append(f"by draws, nobody can be called fixed before {few:,} of them: that is how many it takes at least")
+    if not counted.successes.any() and counted.n.any():
+        target = to_text(request.prop.condition)
+        what = "no point at all" if counted.exact.all() else "no point that was looked at"
+        found.append(f"{what} has {target}: is it spelled as the model gives it?")
     left = int(counted.undecided.sum())
     if left:
         found.append(f"{left:,} people are undecided: their shares are near {rule.threshold:g}, or draws were too few")

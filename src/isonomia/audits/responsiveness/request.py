@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Blank, Journal
 from isonomia.models.protocol import Model
 from isonomia.populations.protocol import Population
 from isonomia.spec.responsiveness import Responsiveness
@@ -24,6 +25,8 @@ class Request:
         The risk, the most it may cost, and what makes it repeatable.
     workers
         How many threads ask the model.
+    journal
+        Where everything is kept that population and model say.
     """
 
     prop: Responsiveness
@@ -33,3 +36,4 @@ class Request:
     budget: Budget
     seed: int
     workers: int
+    journal: Journal = field(default_factory=Blank)

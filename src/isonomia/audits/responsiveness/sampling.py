@@ -53,8 +53,11 @@ def look(request: Request, sets: ReachableSets, reaching: Reaching, observer: Ob
             if _spent(request, reaching, int(sets.counts()[who].sum()), began):
                 return Looked(counted, "the budget is spent")
             counted = _list(sets, reaching, counted, who, rule)
+            _tell(observer, reaching, counted, monotonic() - began)
         for number, size in enumerate(_sizes(request)):
-            counted = _settle_small(sets, reaching, counted, rule)
+            counted, enough = _settle_small(request, sets, reaching, counted, rule, began)
+            if not enough:
+                return Looked(counted, "the budget is spent")
             undecided = np.flatnonzero(counted.undecided)
             if not len(undecided):
                 break
@@ -105,14 +108,18 @@ def _list(sets: ReachableSets, reaching: Reaching, counted: Counted, who: Places
     return counted.listed(who, n, successes, rule)
 
 
-def _settle_small(sets: ReachableSets, reaching: Reaching, counted: Counted, rule: Rule) -> Counted:
-    """Those who were drawn from as often as they have points are settled by looking at all of them."""
+def _settle_small(
+    request: Request, sets: ReachableSets, reaching: Reaching, counted: Counted, rule: Rule, began: float
+) -> tuple[Counted, bool]:
+    """Settle those who were drawn from as often as they have points by looking at all; whether the budget sufficed."""
     if rule.fixed:
-        return counted
+        return counted, True
     small = listable(sets, _STILL_LISTED) & counted.undecided & (counted.n >= sets.counts())
     for who in _portions(np.flatnonzero(small), sets.counts()):
+        if _spent(request, reaching, int(sets.counts()[who].sum()), began):
+            return counted, False
         counted = _list(sets, reaching, counted, who, rule)
-    return counted
+    return counted, True
 
 
 def _draw(
@@ -145,5 +152,6 @@ def _tell(observer: Observer, reaching: Reaching, counted: Counted, seconds: flo
             share=1.0 - left / people,
             seconds=seconds,
             closing_in=lambda: f"{people - left:,} of {people:,} people decided",
+            counted="points",
         )
     )

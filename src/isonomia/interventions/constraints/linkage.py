@@ -62,6 +62,17 @@ class Linkage:
         """The targets that move by an effect of their own size, at least or at most so large."""
         return () if self.sense == "==" else self.targets
 
+    def effects(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """How far effects of their own size can take the targets, given the ranges of the source and of the targets.
+
+        Guarantee: every move that the constraint allows lies within. One row a person, the source in the first column.
+        """
+        pushes = [(end[:, :1] - start[:, :1]) * np.asarray(self.scales) for end in (least, most)]
+        down, up = np.minimum(np.minimum(*pushes), 0.0), np.maximum(np.maximum(*pushes), 0.0)
+        if self.sense == ">=":
+            down, up = np.where(down < 0.0, -np.inf, 0.0), np.where(up > 0.0, np.inf, 0.0)
+        return np.maximum(least[:, 1:], start[:, 1:] + down), np.minimum(most[:, 1:], start[:, 1:] + up)
+
     def words(self) -> str:
         """The constraint as a sentence."""
         much = {"==": "", ">=": "at least ", "<=": "at most "}[self.sense]

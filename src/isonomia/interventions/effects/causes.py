@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -65,23 +65,12 @@ class Causes:
             rows = np.flatnonzero(group.reshape(-1) == number)
             chosen = [name for name, done in zip(self.names, pattern, strict=True) if done]
             if chosen:
-                settings = {name: after[name][rows] for name in chosen}
-                for name, values in self._followed({name: before[name][rows] for name in self.names}, settings).items():
-                    ended[name] = _assigned(ended[name], rows, values)
+                people = {name: before[name][rows] for name in self.names}
+                followed = self.model.counterfactual(people, **{name: after[name][rows] for name in chosen})
+                for name in self.names:
+                    if name not in chosen:
+                        ended[name] = _assigned(ended[name], rows, followed.column(name))
         return ended
-
-    def _followed(self, people: Mapping[str, NDArray[Any]], settings: Columns) -> Columns:
-        from isonomia.populations.programs.abduction import abduct
-        from isonomia.spec.tree import Literal
-        from isonomia.spec.versions import Do, Setting
-
-        rows = len(next(iter(people.values())))
-        kept = abduct(self.model.world, people, rows)
-        # One value a person instead of one for all: a world takes either, and only its text form wants a plain value.
-        values: dict[str, Any] = dict(settings)
-        version = Do(tuple(Setting(name, Literal(value)) for name, value in values.items()))
-        others = [name for name in self.names if name not in settings]
-        return self.model.world.rerun(kept, people, version, others) if others else {}
 
 
 def _assigned(column: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:

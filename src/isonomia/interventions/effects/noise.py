@@ -52,6 +52,8 @@ class Noise:
             check_number(self.kind, "scale", self.scale)
         else:
             object.__setattr__(self, "scale", numbers_of(self.kind, "scale", self.scale, len(self.names)))
+        if min(np.atleast_1d(self.scale)) < 0:
+            raise UsageError(f"scale of the noise is how far it reaches and at least 0, but it is {self.scale!r}")
         check_one_of(self.kind, "law", self.law, ("normal", "uniform"))
         check_truth(self.kind, "relative", self.relative)
         check_truth(self.kind, "keep_bounds", self.keep_bounds)

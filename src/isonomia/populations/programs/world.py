@@ -126,6 +126,12 @@ class World:
         with np.errstate(all="ignore"):
             return _columns(self._version(frame, version, frozenset(wanted)), wanted)
 
+    def rerun_with(self, kept: Kept, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
+        """Run people whose noise is known with some variables set, each to one value for all or to one a person."""
+        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), {})
+        with np.errstate(all="ignore"):
+            return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
+
     def check_version(self, version: Do) -> None:
         """Make sure that an intervention means something here.
 

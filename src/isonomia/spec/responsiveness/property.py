@@ -57,6 +57,8 @@ class Responsiveness:
     who
         A condition for whom it must hold, which may speak of the ``prediction`` for the person as they are:
         ``"prediction == 0 and age < 25"``; everybody unless given.
+    rows
+        The rows of the table that it is about, counted from 0: one, or several; all unless given.
     by
         Columns by whose values people are counted.
     control
@@ -97,6 +99,7 @@ class Responsiveness:
     most_draws: int = 10_000
     most_listed: int = 500
     name: str | None = None
+    rows: Sequence[int] | int | None = None
     _target: Row = field(init=False)
     _who: Row | None = field(init=False)
 
@@ -119,6 +122,7 @@ class Responsiveness:
             hint = nearest(str(self.control), CONTROLS)
             raise UsageError(f"expected control as 'family' or 'discovery', but {self.control!r} came.{hint}")
         self._check_counts()
+        put(self, "rows", _rows(self.rows))
         if self.only is not None:
             self.interventions.only(self.only)
 
@@ -147,7 +151,7 @@ class Responsiveness:
         return replace(self, name=name)
 
     def __str__(self) -> str:
-        whom = "for everybody" if self._who is None else f"for everybody with {to_text(self._who)}"
+        whom = f"for {_whom(self.rows)}" + ("" if self._who is None else f" with {to_text(self._who)}")
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
         free = "" if self.only is None else f", changing only {_listed(self.only)}"
         return f"share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
@@ -157,7 +161,8 @@ class Responsiveness:
 
     def explain(self) -> str:
         """Say in plain English what is claimed."""
-        whom = "Everybody" if self.at_least is not None else "Nobody"
+        among = "" if self.rows is None else f" of {_whom(self.rows)}"
+        whom = ("Everybody" if self.at_least is not None else "Nobody") + among
         rest = "" if self._who is None else f" with {to_text(self._who)}"
         size = f"at least {self.at_least:.4g}" if self.at_least is not None else f"more than {self.at_most:.4g}"
         return f"{whom}{rest} reaches {to_text(self._target)} by a share of {size} of the points that they can reach."
@@ -180,6 +185,26 @@ class Responsiveness:
 def _check_share(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
         raise UsageError(f"expected {name}, a share, strictly between 0 and 1, but {name}={value!r} came")
+
+
+def _rows(given: Any) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    listed = [given] if isinstance(given, int | np.integer) else given
+    try:
+        found = [int(row) for row in listed if not isinstance(row, bool) and int(row) == row >= 0]
+    except (TypeError, ValueError):
+        found = []
+    if not found or len(found) < len(listed):
+        raise UsageError(f"expected rows as whole numbers, counted from 0, but rows={given!r} came")
+    return tuple(dict.fromkeys(found))
+
+
+def _whom(rows: Any) -> str:
+    if rows is None:
+        return "everybody"
+    shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+    return f"the person in row {shown}" if len(rows) == 1 else f"the {len(rows):,} people in rows {shown}"
 
 
 def _listed(which: Sequence[str] | str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
+from isonomia.errors import SpecError, UsageError
 from isonomia.interventions import Feature, Interventions, Linkage, Noise
 from isonomia.records import Verdict
 from isonomia.report.responsiveness import people_table, points_table
@@ -151,9 +152,37 @@ def test_only_those_with_a_prediction_are_looked_at() -> None:
     claim = iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0 and age > 30")
     verdict = iso.check(claim, rich, iso.Census(PEOPLE))
     assert verdict.details["people"]["row"] == [1]
-    nobody = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, who="age > 90"), rich, iso.Census(PEOPLE))
-    assert (nobody.answer, nobody.samples) == ("holds", 0)
-    assert "nobody" in nobody.remarks[0]
+
+
+@pytest.mark.parametrize("claim", [{"at_least": 0.1}, {"at_most": 0.1}])
+def test_a_condition_that_nobody_meets_leaves_either_claim_undecided(claim: Any) -> None:
+    nobody = iso.check(iso.Responsiveness(STEPS, 1, who="age > 90", **claim), rich, iso.Census(PEOPLE))
+    assert (nobody.answer, nobody.holds, nobody.samples) == ("undecided", None, 0)
+    assert nobody.remarks[0].startswith("nobody meets age > 90")
+
+
+def test_looking_at_all_points_of_people_drawn_from_before_keeps_to_the_budget() -> None:
+    many = Interventions((Feature("x", "integer", 0, 599),))
+    model = lambda table: (np.asarray(table["x"]) >= 500).astype(int)  # noqa: E731
+    claim = iso.Responsiveness(many, 1, at_least=1 / 6, most_listed=100)  # the share itself: draws do not decide it
+    people = iso.Census({"x": [0] * 5})
+    whole = iso.check(claim, model, people, seed=0)
+    assert (whole.answer, whole.risk) == ("holds", 0.0)
+    for budget in (3_500, 4_500, 6_000):
+        verdict = iso.check(claim, model, people, budget=budget, seed=0)
+        assert verdict.samples <= budget < whole.samples
+        assert (verdict.answer, verdict.stopped) == ("undecided", "the budget is spent")
+
+
+def test_draws_without_the_target_do_not_say_that_no_point_has_it() -> None:
+    many = Interventions((Feature("x", "integer", 0, 599),))
+    claim = iso.responsiveness.preclusion(many, 1)
+    verdict = iso.check(
+        claim, lambda table: (np.asarray(table["x"]) == 599).astype(int), iso.Census({"x": [0]}), seed=0
+    )
+    assert verdict.details["people"]["reaching"] == [0]
+    assert any("no point that was looked at has prediction == 1" in remark for remark in verdict.remarks)
+    assert not any("no point at all" in remark for remark in verdict.remarks)
 
 
 def test_feature_responsiveness_frees_one_feature_at_a_time() -> None:
@@ -188,7 +217,8 @@ def test_equal_rows_are_asked_about_once() -> None:
         return rich(table)
 
     iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), model, iso.Census({"income": [1, 2, 3], "age": [9, 9, 9]}))
-    assert asked == [10]
+    assert asked[0] == 10
+    assert sum(asked[1:]) <= 10  # some of them again, to see whether the model changes its mind
 
 
 def test_the_same_seed_gives_the_same_verdict_whatever_the_workers() -> None:
@@ -259,3 +289,53 @@ def test_a_point_that_the_model_fails_on_is_shown() -> None:
     with pytest.raises(iso.ModelError, match=r"person in row 0 can reach \(income: 2 -> 7\)") as caught:
         iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), model, iso.Census({"income": [2], "age": [33]}))
     assert "'age': 33" in str(caught.value)
+
+
+def test_some_rows_are_looked_at_under_their_own_numbers() -> None:
+    claim = iso.Responsiveness(STEPS, 1, at_least=0.1, rows=[2, 0])
+    verdict = iso.check(claim, old_only, iso.Census(PEOPLE))
+    assert verdict.details["people"]["row"] == [2, 0]
+    assert verdict.details["people"]["answer"] == ["responsive", "fixed"]
+    assert verdict.counterexamples[0]["person"] == 0
+    assert verdict.counted == "points"
+    one = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, rows=1), old_only, iso.Census(PEOPLE))
+    assert one.expressions[0].text == "share of the person in row 1"
+    assert one.interval == (0.2, 0.2)
+    both = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, rows=[0, 1], who="age > 30"), rich, iso.Census(PEOPLE))
+    assert both.details["people"]["row"] == [1]
+
+
+@pytest.mark.parametrize("rows", [-1, [], [0.5], ["x"], [True], "12x"])
+def test_rows_that_are_none_are_refused(rows: Any) -> None:
+    with pytest.raises(UsageError, match="expected rows as whole numbers, counted from 0"):
+        iso.Responsiveness(STEPS, 1, at_least=0.1, rows=rows)
+
+
+def test_a_row_beyond_the_table_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected rows from 0 to 2, since the table has 3, but 3 came"):
+        iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, rows=3), rich, iso.Census(PEOPLE))
+
+
+def test_a_class_that_the_model_never_predicts_is_refused_where_it_says_which_it_does() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier().fit(np.asarray([[0, 20], [9, 20]]), ["no", "yes"])
+    for options in ({"target": "ye"}, {"target": "yes", "who": "prediction == 'noo'"}):
+        claim = iso.Responsiveness(STEPS, at_least=0.1, **options)
+        with pytest.raises(SpecError, match=r"expected a class that .* predicts, 'no', 'yes'"):
+            iso.check(claim, tree, iso.Census(PEOPLE), features=["income", "age"])
+
+
+def test_a_target_that_no_point_has_is_pointed_out() -> None:
+    verdict = iso.check(iso.Responsiveness(STEPS, 7, at_least=0.1), rich, iso.Census(PEOPLE))
+    assert verdict.answer == "violated"
+    assert any("no point at all has prediction == 7" in remark for remark in verdict.remarks)
+
+
+def test_ctrl_c_before_anything_is_counted_is_undecided() -> None:
+    def interrupts(table: Any) -> Any:  # noqa: ARG001
+        raise KeyboardInterrupt
+
+    claim = iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0")
+    verdict = iso.check(claim, interrupts, iso.Census(PEOPLE))
+    assert (verdict.answer, verdict.stopped, verdict.samples) == ("undecided", "interrupted", 0)
