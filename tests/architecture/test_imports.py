@@ -22,7 +22,22 @@ LEVELS = (
     ("errors", "version"),
 )
 DEPTH = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
-HEAVY = ("scipy", "pandas", "polars", "pyarrow", "sklearn", "lark", "rich", "typer", "torch", "narwhals", "joblib")
+HEAVY = (
+    *(
+        "duckdb",
+        "gymnasium",
+        "httpx",
+        "joblib",
+        "lark",
+        "lightgbm",
+        "mlflow",
+        "narwhals",
+        "numpy",
+        "onnxruntime",
+        "pandas",
+    ),
+    *("polars", "pyarrow", "rich", "scipy", "sklearn", "skops", "torch", "typer", "xgboost"),
+)
 
 
 def _imported(path: Path) -> set[str]:

@@ -37,6 +37,12 @@ def as_parquet(folder):
     return folder / "people.parquet"
 
 
+def as_folder(folder):
+    for number in range(3):
+        pl.DataFrame(COLUMNS)[33 * number : 33 * number + 33].write_parquet(folder / f"part-{number}.parquet")
+    return folder / "part-*.parquet"
+
+
 TABLES = {
     "pandas": lambda _: pd.DataFrame(COLUMNS),
     "polars": lambda _: pl.DataFrame(COLUMNS),
@@ -45,6 +51,7 @@ TABLES = {
     "rows": lambda _: [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)],
     "csv": as_csv,
     "parquet": as_parquet,
+    "folder": as_folder,
 }
 
 

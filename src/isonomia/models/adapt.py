@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from os import PathLike
 from typing import Any, cast
 
 from isonomia.errors import UsageError
+from isonomia.models.arguments import checked_features
 from isonomia.models.callables import CallableModel
 from isonomia.models.estimators import EstimatorModel
 from isonomia.models.protocol import Model
@@ -15,17 +18,31 @@ __all__ = ["adapt"]
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
+# By package and class: the file here and the function in it. A class that has these among its parents counts too.
+_MAKERS = {
+    ("xgboost", "Booster"): ("xgboost", "xgboost_model"),
+    ("xgboost", "XGBModel"): ("xgboost", "xgboost_model"),
+    ("lightgbm", "Booster"): ("lightgbm", "lightgbm_model"),
+    ("lightgbm", "LGBMModel"): ("lightgbm", "lightgbm_model"),
+    ("torch", "Module"): ("torch_files", "torch_model"),
+    ("torch", "ExportedProgram"): ("torch_files", "torch_model"),
+    ("onnx", "ModelProto"): ("onnx", "onnx_model"),
+    ("onnxruntime", "InferenceSession"): ("onnx", "refuse_session"),
+    ("mlflow", "PyFuncModel"): ("mlflow", "mlflow_model"),
+}
+
 
 def adapt(model: object, features: Sequence[str] | None = None) -> Model:
-    """Make a model of an estimator, of a callable, or of what already is one.
+    """Make a model of what the user has.
 
     Parameters
     ----------
     model
-        Anything with ``predict``, a callable on a batch, or a :class:`Model`.
+        Anything with ``predict``, a callable on a batch, a PyTorch module, a booster of XGBoost or LightGBM, an ONNX
+        model, a path or an address as :func:`isonomia.load_model` takes it, or a :class:`Model`.
     features
-        The columns to hand to it, in order. Without it an estimator gets those that it was fitted with, and a
-        callable gets all.
+        The columns to hand to it, in order. Without it a model gets those that it was fitted with, where it knows
+        them, and all of them otherwise.
 
     Raises
     ------
@@ -33,7 +50,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         When it is none of these; when it is a class, or a function without arguments that seems to make a model,
         since neither is called unasked.
     """
-    chosen = _chosen(features)
+    chosen = checked_features(features)
     if inspect.isclass(model):
         raise UsageError(
             f"model should be a fitted model, but is the class {model.__qualname__}. "
@@ -41,6 +58,13 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         )
     if all(hasattr(model, part) for part in _MODEL_PARTS):
         return _already(model, chosen)
+    if isinstance(model, str | PathLike):
+        opened: Model = _function("opening", "load_model")(model, features=chosen)
+        return opened
+    known = _of_a_library(model)
+    if known is not None:
+        made: Model = known(model, features=chosen)
+        return made
     if callable(getattr(model, "predict", None)):
         return EstimatorModel(model, chosen)
     if callable(model):
@@ -52,12 +76,18 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
     )
 
 
-def _chosen(features: Sequence[str] | None) -> tuple[str, ...] | None:
-    if features is None:
-        return None
-    if isinstance(features, str) or not features or not all(isinstance(name, str) for name in features):
-        raise UsageError(f"features should be a list of at least one column's name, but is {features!r}.")
-    return tuple(features)
+def _of_a_library(model: object) -> Callable[..., Any] | None:
+    """What makes a model of an object of a library that is known here, found without importing the library."""
+    for kind in type(model).__mro__:
+        maker = _MAKERS.get((kind.__module__.partition(".")[0], kind.__name__))
+        if maker is not None and not (kind.__name__ == "Module" and callable(getattr(model, "predict", None))):
+            return _function(*maker)
+    return None
+
+
+def _function(module: str, name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(import_module(f"isonomia.models.{module}"), name)
+    return found
 
 
 def _already(model: object, features: tuple[str, ...] | None) -> Model:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from isonomia.models.describing import listed
 from isonomia.models.outputs import array_from, score_from
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
@@ -61,3 +62,9 @@ class CallableModel:
     def fingerprint(self) -> str:
         """Tell this callable from others by its name, module and source, where that can be found."""
         return fingerprint_of("callable", identity_of(self.function), *(self.features or ()))
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        module = getattr(self.function, "__module__", None)
+        takes = f"; takes {listed(self.features)}" if self.features else ""
+        return f"callable {self.name}{f' of {module}' if module else ''}{takes}"

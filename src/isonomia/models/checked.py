@@ -17,6 +17,8 @@ __all__ = ["ask"]
 
 # How far rounding may carry a score out of its range; within that it is moved back, beyond it is an error.
 _ROUNDING = 1e-6
+# How far the probabilities of one row may be from one in all: many services round to three or four digits.
+_ROUNDED = 5e-3
 _SHOWN = 8
 
 
@@ -106,7 +108,26 @@ def _inside(model: Model, table: Table, score: NDArray[np.float64]) -> NDArray[n
     low, high = model.score_range
     outside = (score < low - _ROUNDING) | (score > high + _ROUNDING)
     _refuse(model, table, "score", score, outside, f"between {low:g} and {high:g}")
+    if score.ndim == 2 and (low, high) == (0.0, 1.0):
+        _check_sums(model, table, score)
     return np.clip(score, low, high)
+
+
+def _check_sums(model: Model, table: Table, score: NDArray[np.float64]) -> None:
+    """A column for each class, from 0 to 1, claims to be the probabilities of classes that exclude each other."""
+    # By a product, since summing along a short axis takes many times as long.
+    wrong = np.abs(score @ np.ones(score.shape[1]) - 1.0) > _ROUNDED
+    if wrong.any():
+        total = score[int(np.argmax(wrong))].sum()
+        _refuse(
+            model,
+            table,
+            "score",
+            score,
+            wrong,
+            f"probabilities with a sum of 1, not of {total:.6g} (where a person can be of several classes at once, "
+            "wrap the model in a function that returns the score of one of them)",
+        )
 
 
 def _classes(model: Model, score: NDArray[np.float64], classes: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -134,7 +155,7 @@ def _check_length(model: Model, table: Table, what: str, came: int) -> None:
 def _unusable(column: NDArray[Any]) -> NDArray[np.bool_]:
     if column.dtype.kind == "f":
         return np.asarray(~np.isfinite(column))
-    if column.dtype.kind in "biu":
+    if column.dtype.kind in "biu" or set(map(type, column.tolist())) <= {str, bool, int}:
         return np.zeros(len(column), dtype=bool)
     return np.array([not _is_usable(value) for value in column], dtype=bool)
 
@@ -144,9 +165,9 @@ def _is_usable(value: object) -> bool:
 
 
 def _refuse(model: Model, table: Table, what: str, values: NDArray[Any], refused: NDArray[Any], expected: str) -> None:
-    rows = refused if refused.ndim == 1 else refused.any(axis=1)
-    if not rows.any():
+    if not refused.any():
         return
+    rows = refused if refused.ndim == 1 else refused.any(axis=1)
     first = int(np.argmax(rows))
     shown = list(table.row(first).items())[:_SHOWN]
     more = ", ..." if len(table.names) > _SHOWN else ""

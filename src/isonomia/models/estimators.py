@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
-from isonomia.models.features import choose_features, input_for, quiet_about_names
+from isonomia.models.describing import listed
+from isonomia.models.features import choose_features, fitted_names, input_for, quiet_about_names
 from isonomia.models.outputs import array_from, score_from
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
@@ -46,10 +47,13 @@ class EstimatorModel:
         The fitted estimator.
     features
         The columns to give it, in its order; ``None`` for those that it was fitted with.
+    source
+        Where it was opened from, in words; empty for a live one.
     """
 
     estimator: Any
     features: tuple[str, ...] | None = None
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -66,6 +70,11 @@ class EstimatorModel:
         """The estimator's ``classes_``; empty for one without, and for several outputs at once."""
         found = getattr(self.estimator, "classes_", ())
         return () if any(np.ndim(label) for label in found) else tuple(plain_value(label) for label in found)
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads; ``None`` for all."""
+        return self.features or fitted_names(self.estimator)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask the estimator for what is wanted, with one call where one will do.
@@ -90,6 +99,15 @@ class EstimatorModel:
         kind = type(self.estimator)
         learnt = _learnt(self.estimator)
         return fingerprint_of("estimator", kind.__module__, kind.__qualname__, learnt, *(self.features or ()))
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        steps = [type(step).__name__ for _, step in getattr(self.estimator, "steps", ())]
+        made_of = f" of {' -> '.join(steps)}" if steps else ""
+        takes = self.features or fitted_names(self.estimator)
+        columns = f"; takes {listed(takes)}" if takes else ""
+        gives = f"; gives {listed(self.classes)}" if self.classes else ""
+        return f"estimator {self.name}{made_of}{f' from {self.source}' if self.source else ''}{columns}{gives}"
 
     def _score(self, given: Any) -> NDArray[np.float64] | None:
         for method in ("predict_proba", "decision_function"):

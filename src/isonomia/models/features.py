@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import ModelError, nearest
+from isonomia.populations.batches import BATCH
 from isonomia.populations.table import Table
 
 __all__ = ["choose_features", "fitted_names", "input_for", "quiet_about_names"]
@@ -38,6 +39,8 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     ModelError
         When a column is missing, or when there is no telling which ones to give.
     """
+    if table.kind == BATCH:
+        return _without_columns(table, features)
     wanted = features or fitted_names(estimator)
     if wanted is not None:
         _check_present(estimator, wanted, table.names)
@@ -49,6 +52,12 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
             f"{len(table.names)}: {', '.join(map(repr, table.names))}. Say which ones to give it, in its order: "
             "features=[...]."
         )
+    return table
+
+
+def _without_columns(table: Table, features: tuple[str, ...] | None) -> Table:
+    if features is not None:
+        raise ModelError(f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.")
     return table
 
 
@@ -66,8 +75,11 @@ def input_for(estimator: Any, table: Table) -> Any:
     """Give a table in the form that an estimator was fitted on.
 
     Fitted with names: a pandas or polars frame as it is, any other kind as a pandas frame where pandas is installed.
-    Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it.
+    Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it. A batch
+    of arrays that is no table goes to an estimator that was fitted on as many numbers with each array as one row.
     """
+    if table.kind == BATCH:
+        return _flattened(estimator, table)
     if fitted_names(estimator) is None:
         says_number = getattr(estimator, "n_features_in_", None) is not None
         return _stacked(table) if says_number or table.kind in {"columns", "rows"} else table.native
@@ -78,6 +90,30 @@ def input_for(estimator: Any, table: Table) -> Any:
     import pandas as pd
 
     return pd.DataFrame({name: table.column(name) for name in table.names})
+
+
+def _flattened(estimator: Any, table: Table) -> Any:
+    """A batch in the form that an estimator was fitted on, as far as it says how many numbers a row had.
+
+    Raises
+    ------
+    ModelError
+        Where no form of the batch has as many.
+    """
+    native, expected = table.native, getattr(estimator, "n_features_in_", None)
+    if expected is None:
+        return native
+    arrays = native if isinstance(native, np.ndarray) else [np.asarray(record) for record in native]
+    sizes = sorted({record.size for record in arrays})
+    if sizes == [expected] and all(record.dtype.kind in "biuf" for record in arrays):
+        return np.stack([record.reshape(-1) for record in arrays])
+    if isinstance(native, np.ndarray) and native.ndim > 2 and native.shape[1] == expected:
+        return native  # fitted on such arrays: scikit-learn counts along the second dimension
+    told = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    raise ModelError(
+        f"{type(estimator).__name__} was fitted on rows of {expected:,} numbers, but each {table.names[0]} has {told}. "
+        "Wrap it in a function that computes its features first."
+    )
 
 
 def _stacked(table: Table) -> Any:

@@ -13,7 +13,7 @@ from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.protocol import Model
 
-__all__ = ["load"]
+__all__ = ["load", "load_object"]
 
 
 def load(spec: str, features: Sequence[str] | None = None) -> Model:
@@ -34,13 +34,26 @@ def load(spec: str, features: Sequence[str] | None = None) -> Model:
     ModelError
         When the module raises while it is imported.
     """
-    module_name, colon, path = spec.partition(":")
-    if not colon or not module_name or not path:
-        raise UsageError(f"a model is named module:object, such as 'credit:model', but this is {spec!r}.")
     try:
-        return adapt(_found(_imported(module_name), path), features)
+        return adapt(load_object(spec), features)
     except UsageError as error:
         raise UsageError(f"{spec}: {error}") from error
+
+
+def load_object(spec: str) -> Any:
+    """Import any object by ``module:object``. The current folder is searched first.
+
+    Raises
+    ------
+    UsageError
+        When the text has another form, or names a module or an object that does not exist.
+    ModelError
+        When the module raises while it is imported.
+    """
+    module_name, colon, path = spec.partition(":")
+    if not colon or not module_name or not path:
+        raise UsageError(f"expected module:object, such as 'credit:model', but this is {spec!r}.")
+    return _found(_imported(module_name), path)
 
 
 def _imported(name: str) -> ModuleType:

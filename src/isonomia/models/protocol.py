@@ -37,6 +37,10 @@ class Model(Protocol):
     """What is audited: a black box that answers for whole batches.
 
     Ask a model through :func:`isonomia.models.ask`, which checks what it answers.
+
+    A model may also have a method ``describe``, which says in one line what it is, and a property ``reads``: the names
+    of the columns that it reads, or ``None`` where it takes whatever a table has. From a long table only those are read
+    then.
     """
 
     @property

@@ -112,6 +112,15 @@ def test_rounding_out_of_the_range_is_moved_back():
     assert scored([1 + 1e-9, -1e-9, 0.5], score_range=(0.0, 1.0)).score.tolist() == [1.0, 0.0, 0.5]
 
 
+def test_probabilities_that_do_not_sum_to_one_are_refused_with_the_row():
+    rows = [[0.5, 0.5], [0.5, 0.48], [0.2, 0.8]]
+    message = r"a sum of 1, not of 0\.98 .*row 1 of the batch got \[0\.5, 0\.48\] \(1 of 3 rows .*age=40"
+    with pytest.raises(ModelError, match=message):
+        scored(rows, score_range=(0.0, 1.0))
+    assert scored(rows).score.tolist() == rows  # scores that claim nothing
+    assert scored([[0.333, 0.333, 0.333]] * 3, ("a", "b", "c"), (0.0, 1.0)).score.shape == (3, 3)  # rounded
+
+
 def test_no_score_where_one_is_wanted_is_refused():
     with pytest.raises(ModelError, match="gives no score"):
         ask(adapt(lambda _: [1, 0, 1]), TABLE, True, False)

@@ -44,8 +44,8 @@ def test_a_model_is_found_in_the_current_folder(path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("credit_audit_models", "a model is named module:object, such as 'credit:model', but this is"),
-        ("credit_audit_models:", "a model is named module:object"),
+        ("credit_audit_models", "expected module:object, such as 'credit:model', but this is"),
+        ("credit_audit_models:", "expected module:object"),
         ("credit_audit_model:approve", r"no module 'credit_audit_model' .*Did you mean 'credit_audit_models'\?"),
         ("credit_audit_models.sub:approve", "no module"),
         ("credit_audit_models:aprove", r"'credit_audit_models' has no 'aprove'. Did you mean 'approve'\?"),

@@ -1,0 +1,194 @@
+"""A program that reads rows and writes predictions, as a model."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from math import inf
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.models.executable_lines import ANSWERS, FORMATS, header_of, lines_of, said_by
+from isonomia.models.executable_process import Program, ended_with, resolved, tail
+from isonomia.models.executable_talk import Talk
+from isonomia.models.http_options import check_names, check_score_range
+from isonomia.models.protocol import Answer
+from isonomia.models.services_reading import answer_of, check_classes
+from isonomia.models.services_rows import PlainRows, plain_rows
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["ExecutableModel"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExecutableModel:
+    """A program that reads rows from standard input, and writes an answer for each, in order, to standard output.
+
+    It is started directly and never through a shell. It is run once a batch, or, with ``keep_alive``, kept running and
+    asked line by line; then it must answer each line at once.
+
+    Attributes
+    ----------
+    command
+        The program and its arguments, as a list.
+    format
+        How rows are written: ``"csv"`` with a first line of names, or ``"jsonl"``, an object a line.
+    answers
+        How it answers: ``"lines"``, a prediction on each; ``"csv"`` with a first line of ``prediction``, ``score`` or
+        ``score[LABEL]``; ``"jsonl"``, objects with ``prediction`` and ``score``.
+    timeout
+        Seconds for one batch; then the program and what it started are ended.
+    keep_alive
+        Whether it is kept running.
+    folder
+        The folder it runs in.
+    classes, score_range, features
+        The labels; the least and the greatest score; the columns to write, ``None`` for all.
+    version
+        Which model it runs, in your words; part of the fingerprint.
+    """
+
+    command: Sequence[str]
+    format: str = "csv"
+    answers: str = "lines"
+    timeout: float = 60.0
+    keep_alive: bool = False
+    folder: str | PathLike[str] | None = None
+    classes: tuple[Value, ...] = ()
+    score_range: tuple[float, float] | None = None
+    features: Sequence[str] | None = None
+    version: str = ""
+    _program: Program = field(init=False, repr=False)
+    _talk: Talk = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        folder = None if self.folder is None else Path(fspath(self.folder))
+        program = Program(tuple(self.command), folder, float(self.timeout))
+        made: dict[str, Any] = {
+            "command": tuple(self.command),
+            "classes": check_classes(self.classes),
+            "features": None if self.features is None else tuple(self.features),
+            "score_range": None if self.score_range is None else tuple(map(float, self.score_range)),
+            "_program": program,
+            "_talk": Talk(program, answers_greeting=self.answers == "csv"),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self) -> str:
+        """The program, and the first file among its arguments, which is what an interpreter runs."""
+        names = [Path(self.command[0]).name, *(path.name for path in self._files()[1:2])]
+        return " ".join(names)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Hand over a batch, and read the answers.
+
+        Raises
+        ------
+        ModelError
+            When the program fails, with its exit code and the end of what it wrote to standard error.
+        """
+        rows = plain_rows(table, self.features, self.name)
+        lines = self._asked_again(rows) if self.keep_alive else self._run(rows)
+        try:
+            said, classes = said_by(lines, self.answers, rows.rows, self.classes)
+        except ModelError as error:
+            raise ModelError(f"{self.name}: {error}") from None
+        return answer_of(said, classes, want_score=want_score, want_prediction=want_prediction)
+
+    def fingerprint(self) -> str:
+        """Tell this program from others by its command, and by the files that the command names.
+
+        Other files that it reads do not count: who changes them must change ``version``.
+        """
+        contents = [_digest(path) for path in self._files()]
+        texts = (self.format, self.answers, repr(self.classes), repr(self.features), self.version)
+        return fingerprint_of("executable", *self.command, *texts, *contents)
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        about = f", version {self.version}" if self.version else ""
+        how = "kept running" if self.keep_alive else "run once a batch"
+        return f"the program {self.name}{about}, {how}: reads {self.format}, answers {self.answers}"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    def close(self) -> None:
+        """End the program where it is kept running; it is started again when it is needed."""
+        self._talk.close()
+
+    def _run(self, rows: PlainRows) -> list[str]:
+        done = self._program.run(header_of(rows, self.format) + lines_of(rows, self.format))
+        text = done.out.decode("utf-8", "replace").removesuffix("\n")
+        lines = [line.removesuffix("\r") for line in text.split("\n")] if text else []
+        if done.code is None:
+            raise ModelError(
+                f"{self.name} did not finish {rows.rows:,} rows within {self.timeout:g} s (timeout=...), and was ended "
+                f"with everything that it started. {tail(done.errors)}"
+            )
+        if done.code != 0:
+            came = max(0, len(lines) - (self.answers == "csv"))
+            raise ModelError(
+                f"{self.name} {ended_with(done.code)} after {came:,} of {rows.rows:,} answers. {tail(done.errors)}"
+            )
+        return lines
+
+    def _asked_again(self, rows: PlainRows) -> list[str]:
+        given, greeting = lines_of(rows, self.format), header_of(rows, self.format)
+        found = self._talk.exchange(given, greeting, rows.rows, self.name)
+        head = [self._talk.header] if self.answers == "csv" else []
+        return [line.decode("utf-8", "replace").rstrip("\r\n") for line in [*head, *found]]
+
+    def _files(self) -> list[Path]:
+        """The files that the command names: the program, and arguments that are files."""
+        folder = Path.cwd() if self.folder is None else Path(fspath(self.folder))
+        first = resolved(self.command, folder)[0]
+        places = [Path(shutil.which(first) or first), *(folder / part for part in self.command[1:])]
+        return [path for path in places if path.is_file()]
+
+
+def _check(model: ExecutableModel) -> None:
+    command = model.command
+    if isinstance(command, str):
+        raise UsageError(
+            f"command should be a list, since it never goes through a shell, but is the text {command!r}. "
+            f"Write {_split(command)!r}."
+        )
+    if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command):
+        raise UsageError(f"command should be a list of texts, such as ['./score', '--fast'], but is {command!r}.")
+    for name, value, known in (("format", model.format, FORMATS), ("answers", model.answers, ANSWERS)):
+        if value not in known:
+            raise UsageError(
+                f"{name} should be one of {', '.join(known)}, but is {value!r}.{nearest(str(value), known)}"
+            )
+    timeout = model.timeout
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < inf:
+        raise UsageError(f"timeout should be a number of seconds above 0, but is {timeout!r}.")
+    if not isinstance(model.keep_alive, bool):
+        raise UsageError(f"keep_alive should be True or False, but is {model.keep_alive!r}.")
+    check_score_range(model.score_range)
+    check_names(model.features)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _digest(path: Path) -> str:
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:  # a program may be run without being readable
+        return "unreadable"

@@ -1,0 +1,187 @@
+"""LightGBM: boosters and estimators, live or from its own files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.models.arguments import checked_classes, checked_features
+from isonomia.models.describing import listed
+from isonomia.models.extras import needed
+from isonomia.models.matrices import columns_for
+from isonomia.models.protocol import Answer
+from isonomia.models.readings import Reading, classes_from
+from isonomia.models.trees import coded_matrix
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["LightGBMModel", "lightgbm_model", "open_lightgbm"]
+
+_READ_AS = {"binary": "probabilities", "multiclass": "probabilities", "multiclassova": None}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LightGBMModel:
+    """A booster of LightGBM. Make one with :func:`lightgbm_model` or :func:`open_lightgbm`.
+
+    Columns are found by name, whatever their order; LightGBM itself would go by their order. A category that it has
+    never seen counts as missing, as it does for LightGBM.
+
+    Attributes
+    ----------
+    booster
+        The booster.
+    reading
+        What its numbers stand for, by its objective, and the classes.
+    features
+        The columns to give it, in its order; ``None`` for those it was fitted with.
+    categories
+        The place and the categories of each column that has some.
+    source
+        The file it came from; empty for a live one.
+    """
+
+    booster: Any
+    reading: Reading
+    features: tuple[str, ...] | None = None
+    categories: tuple[tuple[int, tuple[Value, ...]], ...] = ()
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+        return self.source or "LightGBM model"
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 for probabilities; ``None`` otherwise."""
+        return self.reading.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The classes; empty for what predicts numbers."""
+        return self.reading.classes
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads, as LightGBM spells them; ``None`` where it does not know their names."""
+        return self.features or _fitted(self.booster, ())
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the booster once."""
+        wanted = self.features or _fitted(self.booster, table.names)
+        columns = columns_for(self.name, table, wanted, self.booster.num_feature())
+        coded = {columns[place]: values for place, values in self.categories}
+        rows = coded_matrix(self.name, table, columns, coded, "float64", new_is_missing=True)
+        raw = np.asarray(self.booster.predict(rows))
+        return self.reading.read(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+
+    def fingerprint(self) -> str:
+        """Tell this booster from others by its trees and categories; the same live and from its file."""
+        text = self.booster.model_to_string()
+        trees = text.partition("\nparameters:")[0]
+        said = repr((self.reading, self.features, self.categories))
+        return fingerprint_of("lightgbm", sha256(trees.encode()).hexdigest(), said)
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        takes = self.features or _fitted(self.booster, ())
+        columns = listed(takes) if takes else f"{self.booster.num_feature()} columns without names"
+        gives = f"; gives {listed(self.classes)}" if self.classes else ""
+        origin = f" {self.source}" if self.source else ""
+        return f"LightGBM model{origin} ({_objective(self.booster) or 'no objective'}): takes {columns}{gives}"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+def lightgbm_model(
+    model: Any, *, features: Sequence[str] | None = None, classes: Sequence[Any] | None = None, source: str = ""
+) -> LightGBMModel:
+    """Make a model of a booster, or of an estimator of LightGBM.
+
+    Parameters
+    ----------
+    model
+        The booster or fitted estimator.
+    features
+        The columns to give it, in its order, where it does not know their names.
+    classes
+        The classes in order, which a file does not hold; 0, 1, 2, ... otherwise.
+    source
+        The file it came from.
+    """
+    is_estimator = hasattr(model, "booster_")
+    booster = model.booster_ if is_estimator else model
+    objective = _objective(booster)
+    named = checked_classes(classes) or (classes_from(getattr(model, "classes_", ())) if is_estimator else ())
+    # The other objectives of a classifier give the second class's number, and its predict compares it with a half.
+    read_as = _READ_AS.get(objective, "probabilities" if named and is_estimator else "values")
+    numbered = tuple(range(max(2, booster.num_model_per_iteration()))) if objective in _READ_AS else ()
+    reading = Reading(read_as, (named or numbered) if read_as != "values" else ())
+    return LightGBMModel(booster, reading, checked_features(features), _categories(booster), source)
+
+
+def open_lightgbm(
+    path: Path, *, features: Sequence[str] | None = None, classes: Sequence[Any] | None = None
+) -> LightGBMModel:
+    """Open a file that LightGBM wrote with ``save_model``. Its options are those of :func:`lightgbm_model`.
+
+    Raises
+    ------
+    UsageError
+        When LightGBM is not installed.
+    ModelError
+        When it cannot read the file.
+    """
+    lightgbm = needed("lightgbm", "lightgbm", "a LightGBM file")
+    try:
+        booster = lightgbm.Booster(model_str=path.read_text("utf-8"))
+    except (lightgbm.basic.LightGBMError, ValueError) as error:
+        raise ModelError(f"{path} is no file that LightGBM {lightgbm.__version__} can read: {error}") from error
+    return lightgbm_model(booster, features=features, classes=classes, source=path.name)
+
+
+def _objective(booster: Any) -> str:
+    head = booster.model_to_string(num_iteration=1).partition("\nTree=")[0]
+    found = [line for line in head.splitlines() if line.startswith("objective=")]
+    return found[0].removeprefix("objective=").split()[0] if found else ""
+
+
+def _fitted(booster: Any, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns that it was fitted with, by the table's names: LightGBM writes a space as an underscore."""
+    spelled = {"_".join(name.split(" ")): name for name in names}
+    own = booster.feature_name()
+    if own == [f"Column_{place}" for place in range(len(own))]:
+        return None
+    return tuple(name if name in names else spelled.get(name, name) for name in own)
+
+
+def _categories(booster: Any) -> tuple[tuple[int, tuple[Value, ...]], ...]:
+    """The categories by the place of their column.
+
+    LightGBM keeps them for columns of that type in a frame, in the frame's order.
+    """
+    lists = booster.pandas_categorical or []
+    places = booster.params.get("categorical_feature", booster.params.get("categorical_column", []))
+    if not lists:
+        return ()
+    own = booster.feature_name()
+    found = sorted(own.index(place) if place in own else int(place) for place in _listed(places) if str(place))
+    if len(found) != len(lists):
+        raise UsageError(
+            f"the LightGBM model has {len(lists)} lists of categories, but {len(found)} columns of categories, so "
+            "there is no telling which belongs to which. Wrap it in a function that codes them."
+        )
+    return tuple((place, tuple(values)) for place, values in zip(found, lists, strict=True))
+
+
+def _listed(places: Any) -> list[Any]:
+    return places.split(",") if isinstance(places, str) else list(places)

@@ -1,0 +1,219 @@
+"""MLflow model folders."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.models.arguments import checked_classes, checked_features, checked_output
+from isonomia.models.describing import listed
+from isonomia.models.extras import needed
+from isonomia.models.matrices import columns_for
+from isonomia.models.outputs import array_from
+from isonomia.models.pickles import check_trusted
+from isonomia.models.protocol import Answer, Model
+from isonomia.models.readings import Reading
+from isonomia.models.recognising import Kind, kind_of
+from isonomia.models.reopened import Opened, open_from
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["MlflowModel", "mlflow_model", "open_mlflow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MlflowModel:
+    """A model behind MLflow's common face, ``python_function``: a frame in, predictions out.
+
+    Attributes
+    ----------
+    source
+        The model, or the folder it was opened from.
+    features
+        The columns to give it, in order; ``None`` for those of its signature, or for all.
+    reading
+        What the numbers that it predicts stand for.
+    """
+
+    source: Any
+    features: tuple[str, ...] | None
+    reading: Reading
+
+    @property
+    def pyfunc(self) -> Any:
+        """MLflow's own model."""
+        return self.source.content if isinstance(self.source, Opened) else self.source
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+        return self.source.name if isinstance(self.source, Opened) else "MLflow model"
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 where the user said that it gives probabilities; ``None`` otherwise."""
+        return self.reading.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The classes, where the user named them."""
+        return self.reading.classes
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads; ``None`` for all."""
+        return self.features or _signed(self.pyfunc)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the model once, with a pandas frame of a copy of the columns that it takes."""
+        pandas = needed("pandas", "pandas", "an MLflow model")
+        columns = columns_for(self.name, table, self.features or _signed(self.pyfunc), None)
+        chosen = table.select(columns).copy()
+        frame = chosen.native if table.kind == "pandas" else _frame(pandas, chosen)
+        came = self.pyfunc.predict(frame)
+        raw = came.to_numpy() if hasattr(came, "to_numpy") else came
+        return self.reading.read(array_from(raw), self.name, want_score=want_score, want_prediction=want_prediction)
+
+    def fingerprint(self) -> str:
+        """Tell this model from others by all files of its folder; a live one by what MLflow says of it."""
+        said = repr((self.features, self.reading))
+        if isinstance(self.source, Opened):
+            return fingerprint_of("mlflow", self.source.digest, said)
+        return fingerprint_of("mlflow", str(self.pyfunc.metadata.to_yaml()), said)
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        takes = self.features or _signed(self.pyfunc)
+        columns = f"takes {listed(takes)}" if takes else "has no signature and takes all columns"
+        return f"MLflow model {self.name}: {self.pyfunc.loader_module}, {columns}"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+def mlflow_model(
+    source: Any,
+    *,
+    features: Sequence[str] | None = None,
+    output: str | None = None,
+    classes: Sequence[Any] | None = None,
+) -> MlflowModel:
+    """Make a model of what ``mlflow.pyfunc.load_model`` gives, or of its folder."""
+    return MlflowModel(source, checked_features(features), Reading(checked_output(output), checked_classes(classes)))
+
+
+def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None = None, **options: Any) -> Model:
+    """Open an MLflow model folder.
+
+    Where the folder holds the model in a form of its own that runs no code (ONNX, XGBoost, LightGBM, skops), that form
+    is opened directly, with its options. Anything else is a pickle or a loader named by the folder, and needs
+    ``trust_pickle``.
+
+    Parameters
+    ----------
+    path
+        The folder with the file ``MLmodel``.
+    trust_pickle
+        Whether whoever wrote the folder may run code here.
+    flavour
+        Which of the folder's flavours to open, such as ``"onnx"`` or ``"python_function"``; the most direct otherwise.
+    options
+        Those of the model inside; of ``python_function`` they are ``features``, ``output`` and ``classes``.
+
+    Raises
+    ------
+    UsageError
+        When something is not installed, or the folder needs trust.
+    ModelError
+        When the folder is damaged.
+    """
+    from isonomia.models.opening import open_path, pass_options
+
+    flavours = _flavours(path)
+    name = _chosen(path, flavours, flavour)
+    inside = _file_of(path, name, flavours[name])
+    if inside is not None:
+        return open_path(inside, {"trust_pickle": trust_pickle, **options})
+    check_trusted(path, trust_pickle, f"an MLflow folder whose flavour {name} is loaded by Python code of its own")
+    opened = open_from(_pyfunc, path)
+    return pass_options(mlflow_model, "an MLflow model", opened, options)
+
+
+def _flavours(path: Path) -> Mapping[str, Any]:
+    yaml = needed("yaml", "mlflow", "an MLflow folder")
+    try:
+        found = yaml.safe_load((path / "MLmodel").read_text("utf-8"))["flavors"]
+        return {str(name): dict(settings) for name, settings in found.items()}
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(
+            f"{path / 'MLmodel'} should be YAML with flavors, as MLflow writes it, but: {error}"
+        ) from error
+
+
+# The flavours that are opened directly, with the setting that names their file, and what that file may be. Without the
+# last, a folder could name a script of its own as its model, and have it run.
+_DIRECT = {
+    "onnx": ("data", {Kind.ONNX}),
+    "xgboost": ("data", {Kind.XGBOOST, Kind.SKOPS, Kind.PICKLE}),
+    "lightgbm": ("data", {Kind.LIGHTGBM, Kind.SKOPS, Kind.PICKLE}),
+    "sklearn": ("pickled_model", {Kind.SKOPS, Kind.PICKLE}),
+}
+
+
+def _chosen(path: Path, flavours: Mapping[str, Any], wanted: str | None) -> str:
+    if wanted is not None and wanted not in flavours:
+        raise UsageError(f"{path} has no flavour {wanted!r}; it has {', '.join(flavours)}.")
+    found = wanted or next((name for name in (*_DIRECT, "python_function") if name in flavours), None)
+    if found is None:
+        raise ModelError(
+            f"{path / 'MLmodel'} should have a flavour that is understood ({', '.join(_DIRECT)} or python_function), "
+            f"but has {', '.join(flavours) or 'none'}."
+        )
+    return found
+
+
+def _file_of(path: Path, name: str, settings: Mapping[str, Any]) -> Path | None:
+    """The file of a flavour that is opened directly; it must lie inside the folder, and be what the flavour says."""
+    setting, kinds = _DIRECT.get(name, ("", set()))
+    told = settings.get(setting)
+    if not isinstance(told, str) or "\0" in told:
+        return None
+    file = (path / told).resolve()
+    if not file.is_relative_to(path.resolve()):
+        raise ModelError(f"{path / 'MLmodel'} names {told!r}, which lies outside the folder, so it was not opened.")
+    if not file.is_file():
+        return None
+    kind = kind_of(file)
+    if kind not in kinds:
+        raise ModelError(
+            f"{path / 'MLmodel'} names {told!r} as its model of {name}, but that is "
+            f"{'nothing that is understood' if kind is None else kind.value}, so it was not opened."
+        )
+    return file
+
+
+def _pyfunc(path: Path) -> Any:
+    with warnings.catch_warnings():
+        # MLflow warns about type hints in its own modules while it is imported.
+        warnings.filterwarnings("ignore", message=".*Any type hint is inferred as AnyType", category=UserWarning)
+        pyfunc = needed("mlflow.pyfunc", "mlflow", "an MLflow folder")
+    try:
+        return pyfunc.load_model(str(path))
+    except Exception as error:
+        raise ModelError(f"MLflow could not load {path}: {type(error).__name__}: {error}") from error
+
+
+def _signed(pyfunc: Any) -> tuple[str, ...] | None:
+    schema = pyfunc.metadata.get_input_schema()
+    return tuple(schema.input_names()) if schema is not None and schema.has_input_names() else None
+
+
+def _frame(pandas: Any, table: Table) -> Any:
+    return pandas.DataFrame({name: np.array(table.column(name)) for name in table.names})

@@ -1,0 +1,151 @@
+"""What the plain numbers of a network or of an ensemble of trees stand for.
+
+What nobody said is never guessed from the numbers of a batch, since the next batch might look different:
+
+- whole numbers, truth values and text are labels;
+- one number a row is a value: prediction and score at once;
+- several numbers a row are scores, one a class, as they come; the prediction is the class with the greatest.
+
+Told that they are *logits*, several are turned into probabilities by softmax and one by the logistic function; told
+that they are *probabilities*, one is the second class's. The prediction is then the likeliest class, the first at
+a tie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError
+from isonomia.models.outputs import array_from
+from isonomia.models.protocol import Answer
+from isonomia.populations.columns import plain_value
+from isonomia.spec.tree import Value
+
+__all__ = ["Reading", "chosen", "classes_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read a model's numbers.
+
+    Attributes
+    ----------
+    output
+        ``"logits"``, ``"probabilities"``, ``"values"``, ``"labels"``, or ``None`` where nobody said.
+    classes
+        The classes in the order of the numbers; empty for 0, 1, 2, ...
+    """
+
+    output: str | None = None
+    classes: tuple[Value, ...] = ()
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 for probabilities; ``None`` otherwise."""
+        return (0.0, 1.0) if self.output in {"logits", "probabilities"} else None
+
+    def read(self, raw: NDArray[Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Make an answer of the numbers for a batch.
+
+        Parameters
+        ----------
+        raw
+            One number for each row, or one for each row and class.
+        name
+            The model's name, for messages.
+        want_score, want_prediction
+            What is needed.
+
+        Raises
+        ------
+        ModelError
+            When the shape does not fit what the numbers are said to be, or the classes.
+        """
+        numbers = raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 1 else raw
+        if numbers.ndim not in (1, 2):
+            raise ModelError(
+                f"{name} should give one number a row, or one a row and class, but gave an array of shape "
+                f"{raw.shape}. Wrap it in a function that returns the part to audit."
+            )
+        output = self.output or _unsaid(numbers)
+        if output in {"labels", "values"}:
+            return self._alone(numbers, name, output, want_score, want_prediction)
+        score = _scores(numbers, output)
+        classes = self._named(score.shape[1], name)
+        prediction = chosen(classes, np.argmax(score, axis=1)) if want_prediction else None
+        return Answer(prediction, score if want_score else None, classes if want_score else ())
+
+    def _alone(self, numbers: NDArray[Any], name: str, output: str, want_score: bool, want_prediction: bool) -> Answer:
+        if numbers.ndim == 2:
+            raise ModelError(
+                f"{name} gave {numbers.shape[1]} numbers a row, but its output is said to be {output}, one a row. "
+                "Where they belong to classes, say output='probabilities' or output='logits'; else wrap the model in a "
+                "function that returns the one to audit."
+            )
+        if output == "values":
+            values = numbers.astype(np.float64)
+            return Answer(values if want_prediction else None, values if want_score else None)
+        return Answer(self._labels(numbers, name) if want_prediction else None)
+
+    def _labels(self, numbers: NDArray[Any], name: str) -> NDArray[Any]:
+        labels = numbers
+        if labels.dtype.kind == "f":
+            if not np.array_equal(labels, np.round(labels)):
+                raise ModelError(f"{name} should give labels, but gave {labels[labels != np.round(labels)][0]!r}.")
+            labels = labels.astype(np.int64)
+        if not self.classes or labels.dtype.kind not in "biu":
+            return array_from(labels)
+        if labels.min() < 0 or labels.max() >= len(self.classes):
+            raise ModelError(
+                f"{name} gave label {labels.max() if labels.max() >= len(self.classes) else labels.min()}, but there "
+                f"are {len(self.classes)} classes, counted from 0: {list(self.classes)!r}."
+            )
+        return chosen(self.classes, labels.astype(np.intp))
+
+    def _named(self, width: int, name: str) -> tuple[Value, ...]:
+        if self.classes and len(self.classes) != width:
+            raise ModelError(
+                f"{name} gave scores of {width} classes, but classes names {len(self.classes)}: "
+                f"{list(self.classes)!r}. Name one for each, in the model's order."
+            )
+        return self.classes or tuple(range(width))
+
+
+def chosen(classes: tuple[Value, ...], indices: NDArray[np.intp]) -> NDArray[Any]:
+    """The class at each index, as a column."""
+    kinds = {type(label) for label in classes}
+    table = np.array(classes) if kinds in ({int}, {bool}, {float}) else np.fromiter(classes, object, len(classes))
+    return np.asarray(table[indices])
+
+
+def classes_from(found: Any) -> tuple[Value, ...]:
+    """The ``classes_`` of an estimator as plain values."""
+    return tuple(plain_value(label) for label in found)
+
+
+def _unsaid(numbers: NDArray[Any]) -> str:
+    if numbers.dtype.kind != "f":
+        return "labels"
+    return "values" if numbers.ndim == 1 else "scores"
+
+
+def _scores(numbers: NDArray[Any], output: str) -> NDArray[np.float64]:
+    score = numbers.astype(np.float64)
+    if output == "logits":
+        score = _logistic(score) if score.ndim == 1 else _softmax(score)
+    return np.column_stack([1.0 - score, score]) if score.ndim == 1 else score
+
+
+def _logistic(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    # By the half of the negative side, which cannot overflow.
+    small = np.exp(-np.abs(logits))
+    return np.where(logits >= 0, 1.0, small) / (1.0 + small)
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -1,0 +1,44 @@
+"""A model of which only the record is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isonomia.errors import UsageError
+from isonomia.models.protocol import Answer
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["RecordedModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModel:
+    """What a finished check kept of a model: it is known by name, but cannot be asked.
+
+    Attributes
+    ----------
+    name, score_range, classes
+        As the model said of itself.
+    stored_fingerprint
+        Its fingerprint.
+    """
+
+    name: str
+    score_range: tuple[float, float] | None
+    classes: tuple[Value, ...]
+    stored_fingerprint: str
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
+        """Refuse.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
+        raise UsageError(f"only the record of {self.name} is here: it cannot be asked")
+
+    def fingerprint(self) -> str:
+        """The fingerprint that the model had."""
+        return self.stored_fingerprint

@@ -1,0 +1,240 @@
+"""XGBoost: boosters and estimators, live or from its own files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.models.arguments import checked_classes, checked_features
+from isonomia.models.describing import listed
+from isonomia.models.extras import needed
+from isonomia.models.matrices import columns_for
+from isonomia.models.protocol import Answer
+from isonomia.models.readings import Reading, classes_from
+from isonomia.models.trees import coded_matrix
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["XGBoostModel", "open_xgboost", "xgboost_model"]
+
+_READ_AS = {
+    "binary:logistic": "probabilities",
+    "multi:softprob": "probabilities",
+    "binary:logitraw": "logits",
+    "binary:hinge": "labels",
+    "multi:softmax": "labels",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class XGBoostModel:
+    """A booster of XGBoost. Make one with :func:`xgboost_model` or :func:`open_xgboost`.
+
+    Columns are found by name, whatever their order, and categories are given as the codes that the model was fitted
+    with. A category that it has never seen is refused, as XGBoost does.
+
+    Attributes
+    ----------
+    booster
+        The booster.
+    reading
+        What its numbers stand for, by its objective, and the classes.
+    rounds
+        Which rounds of boosting are used; ``(0, 0)`` for all.
+    linear
+        Whether it is a linear model instead of trees.
+    features
+        The columns to give it, in its order; ``None`` for those it was fitted with.
+    categories
+        The categories of its columns.
+    source
+        The file it came from; empty for a live one.
+    missing
+        The number that stands for a missing value besides NaN, as the ``missing`` of an estimator.
+    """
+
+    booster: Any
+    reading: Reading
+    rounds: tuple[int, int] = (0, 0)
+    linear: bool = False
+    features: tuple[str, ...] | None = None
+    categories: tuple[tuple[str, tuple[Value, ...]], ...] = ()
+    source: str = ""
+    missing: float = float("nan")
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages and reports."""
+        return self.source or "XGBoost model"
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 for probabilities; ``None`` otherwise."""
+        return self.reading.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The classes; empty for what predicts numbers."""
+        return self.reading.classes
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads; ``None`` where it does not know their names."""
+        return self.features or (tuple(self.booster.feature_names) if self.booster.feature_names else None)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the booster once."""
+        fitted = self.booster.feature_names
+        columns = columns_for(self.name, table, self.features or fitted, self.booster.num_features())
+        by_column = _renamed(dict(self.categories), fitted, columns)
+        rows = coded_matrix(self.name, table, columns, by_column, "float32", new_is_missing=False)
+        raw = self._predicted(rows)
+        return self.reading.read(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+
+    def _predicted(self, rows: NDArray[Any]) -> NDArray[Any]:
+        if not self.linear:
+            return np.asarray(
+                self.booster.inplace_predict(
+                    rows, iteration_range=self.rounds, missing=self.missing, validate_features=False
+                )
+            )
+        xgboost = needed("xgboost", "xgboost", "a booster")
+        given = xgboost.DMatrix(rows, missing=self.missing, feature_names=self.booster.feature_names)
+        return np.asarray(self.booster.predict(given, iteration_range=self.rounds))
+
+    def fingerprint(self) -> str:
+        """Tell this booster from others by its trees, names and objective; the same live and from its file."""
+        bare = self.booster.copy()
+        bare.set_attr(**dict.fromkeys(bare.attributes()))
+        said = repr((self.reading, self.rounds, self.features, self.missing))
+        return fingerprint_of("xgboost", sha256(bytes(bare.save_raw("ubj"))).hexdigest(), said)
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        objective = _objective(self.booster)
+        takes = self.features or self.booster.feature_names
+        columns = listed(takes) if takes else f"{self.booster.num_features()} columns without names"
+        gives = f"; gives {listed(self.classes)}" if self.classes else ""
+        origin = f" {self.source}" if self.source else ""
+        return f"XGBoost model{origin} ({objective}): takes {columns}{gives}"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+def xgboost_model(
+    model: Any,
+    *,
+    features: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    missing: float | None = None,
+    source: str = "",
+) -> XGBoostModel:
+    """Make a model of a booster, or of an estimator of XGBoost.
+
+    Parameters
+    ----------
+    model
+        The booster or fitted estimator. An estimator that stopped early uses its best round, as its ``predict`` does;
+        a booster uses all.
+    features
+        The columns to give it, in its order, where it does not know their names.
+    classes
+        The classes in order; 0, 1, 2, ... otherwise.
+    missing
+        The number that stands for a missing value, where a booster was fitted with one; an estimator knows its own.
+    source
+        The file it came from.
+    """
+    is_estimator = hasattr(model, "get_booster")
+    booster = model.get_booster() if is_estimator else model
+    named = checked_classes(classes) or (classes_from(getattr(model, "classes_", ())) if is_estimator else ())
+    attributes = booster.attributes()
+    stopped = is_estimator or "scikit_learn" in attributes
+    best = int(attributes["best_iteration"]) + 1 if stopped and "best_iteration" in attributes else 0
+    objective = _objective(booster)
+    linear = _learner(booster)["gradient_booster"]["name"] == "gblinear"
+    # The other objectives of a classifier give the second class's number, and its predict compares it with a half.
+    read_as = _READ_AS.get(objective, "probabilities" if named and is_estimator else "values")
+    return XGBoostModel(
+        booster,
+        Reading(read_as, named or _numbered(booster, objective)),
+        (0, best),
+        linear,
+        checked_features(features),
+        _categories(booster),
+        source,
+        float(getattr(model, "missing", np.nan) if missing is None else missing),
+    )
+
+
+def open_xgboost(
+    path: Path,
+    *,
+    features: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    missing: float | None = None,
+) -> XGBoostModel:
+    """Open a file that XGBoost wrote with ``save_model``: ``.json`` or ``.ubj``.
+
+    Its options are those of :func:`xgboost_model`.
+
+    Raises
+    ------
+    UsageError
+        When XGBoost is not installed.
+    ModelError
+        When it cannot read the file.
+    """
+    xgboost = needed("xgboost", "xgboost", "an XGBoost file")
+    booster = xgboost.Booster()
+    try:
+        # As bytes, since by path the format would be chosen by the name's ending and not by what is there.
+        booster.load_model(bytearray(path.read_bytes()))
+    except xgboost.core.XGBoostError as error:
+        first = str(error).strip().splitlines()[0]
+        raise ModelError(f"{path} is no file that XGBoost {xgboost.__version__} can read: {first}") from error
+    return xgboost_model(booster, features=features, classes=classes, missing=missing, source=path.name)
+
+
+def _objective(booster: Any) -> str:
+    return str(_learner(booster)["objective"]["name"])
+
+
+def _learner(booster: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(booster.save_config())["learner"]
+    return found
+
+
+def _numbered(booster: Any, objective: str) -> tuple[Value, ...]:
+    if objective not in _READ_AS:
+        return ()
+    found = _learner(booster)["learner_model_param"]["num_class"]
+    return tuple(range(max(2, int(found))))
+
+
+def _categories(booster: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+    if "c" not in (booster.feature_types or ()):
+        return ()
+    needed("pyarrow", "arrow", "an XGBoost model with categories")
+    if not hasattr(booster, "get_categories"):
+        raise UsageError("an XGBoost model with categories needs XGBoost 3.1 or later, which tells them. Update it.")
+    found = booster.get_categories(export_to_arrow=True).to_arrow()
+    return tuple((name, tuple(values.to_pylist())) for name, values in found if values is not None)
+
+
+def _renamed(
+    categories: dict[str, tuple[Value, ...]], fitted: Sequence[str] | None, columns: Sequence[str]
+) -> dict[str, tuple[Value, ...]]:
+    """The categories by the user's names of the columns, where those differ from the model's."""
+    own = fitted or columns
+    return {column: categories[name] for name, column in zip(own, columns, strict=True) if name in categories}

@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import isonomia as iso
+from isonomia.errors import UnreliableModelError, UsageError
+from isonomia.models import Answer, ask
+from isonomia.models.cache import Cached
+from isonomia.models.cache_rows import row_digests, signature
+from isonomia.models.cache_store import CacheWarning
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http_model import HttpModel
+from isonomia.populations import Table
+
+RNG = np.random.default_rng(1)
+FRAME = pd.DataFrame({"x": RNG.normal(size=60), "y": RNG.integers(0, 5, 60)})
+CLASSIFIER = LogisticRegression().fit(FRAME, np.where(FRAME.x > 0, "yes", "no"))
+
+
+@dataclass
+class Counting:
+    """A model that remembers what it was asked, and answers by a function of the column x."""
+
+    function: object = staticmethod(lambda x: x > 0)
+    asked: list = field(default_factory=list)
+    name: str = "counting"
+    score_range: tuple[float, float] | None = None
+    classes: tuple = ()
+    mark: str = "0"
+
+    def answer(self, table, *, want_score, want_prediction):
+        self.asked += table.column("x").tolist()
+        found = np.asarray(self.function(table.column("x")))
+        score = table.column("x").astype(float) if want_score else None
+        return Answer(found if want_prediction else None, score)
+
+    def fingerprint(self):
+        return self.mark * 64
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "answers.sqlite"
+
+
+def test_each_different_row_is_asked_about_once(path):
+    model = Counting()
+    cached = Cached(model, path)
+    table = Table.of({"x": [1.0, 2.0, 1.0, -3.0]})
+    for _ in range(3):
+        assert ask(cached, table, False, True).prediction.tolist() == [True, True, True, False]
+    assert ask(cached, Table.of({"x": [-3.0, 5.0]}), False, True).prediction.tolist() == [False, True]
+    assert model.asked == [1.0, 2.0, -3.0, 5.0]
+    assert (cached.counts.asked, cached.counts.hits) == (4, 10)
+
+
+def test_another_object_and_another_process_find_what_was_stored(path):
+    ask(Cached(CLASSIFIER, path), Table.of(FRAME), True, True)
+    again = Cached(pickle.loads(pickle.dumps(CLASSIFIER)), path)
+    answer = ask(pickle.loads(pickle.dumps(again)), Table.of(FRAME), True, True)
+    assert answer.prediction.tolist() == CLASSIFIER.predict(FRAME).tolist()
+    np.testing.assert_array_equal(answer.score, CLASSIFIER.predict_proba(FRAME))
+    assert answer.classes == ("no", "yes")
+
+
+def test_predictions_and_scores_are_kept_apart(path):
+    model = Counting()
+    cached, table = Cached(model, path), Table.of({"x": [1.0, 2.0]})
+    ask(cached, table, False, True)
+    both = ask(cached, table, True, True)
+    assert len(model.asked) == 4
+    assert ask(cached, table, True, False).score.tolist() == both.score.tolist() == [1.0, 2.0]
+    assert len(model.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x > 0,
+        lambda x: x.astype(np.int8),
+        lambda x: x.astype(np.int64) * 2**40,
+        lambda x: x.astype(np.float32) / 3,
+        lambda x: x / 3,
+        lambda x: np.where(x > 0, "größer", "b"),
+        lambda x: np.array([2**70 if v > 0 else "text" for v in x], dtype=object),
+        lambda x: np.array([True if v > 0 else 1.5 for v in x], dtype=object),
+    ],
+)
+def test_what_comes_back_is_the_same_bit_by_bit(path, function):
+    table = Table.of({"x": RNG.normal(size=20).round(2) * 8})
+    without = ask(Counting(function), table, True, True)
+    cached = Cached(Counting(function), path)
+    for _ in range(2):
+        answer = ask(cached, table, True, True)
+        assert answer.prediction.dtype == without.prediction.dtype
+        assert list(map(type, answer.prediction.tolist())) == list(map(type, without.prediction.tolist()))
+        assert answer.prediction.tolist() == without.prediction.tolist()
+        assert answer.score.tobytes() == without.score.tobytes()
+
+
+def test_models_with_different_fingerprints_or_keys_do_not_meet(path):
+    table = Table.of({"x": [1.0]})
+    for model, key in [(Counting(), None), (Counting(mark="1"), None), (Counting(), "a"), (Counting(), "b")]:
+        ask(Cached(model, path, key=key), table, False, True)
+        assert model.asked == [1.0]
+
+
+TABLES = [
+    {"x": [1, 2]},
+    {"x": [1.0, 2.0]},
+    {"x": ["1", "2"]},
+    {"x": [True, False]},
+    {"y": [1, 2]},
+    {"x": [1, 2], "y": [1, 2]},
+    {"x": [date(2024, 1, 1), date(2024, 1, 2)]},
+    {"x": [None, "1"]},
+    {"x": ["", "1"]},
+    {"x": np.array([1.0, 2.0], dtype=np.float32)},
+    np.array([[1.0], [2.0]]),
+    np.array([["a"], ["b"]], dtype=object),
+    [{"x": 1}, {"x": 2}],
+    [{"x": 1.0}, {"x": 2.0}],
+    [{"x": True}, {"x": 2}],
+    [{"x": None}, {}],
+    pd.DataFrame({"x": [1, 2]}),
+    pd.DataFrame({"x": [1, 2]}, dtype="int8"),
+    pd.DataFrame({"x": pd.array([2**53 + 1, None], dtype="Int64")}),
+    pd.DataFrame({"x": pd.array([2**53, None], dtype="Int64")}),
+    pd.DataFrame({"x": pd.Categorical(["a", "b"])}),
+    pd.DataFrame({"x": pd.Categorical(["a", "b"], categories=["b", "a"])}),
+    pd.DataFrame({"x": np.array(["2024-01-01T00:00:00.000000001", "2024-01-02"], dtype="M8[ns]")}),
+    pd.DataFrame({"x": np.array(["2024-01-01T00:00:00.000000002", "2024-01-02"], dtype="M8[ns]")}),
+    pl.DataFrame({"x": [1, 2]}),
+    pl.DataFrame({"x": [None, "1"]}),
+    pl.DataFrame({"x": [datetime(2024, 1, 1), None]}),
+    pl.DataFrame({"x": [0.0, 2.0]}),
+    pl.DataFrame({"x": [-0.0, 2.0]}),
+]
+
+
+def test_rows_that_a_model_could_tell_apart_have_digests_of_their_own():
+    found = [(tuple(signature(table)), row_digests(table)[0]) for table in map(Table.of, TABLES)]
+    assert len(set(found)) == len(TABLES)
+
+
+@pytest.mark.parametrize("data", TABLES, ids=str)
+def test_a_row_has_the_same_digest_wherever_it_stands(data):
+    table = Table.of(data)
+    there, back = row_digests(table), row_digests(table.take(np.array([1, 0], dtype=np.intp)))
+    assert there == back[::-1]
+    assert row_digests(table.slice(1, 2)) == there[1:]
+
+
+def test_the_boundary_between_values_counts():
+    first, second = (row_digests(Table.of({"a": [a], "b": [b]})) for a, b in [("xy", "z"), ("x", "yz")])
+    assert first != second
+    first, second = (row_digests(Table.of([{"a": a, "b": b}])) for a, b in [("xy", "z"), ("x", "yz")])
+    assert first != second
+
+
+def test_values_without_a_reliable_form_are_asked_about_every_time(path):
+    model = Counting(lambda x: np.array([len(v) for v in x]))
+    cached, table = Cached(model, path), Table.of({"x": [(1, 2), (3,)]})
+    for _ in range(2):
+        assert ask(cached, table, False, True).prediction.tolist() == [2, 1]
+    assert len(model.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda _: [1],
+        test_each_different_row_is_asked_about_once,
+        HttpModel("http://host/score"),
+        ExecutableModel(["score"]),
+    ],
+)
+def test_a_model_whose_fingerprint_cannot_be_trusted_needs_a_key(path, model):
+    with pytest.raises(UsageError, match=r"cannot be stored under its fingerprint, because .*key='credit"):
+        Cached(model, path)
+    assert Cached(model, path, key="v1").key == "v1"
+
+
+def test_an_estimator_that_cannot_be_pickled_needs_a_key(path):
+    class Local:
+        def predict(self, table):
+            return np.ones(len(table))
+
+    with pytest.raises(UsageError, match="cannot be pickled"):
+        Cached(Local(), path)
+
+
+def test_a_version_makes_the_fingerprint_of_a_service_trustworthy(path):
+    assert Cached(HttpModel("http://host/score", version="3"), path).key is None
+
+
+def test_stored_answers_of_a_key_that_was_kept_too_long_are_noticed(path):
+    table = Table.of({"x": [1.0, 2.0]})
+    ask(Cached(lambda t: t["x"] > 0, path, key="mine"), table, False, True)
+    with pytest.raises(
+        UnreliableModelError, match=r"the prediction True is stored in .* key='mine', but now it gives False"
+    ):
+        ask(Cached(lambda t: t["x"] < 0, path, key="mine"), table, False, True)
+
+
+def test_a_check_says_what_the_cache_saved_and_gives_the_same_verdict(path):
+    claim, people = "P[prediction == 'yes' | y >= 2] >= 0.2", iso.Sample(FRAME)
+    without = iso.check(claim, CLASSIFIER, people, seed=3)
+    first = iso.check(claim, Cached(CLASSIFIER, path), people, seed=3)
+    second = iso.check(claim, Cached(CLASSIFIER, path), people, seed=3)
+    assert first.remarks[-1] == f"0 answers came from the cache {path}"
+    assert second.remarks[-1] == f"{second.samples} answers came from the cache {path}"
+    for found in (first, second):
+        assert (found.answer, found.samples, found.leaves, found.model) == (
+            without.answer,
+            without.samples,
+            without.leaves,
+            without.model,
+        )
+
+
+def test_an_estimator_that_learnt_something_else_is_asked_again(path):
+    estimator = LogisticRegression().fit(FRAME, FRAME.x > 0)
+    cached = Cached(estimator, path)
+    claim, people = "P[prediction] >= 0.2", iso.Census(FRAME)
+    before = iso.check(claim, cached, people)
+    estimator.fit(FRAME, FRAME.x <= 0)
+    after = iso.check(claim, cached, people)
+    assert before.leaves[0].estimate != after.leaves[0].estimate
+
+
+def test_ten_thousand_rows_of_fifty_columns_are_found_quickly(path):
+    columns = {f"c{i}": RNG.normal(size=10_000) for i in range(48)}
+    table = Table.of({**columns, "x": np.arange(10_000.0), "text": [f"person {i}" for i in range(10_000)]})
+    cached = Cached(Counting(), path)
+    ask(cached, table, False, True)
+    began = time.process_time()
+    ask(cached, table, False, True)
+    assert cached.counts.hits == 10_000
+    assert time.process_time() - began < 1.0  # about 0.1 on a machine with nothing else to do
+
+
+# The file ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_holds_the_file(tmp_path):
+    ask(Cached(Counting(), tmp_path), Table.of({"x": [1.0]}), False, True)
+    assert (tmp_path / "predictions.sqlite").is_file()
+    ask(Cached(Counting(), tmp_path / "new" / "file.sqlite"), Table.of({"x": [1.0]}), False, True)
+    assert (tmp_path / "new" / "file.sqlite").is_file()
+
+
+def garbage(path):
+    path.write_bytes(b"not a database at all" * 500)
+
+
+def foreign(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+
+
+@pytest.mark.parametrize("spoil", [garbage, foreign])
+def test_a_file_that_is_no_cache_is_told_left_alone_and_the_model_is_asked(path, spoil):
+    spoil(path)
+    before = path.read_bytes()
+    model = Counting()
+    cached = Cached(model, path)
+    with pytest.warns(CacheWarning, match=r"answers\.sqlite could not be read .*the model is asked instead"):
+        assert ask(cached, Table.of({"x": [1.0]}), False, True).prediction.tolist() == [True]
+    for _ in range(2):  # once is enough: a second warning would be an error here
+        assert ask(cached, Table.of({"x": [1.0]}), False, True).prediction.tolist() == [True]
+    assert model.asked == [1.0, 1.0, 1.0]
+    assert path.read_bytes() == before
+    assert "could not be read" in cached.remark
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.warns(CacheWarning, match="could not be"):
+        ask(Cached(Counting(), tmp_path / "file" / "below"), Table.of({"x": [1.0]}), False, True)
+
+
+def test_a_full_disk_is_told_and_what_is_stored_is_still_used(path):
+    model = Counting()
+    cached = Cached(model, path)
+    ask(cached, Table.of({"x": [1.0]}), False, True)
+    connection = cached.store._open()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    many = Table.of({"x": np.arange(5000.0)})
+    with pytest.warns(CacheWarning, match=r"could not be written \(database or disk is full\)"):
+        assert ask(cached, many, False, True).prediction.sum() == 4999
+    model.asked.clear()
+    assert ask(cached, Table.of({"x": [1.0, 7.0]}), False, True).prediction.tolist() == [True, True]
+    assert model.asked == [7.0]
+
+
+def test_a_damaged_answer_is_asked_for_again_and_mended(path):
+    cached = Cached(Counting(), path)
+    table = Table.of({"x": [1.0, -1.0]})
+    ask(cached, table, False, True)
+    cached.store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE answers SET value = x'00'")
+    connection.close()
+    for asked in ([1.0], []):  # the answer for -1 was 0 before
+        model = Counting()
+        assert ask(Cached(model, path), table, False, True).prediction.tolist() == [True, False]
+        assert model.asked == asked
+
+
+WRITER = """
+import sys
+import numpy as np
+from isonomia.models import ask
+from isonomia.models.cache import Cached
+from isonomia.populations import Table
+rng = np.random.default_rng(int(sys.argv[2]))
+def double(t):
+    return t["x"] * 2
+cached = Cached(double, sys.argv[1], key="k")
+for _ in range(20):
+    x = rng.integers(0, 500, 100)
+    assert ask(cached, Table.of({"x": x}), False, True).prediction.tolist() == (2 * x).tolist()
+"""
+
+
+def double(table):
+    return table["x"] * 2
+
+
+def test_processes_may_share_a_file(path):
+    # Warnings are errors there, so that nothing that went wrong with the file goes unnoticed.
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(path)]
+    running = [subprocess.Popen([*command, str(seed)], stderr=subprocess.PIPE) for seed in range(4)]
+    for process in running:
+        _, told = process.communicate(timeout=120)
+        assert (process.returncode, told.decode()) == (0, "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cached = Cached(double, path, key="k")
+        assert ask(cached, Table.of({"x": np.arange(500)}), False, True).prediction.tolist() == list(range(0, 1000, 2))
+    assert cached.counts.hits > 400

@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+import gc
+import io
+import json
+import logging
+import pickle
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from loopback_service import Service
+from rich.console import Console
+from rich.traceback import Traceback
+
+import isonomia as iso
+from isonomia.errors import ModelError, UnreliableModelError, UsageError
+from isonomia.models import ask
+from isonomia.models.http_model import HttpModel
+from isonomia.populations import Table
+
+TOKEN = "s3cr3t-t0k3n-0123456789"
+TABLE = Table.of({"x": np.arange(50) / 50.0, "sex": ["F", "M"] * 25})
+QUICK = {"backoff": 0.01, "timeout": 0.4}
+PATIENT = {"backoff": 0.01, "timeout": 20.0}  # where nothing hangs, so that a busy machine does not matter
+
+
+def labelled(request):
+    return {"predictions": ["yes" if row["x"] > 0.5 else "no" for row in request["instances"]]}
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture
+def service():
+    with Service(labelled).running() as running:
+        yield running
+
+
+def predicted(model, table=TABLE):
+    found = ask(model, table, False, True).prediction.tolist()
+    model.close()
+    return found
+
+
+EXPECTED = ["yes" if x > 0.5 else "no" for x in TABLE.column("x")]
+
+
+def test_rows_are_sent_in_parts_and_answers_joined_in_order(service):
+    model = HttpModel(service.url, batch_size=7, parallel=4)
+    assert predicted(model) == EXPECTED
+    sent = [row["x"] for _, request, _ in service.requests for row in request["instances"]]
+    assert len(service.requests) == 8
+    assert sorted(sent) == TABLE.column("x").tolist()
+
+
+def test_one_row_a_request(service):
+    service.score = lambda request: {"label": "yes" if request["x"] > 0.5 else "no"}
+    assert predicted(HttpModel(service.url, request="$row", prediction="label", parallel=5)) == EXPECTED
+    assert len(service.requests) == 50
+
+
+FAULTS = ["500", "503", "429", "close", "truncated", "html", "empty", "nan", "short", "other", "hang", "dripping"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_failure_is_survived_and_no_row_is_lost_or_counted_twice(service, fault):
+    service.fault = lambda number: fault if number % 3 == 0 else None
+    model = HttpModel(service.url, batch_size=20, **QUICK)
+    assert predicted(model) == EXPECTED
+    proper = [row["x"] for _, request, came in service.requests if came is None for row in request["instances"]]
+    assert sorted(proper) == TABLE.column("x").tolist()
+    assert any(came == fault for _, _, came in service.requests)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "message", "attempts"),
+    [
+        ("503", UnreliableModelError, "in 3 attempts; the last time, the status 503 came: the service is not well", 3),
+        ("500", ModelError, "in 3 attempts; the last time, the status 500 came", 3),
+        ("close", UnreliableModelError, "the connection failed", 3),
+        ("hang", UnreliableModelError, r"no complete answer came within 0\.4 s", 3),
+        ("html", ModelError, "expected JSON, .* The answer begins: <html>the proxy is sorry", 3),
+        ("nan", ModelError, "NaN is no number of JSON's", 3),
+        ("short", ModelError, "expected 50 predictions at 'predictions', one for each row, but 49 came", 3),
+        (
+            "other",
+            ModelError,
+            "expected 'predictions' in the answer, but the answer has no 'predictions' among 'error'",
+            3,
+        ),
+        ("422", ModelError, "answered with status 422: the service is not well", 1),
+        ("401", ModelError, r"status 401: .*name a token: token_env='VARIABLE'", 1),
+        ("413", ModelError, r"status 413: .*batch_size=", 1),
+        (
+            "307 Location:http://elsewhere.example/score?key=1",
+            ModelError,
+            "redirect to http://elsewhere.example/score,",
+            1,
+        ),
+        ("429 Retry-After:86400", UnreliableModelError, "asks to wait 86,400 seconds", 1),
+    ],
+)
+def test_a_failure_that_lasts_is_told(service, fault, kind, message, attempts):
+    service.fault = lambda _: fault
+    with pytest.raises(kind, match=message) as found:
+        predicted(HttpModel(service.url, retries=2, **QUICK))
+    assert type(found.value) is kind
+    assert len(service.requests) == attempts
+
+
+def test_a_service_that_is_not_there_is_told():
+    with pytest.raises(UnreliableModelError, match=r"http://127.0.0.1:9/score gave no usable answer in 2 attempts"):
+        predicted(HttpModel("http://127.0.0.1:9/score?key=secret", retries=1, **QUICK))
+
+
+def test_answers_that_cannot_be_read_are_not_asked_for_forever(service):
+    service.fault = lambda _: "other"
+    with pytest.raises(ModelError, match="in 3 attempts"):
+        predicted(HttpModel(service.url, retries=50, **PATIENT))
+
+
+def test_once_a_request_is_refused_the_others_are_given_up(service):
+    service.fault = lambda number: "422" if number == 3 else "503"
+    before, began = threading.active_count(), time.monotonic()
+    with pytest.raises(ModelError, match="status 422"):
+        predicted(HttpModel(service.url, batch_size=10, parallel=5, backoff=20, timeout=5))
+    while threading.active_count() > before + 5 and time.monotonic() - began < 15:  # the server has some of its own
+        time.sleep(0.05)
+    assert time.monotonic() - began < 10
+    assert len(service.requests) in {4, 5}  # the fifth may be given up before it is sent
+
+
+def test_what_the_service_asks_to_wait_is_waited(service):
+    service.fault = lambda number: "429 Retry-After:1" if number == 0 else None
+    assert predicted(HttpModel(service.url, **PATIENT)) == EXPECTED
+    assert 0.99 <= service.times[1] - service.times[0] < 5
+
+
+def test_no_more_requests_a_second_than_allowed_come(service):
+    began = time.monotonic()
+    assert predicted(HttpModel(service.url, batch_size=5, parallel=8, rate=20)) == EXPECTED
+    assert len(service.times) == 10
+    assert time.monotonic() - began >= 9 / 20
+
+
+def test_scores_of_every_class_can_be_named_in_a_property(service):
+    service.score = lambda request: {
+        "out": [
+            {"label": "b", "p": {"c": 0.1, "a": row["x"] * 0.9, "b": 0.9 - row["x"] * 0.9}} for row in request["data"]
+        ]
+    }
+    model = HttpModel(
+        service.url,
+        request={"data": "$rows"},
+        prediction="out[*].label",
+        score="out[*].p",
+        classes=["a", "b", "c"],
+        score_range=(0, 1),
+    )
+    people = iso.Census({"x": TABLE.column("x")})
+    assert iso.check("E[score['a']] <= 0.45 and E[score['c']] >= 0.1", model, people).answer == "holds"
+    assert iso.check(iso.E(iso.score["a"]) > 0.45, model, people).answer == "violated"
+    assert iso.check("P[prediction == 'b'] >= 1", model, people).answer == "holds"
+    with pytest.raises(iso.SpecError, match="expected a class that"):
+        iso.check("P[prediction == 'd'] >= 1", model, people)
+
+
+def test_probabilities_that_do_not_sum_to_one_are_refused_with_the_row(service):
+    service.score = lambda request: {"predictions": [[0.5, 0.6] for _ in request["instances"]]}
+    model = HttpModel(service.url, prediction=None, score="predictions", classes=[0, 1], score_range=(0, 1))
+    with pytest.raises(ModelError, match=r"a sum of 1, not of 1\.1 .*row 0 of the batch got \[0\.5, 0\.6\].*x=0\.0"):
+        ask(model, TABLE, True, False)
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"predictions": ["maybe"] * 50}, r"one of the classes \['no', 'yes'\] .* row 0 got 'maybe'"),
+        ({"predictions": [{"label": 1}] * 50}, r"a label or a number at 'predictions', but row 0 got \{\"label\": 1\}"),
+        ({"predictions": "yes"}, "expected a list of 50 predictions at 'predictions', but yes came"),
+        ([1, 2], "the answer is not an object"),
+    ],
+)
+def test_what_is_no_prediction_is_refused_with_what_came(service, answer, message):
+    service.score = lambda _: answer
+    with pytest.raises(ModelError, match=message):
+        predicted(HttpModel(service.url, classes=["no", "yes"], retries=0, **PATIENT))
+
+
+def test_a_missing_value_is_null_and_what_cannot_be_sent_is_refused(service):
+    service.score = lambda request: {"predictions": [row["x"] is None for row in request["instances"]]}
+    assert predicted(HttpModel(service.url), Table.of({"x": [1.0, np.nan]})) == [False, True]
+    with pytest.raises(ModelError, match=r"column 'x' has inf .* in row 1"):
+        predicted(HttpModel(service.url), Table.of({"x": [1.0, np.inf]}))
+    with pytest.raises(ModelError, match="needs the column 'y', which the table does not have"):
+        predicted(HttpModel(service.url, features=["y"]), Table.of({"x": [1.0]}))
+
+
+# The token -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_token_is_sent_and_in_the_header_that_is_named(service, monkeypatch):
+    monkeypatch.setenv("SCORING_TOKEN", f" {TOKEN}\n")
+    predicted(HttpModel(service.url, token_env="SCORING_TOKEN"))
+    assert service.requests[0][0]["Authorization"] == f"Bearer {TOKEN}"
+    predicted(HttpModel(service.url, token_env="SCORING_TOKEN", token_header="X-Api-Key"))
+    assert service.requests[1][0]["X-Api-Key"] == TOKEN
+
+
+@pytest.mark.parametrize(
+    "fault", ["401", "500", "503", "429", "close", "hang", "html", "truncated", "307 Location:/elsewhere", None]
+)
+def test_the_token_shows_up_nowhere(service, monkeypatch, caplog, capfd, fault):
+    monkeypatch.setenv("SCORING_TOKEN", TOKEN)
+    caplog.set_level(logging.DEBUG)
+    service.fault = lambda _: fault
+    # A service that repeats the token in its answer.
+    service.score = lambda request: {"predictions": request["instances"], "you are": f"Bearer {TOKEN}"}
+    model = HttpModel(service.url, token_env="SCORING_TOKEN", parallel=2, batch_size=30, retries=1, **QUICK)
+    with pytest.raises(ModelError) as found:
+        iso.check("P[prediction == 'yes'] >= 0.1", model, iso.Census(TABLE.native))
+    below = found.tb.tb_next  # this frame itself knows the token
+    out = Console(file=io.StringIO(), width=300, record=True)
+    out.print(Traceback.from_exception(found.type, found.value, below, show_locals=True, locals_max_string=None))
+    error, chain = found.value, []
+    while error is not None:
+        chain += [error, *error.args]
+        error = error.__cause__ or error.__context__
+    everything = [out.export_text(), caplog.text, *capfd.readouterr(), repr(chain), repr(model), str(model.name)]
+    everything += [model.fingerprint(), repr(pickle.dumps(model)), *map(_locals_of, chain)]
+    model.close()
+    assert service.requests[0][0]["Authorization"] == f"Bearer {TOKEN}"
+    assert TOKEN not in "\n".join(everything)
+
+
+def _locals_of(error):
+    frames, trace = [], getattr(error, "__traceback__", None)
+    while trace is not None:
+        inside = trace.tb_frame.f_code.co_filename != __file__
+        frames.append(dict(trace.tb_frame.f_locals) if inside else {})
+        trace = trace.tb_next
+    return repr(frames)
+
+
+SLASHED = "s3cr3t/t0k3n+0123456789=="
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(SLASHED),
+        json.dumps(SLASHED).replace("/", r"\/"),  # as PHP writes it
+        '"' + "".join(f"\\u{ord(letter):04x}" for letter in SLASHED) + '"',
+    ],
+)
+def test_a_token_that_comes_back_as_a_prediction_is_no_prediction(service, monkeypatch, written):
+    monkeypatch.setenv("SCORING_TOKEN", SLASHED)
+    service.raw = lambda request: f'{{"predictions": [{", ".join([written] * len(request["instances"]))}]}}'.encode()
+    model = HttpModel(service.url, token_env="SCORING_TOKEN", **PATIENT)
+    assert predicted(model) == ["[token]"] * 50
+
+
+@pytest.mark.parametrize(
+    "fault", ["200 X-Echo:TOKEN;Set-Cookie:a=TOKEN", "302 Location:http://elsewhere.example/TOKEN"]
+)
+def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch, caplog, fault):
+    monkeypatch.setenv("SCORING_TOKEN", TOKEN)
+    caplog.set_level(logging.DEBUG)
+    service.fault = lambda _: fault.replace("TOKEN", TOKEN)
+    with pytest.raises(ModelError):
+        predicted(HttpModel(service.url, token_env="SCORING_TOKEN", retries=0, **PATIENT))
+    assert "receive_response_headers" in caplog.text
+    assert "[token]" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monkeypatch):
+    monkeypatch.setattr("isonomia.models.http_sending._LONGEST", 10_000)
+    service.raw = lambda _: b" " * 100_000
+    with pytest.raises(UnreliableModelError, match="an answer of more than 10,000 bytes came"):
+        predicted(HttpModel(service.url, retries=1, **PATIENT))
+
+
+def test_an_answer_with_a_byte_order_mark_is_read_and_one_nested_too_deep_is_told(service):
+    service.raw = lambda _: b"\xef\xbb\xbf" + json.dumps({"predictions": EXPECTED}).encode()
+    assert predicted(HttpModel(service.url, **PATIENT)) == EXPECTED
+    service.raw = lambda _: b"[" * 200_000
+    with pytest.raises(ModelError, match="expected JSON, but maximum recursion depth"):
+        predicted(HttpModel(service.url, retries=0, **PATIENT))
+
+
+def test_the_token_is_in_no_record(service, monkeypatch):
+    monkeypatch.setenv("SCORING_TOKEN", TOKEN)
+    model = HttpModel(service.url, token_env="SCORING_TOKEN")
+    verdict = iso.check("P[prediction == 'yes'] >= 0.1", model, iso.Census(TABLE.native))
+    model.close()
+    assert verdict.answer == "holds"
+    assert TOKEN not in json.dumps(verdict.to_dict()) + str(verdict)
+    assert verdict.model["name"] == service.url
+
+
+@pytest.mark.parametrize(("value", "message"), [(None, "is not set"), ("", "is empty"), ("a\nb", "line break")])
+def test_a_token_that_cannot_be_sent_is_told_by_its_variable(service, monkeypatch, value, message):
+    monkeypatch.delenv("SCORING_TOKEN", raising=False)
+    if value is not None:
+        monkeypatch.setenv("SCORING_TOKEN", value)
+    with pytest.raises(ModelError, match=f"SCORING_TOKEN.*{message}"):
+        predicted(HttpModel(service.url, token_env="SCORING_TOKEN"))
+    assert not service.requests
+
+
+def test_an_interruption_does_not_show_the_token(service, monkeypatch):
+    monkeypatch.setenv("SCORING_TOKEN", TOKEN)
+    model = HttpModel(service.url, token_env="SCORING_TOKEN")
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt(TOKEN)
+
+    monkeypatch.setattr("httpx.Client.stream", interrupt)
+    with pytest.raises(KeyboardInterrupt) as found:
+        predicted(model)
+    assert found.value.__context__ is None
+    assert not found.value.args
+    model.close()
+
+
+# What can be told ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"url": "ftp://host/x"}, "url should be an address"),
+        ({"url": "http://me:pa55@host/x"}, "no name or password"),
+        ({"url": "http://host:99999/x"}, "url should be an address"),
+        ({"url": "http://[::1/x"}, "url should be an address"),
+        ({"url": "http://host/x\r\nHost: elsewhere"}, "url should be an address"),
+        ({"headers": {"X-A": "pa55\r\nHost: elsewhere"}}, "printable ASCII, but that of 'X-A'"),
+        ({"headers": {"X A": "b"}}, "the name of a header, such as 'X-Client', but has 'X A'"),
+        ({"token_header": "X\r\nY"}, "token_header should have the name of a header"),
+        ({"timeout": float("inf")}, "timeout should be a number above 0, but is inf"),
+        ({"backoff": float("nan")}, "backoff should be a number"),
+        ({"batch_size": 0}, "batch_size should be a whole number of at least 1, but is 0"),
+        ({"parallel": 1.5}, "parallel should be a whole number"),
+        ({"timeout": 0}, "timeout should be a number above 0"),
+        ({"rate": -1}, "rate should be a number above 0"),
+        ({"retries": True}, "retries should be a whole number"),
+        ({"prediction": None}, "a prediction or a score"),
+        ({"prediction": "a..b"}, "no path into an answer"),
+        ({"classes": ["a", "a"]}, "distinct labels"),
+        ({"score_range": (1, 0)}, "score_range should be"),
+        ({"features": "x"}, "features should be"),
+        ({"headers": {"a": 1}}, "headers should map"),
+        ({"token_env": "a token!"}, "the name of an environment variable that holds the token, not a token"),
+        ({"request": '{"rows": []}'}, "a mark where the rows belong"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(options, message):
+    with pytest.raises(UsageError, match=message) as found:
+        HttpModel(**{"url": "http://host/score", **options})
+    assert "pa55" not in str(found.value)
+    assert "a token!" not in str(found.value)
+
+
+def test_without_httpx_the_command_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(UsageError, match=r"needs the package httpx, .* pip install 'isonomia\[http\]'"):
+        predicted(HttpModel("http://127.0.0.1:9/score"))
+
+
+def test_an_address_is_shown_without_what_may_be_secret_in_it():
+    model = HttpModel("http://host:8000/score?key=pa55#x", headers={"X-Api-Key": "pa55"})
+    assert model.name == "http://host:8000/score"
+    assert "pa55" not in repr(model) + model.describe() + model.fingerprint() + repr(model._sender)
+
+
+def test_the_fingerprint_tells_descriptions_and_versions_apart():
+    found = {
+        HttpModel("http://host/a", **options).fingerprint()
+        for options in ({}, {"version": "2"}, {"prediction": "p"}, {"request": "$rows"}, {"headers": {"a": "b"}})
+    }
+    assert len(found) == 5
+    assert HttpModel("http://host/a").fingerprint() in found
+
+
+def test_a_model_that_is_forgotten_closes_its_connections(service):
+    model = HttpModel(service.url)
+    ask(model, TABLE, False, True)
+    del model
+    gc.collect()  # an open socket would be a warning, and warnings are errors here
+
+
+def test_a_model_is_asked_in_time_although_the_answer_drips(service):
+    service.fault = lambda _: "dripping"
+    began = time.monotonic()
+    with pytest.raises(UnreliableModelError, match="no complete answer"):
+        predicted(HttpModel(service.url, retries=0, timeout=0.3))
+    assert time.monotonic() - began < 2.5

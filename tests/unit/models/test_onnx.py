@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.models import adapt, ask, load_model
+from isonomia.models.onnx import open_onnx
+from isonomia.populations import Table
+from isonomia.populations.batches import batch_table
+
+pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx")
+skl2onnx = pytest.importorskip("skl2onnx")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 3))
+WORDS = np.array(["hi", "lo", "mid"], dtype=object)[RNG.integers(0, 3, 80)]
+TABLE = Table.of({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+
+
+def made(model, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return skl2onnx.to_onnx(model, X[:1].astype(np.float32), options={id(model): options} if options else None)
+
+
+def content(model, **options):
+    return made(model, **options).SerializeToString()
+
+
+def identity(kind, shape, outputs=("y",)):
+    """A graph that gives back what it is given, under each of some names."""
+    from onnx import TensorProto, helper
+
+    kinds = {"float": TensorProto.FLOAT, "int": TensorProto.INT64, "text": TensorProto.STRING}
+    given = helper.make_tensor_value_info("x", kinds[kind], shape)
+    nodes = [helper.make_node("Identity", ["x"], [name]) for name in outputs]
+    graph = helper.make_graph(
+        nodes, "echo", [given], [helper.make_tensor_value_info(name, kinds[kind], shape) for name in outputs]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+
+
+@pytest.mark.parametrize("labels", [WORDS, np.searchsorted(["hi", "lo", "mid"], WORDS.astype(str)) + 1])
+@pytest.mark.parametrize("model", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=2)])
+def test_the_classes_are_found_in_the_file(model, labels):
+    fitted = model.fit(X, labels)
+    found = open_onnx(content(fitted, zipmap=False))
+    assert found.classes == tuple(fitted.classes_.tolist())
+    np.testing.assert_allclose(ask(found, TABLE, True, False).score, fitted.predict_proba(X), atol=1e-4)
+
+
+def test_scores_without_known_classes_ask_for_their_names():
+    neighbours = KNeighborsClassifier(3).fit(X, WORDS)
+    given = content(neighbours, zipmap=False)
+    assert ask(open_onnx(given), TABLE, False, True).prediction.tolist() == neighbours.predict(X).tolist()
+    with pytest.raises(ModelError, match=r"gives 3 scores a row, but does not say to which classes .*classes=\[...\]"):
+        ask(open_onnx(given), TABLE, True, False)
+    named = open_onnx(given, classes=["hi", "lo", "mid"])
+    np.testing.assert_allclose(ask(named, TABLE, True, False).score, neighbours.predict_proba(X), atol=1e-5)
+
+
+def test_raw_scores_are_read_as_such_where_the_user_says_so():
+    svm = LinearSVC().fit(X, WORDS)
+    found = open_onnx(content(svm), output="values")
+    assert found.score_range is None
+    scores = ask(found, TABLE, True, True)
+    assert scores.prediction.tolist() == svm.predict(X).tolist()
+    np.testing.assert_allclose(scores.score, svm.decision_function(X), atol=1e-4)
+
+
+def test_a_class_that_is_not_among_the_named_ones_is_refused():
+    found = open_onnx(content(LogisticRegression().fit(X, WORDS), zipmap=False), classes=["x", "y", "z"])
+    with pytest.raises(ModelError, match=r"predicted '\w+', which is none of its classes \['x', 'y', 'z'\]"):
+        ask(found, TABLE, True, True)
+
+
+def test_columns_as_outputs_need_a_name():
+    given = content(LogisticRegression().fit(X, WORDS), zipmap="columns")
+    with pytest.raises(UsageError, match=r"several outputs that could be meant: .*prediction='...' for labels"):
+        open_onnx(given)
+    with pytest.raises(UsageError, match=r"no output 'slow'; .*Did you mean 'slo'\?"):
+        open_onnx(given, score="slow")
+    found = open_onnx(given, prediction="output_label", score="slo")
+    assert ask(found, TABLE, True, True).score.shape == (80,)
+
+
+def test_one_input_for_each_column_is_filled_by_name():
+    from onnx import TensorProto, helper
+
+    given = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [None, 1]) for n in ("b", "a")]
+    graph = helper.make_graph(
+        [helper.make_node("Sub", ["b", "a"], ["y"])],
+        "difference",
+        given,
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 1])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+    np.testing.assert_allclose(ask(open_onnx(model), TABLE, False, True).prediction, X[:, 1] - X[:, 0], atol=1e-6)
+    turned = open_onnx(model, features=["c", "b"])
+    np.testing.assert_allclose(ask(turned, TABLE, False, True).prediction, X[:, 2] - X[:, 1], atol=1e-6)
+    with pytest.raises(ModelError, match="does not have: 'b'"):
+        ask(open_onnx(model), TABLE.select(["a", "c"]), False, True)
+
+
+def test_several_matrices_need_to_be_told_apart():
+    from onnx import TensorProto, helper
+
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])]
+    given += [helper.make_tensor_value_info("z", TensorProto.FLOAT, [None, 1])]
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "z"], ["y"])],
+        "sum",
+        given,
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 2])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+    with pytest.raises(UsageError, match=r"several inputs with several columns each .*inputs=\{'x': \[...\], ...\}"):
+        ask(open_onnx(model), TABLE, False, True)
+    found = open_onnx(model, inputs={"x": ["a", "b"], "z": ["c"]})
+    np.testing.assert_allclose(ask(found, TABLE, True, False).score, X[:, :2] + X[:, 2:], atol=1e-6)
+    with pytest.raises(UsageError, match="features and inputs both say which columns"):
+        open_onnx(model, inputs={"x": ["a", "b"], "z": ["c"]}, features=["a"])
+    with pytest.raises(UsageError, match="no input 'w'; its inputs are x, z"):
+        open_onnx(model, inputs={"w": ["a"]})
+
+
+def test_types_are_checked_and_named():
+    words = Table.of({"a": ["F", "M"]})
+    assert ask(open_onnx(identity("text", [None, 1])), words, False, True).prediction.tolist() == ["F", "M"]
+    with pytest.raises(ModelError, match="takes numbers in column 'a', but row 0 of the batch has 'F'"):
+        ask(open_onnx(identity("float", [None, 1])), words, False, True)
+    with pytest.raises(ModelError, match="whole numbers that fit into int64 in column 'a'"):
+        ask(open_onnx(identity("int", [None])), Table.of({"a": [1.5]}), False, True)
+    with pytest.raises(ModelError, match="takes text in column 'a'"):
+        ask(open_onnx(identity("text", [None])), Table.of({"a": [1]}), False, True)
+
+
+def test_a_batch_of_arrays_goes_into_the_one_input():
+    images = RNG.random((5, 2, 2))
+    found = open_onnx(identity("float", [None, 4]))
+    answer = ask(found, batch_table(images, "image"), True, False)
+    np.testing.assert_allclose(answer.score, images.reshape(5, 4), atol=1e-6)
+    with pytest.raises(ModelError, match=r"arrays of shape \[None, 3\] .* array of shape \[5, 2, 2\]"):
+        ask(open_onnx(identity("float", [None, 3])), batch_table(images, "image"), True, False)
+
+
+def test_the_numbers_of_one_output_are_read_as_told():
+    plain = open_onnx(identity("float", [None, 3]), output="logits", classes=["p", "q", "r"])
+    answer = ask(plain, TABLE, True, True)
+    np.testing.assert_allclose(answer.score.sum(axis=1), 1.0)
+    assert answer.prediction.tolist() == [["p", "q", "r"][best] for best in X.argmax(axis=1)]
+
+
+def test_a_file_has_the_fingerprint_of_the_same_model_live_and_another_has_another(tmp_path):
+    given = content(LinearRegression().fit(X, X[:, 0]))
+    (tmp_path / "m.onnx").write_bytes(given)
+    (tmp_path / "renamed.model").write_bytes(given)
+    live = open_onnx(given)
+    assert load_model(tmp_path / "m.onnx").fingerprint() == load_model(tmp_path / "renamed.model").fingerprint()
+    assert load_model(tmp_path / "m.onnx").fingerprint() == live.fingerprint()
+    assert open_onnx(content(LinearRegression().fit(X, X[:, 1]))).fingerprint() != live.fingerprint()
+
+
+@pytest.mark.parametrize("folder", [".", "weights"])
+def test_weights_in_files_of_their_own_count_in_the_fingerprint(tmp_path, folder):
+    model = made(make_pipeline(LinearRegression()).fit(X, X[:, 0]))
+    path = tmp_path / "large.onnx"
+    external = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], np.ones(1, "<f4").tobytes(), raw=True)
+    model.graph.initializer.append(external)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    weights = (Path(folder) / "large.weights").as_posix()
+    onnx.save(model, path, save_as_external_data=True, location=weights, size_threshold=0)
+    before = load_model(path).fingerprint()
+    (tmp_path / "large.onnx.json").write_text("beside it, and no part of it")
+    assert load_model(path).fingerprint() == before
+    (tmp_path / weights).write_bytes(np.full(1, 2, "<f4").tobytes())
+    assert load_model(path).fingerprint() != before
+
+
+@pytest.mark.parametrize("location", ["/etc/hostname", "../outside.bin"])
+def test_weights_outside_the_folder_of_a_file_are_not_read(tmp_path, location):
+    (tmp_path / "outside.bin").write_bytes(bytes(4))
+    (tmp_path / "inside").mkdir()
+    model = made(make_pipeline(LinearRegression()).fit(X, X[:, 0]))
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[1], data_location=1)
+    for key, value in {"location": location, "length": "4"}.items():
+        tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.append(tensor)
+    (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match="outside its folder, so it was not opened"):
+        load_model(tmp_path / "inside" / "m.onnx")
+
+
+def test_one_number_for_the_whole_batch_is_refused():
+    node = onnx.helper.make_node("ReduceMean", ["X"], ["Y"], keepdims=0)
+    shapes = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("X", [None, 3]), ("Y", []))]
+    graph = onnx.helper.make_graph([node], "mean", shapes[:1], shapes[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    with pytest.raises(ModelError, match=r"one number a row, .* shape \(\)"):
+        ask(adapt(model), Table.of(X), True, False)
+
+
+def test_a_session_is_refused_with_what_to_pass_instead():
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(identity("float", [None, 3]), providers=["CPUExecutionProvider"])
+    with pytest.raises(UsageError, match=r"a InferenceSession of onnxruntime, .* Pass the path of the .onnx file"):
+        adapt(session)
+
+
+def test_the_number_of_threads_is_set_and_checked():
+    given = identity("float", [None, 3])
+    assert open_onnx(given, threads=1).session.content.get_session_options().intra_op_num_threads == 1
+    with pytest.raises(UsageError, match="threads should be a whole number"):
+        open_onnx(given, threads=-1)
+
+
+def test_a_damaged_file_and_a_wrong_device_are_named(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08:\x00")
+    with pytest.raises(ModelError, match=r"m.onnx is no ONNX model that onnxruntime .* can run"):
+        load_model(tmp_path / "m.onnx")
+    with pytest.raises(UsageError, match="device should be one of cpu"):
+        open_onnx(content(LinearRegression().fit(X, X[:, 0])), device="toaster")

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.models.arguments import checked_batch_size, checked_classes, checked_output
+from isonomia.models.readings import Reading
+
+MANY = np.array([[2.0, -1.0, 0.0], [-800.0, 5.0, 900.0]])
+ONE = np.array([-800.0, -0.3, 0.0, 0.4, 800.0])
+
+
+def read(raw, output=None, classes=()):
+    return Reading(output, classes).read(np.asarray(raw), "net", want_score=True, want_prediction=True)
+
+
+def test_logits_become_probabilities():
+    np.testing.assert_allclose(read(MANY, "logits").score, softmax(MANY, axis=1))
+    np.testing.assert_allclose(read(ONE, "logits").score[:, 1], expit(ONE))
+    assert read(ONE[:, None], "logits", ("no", "yes")).prediction.tolist() == ["no", "no", "no", "yes", "yes"]
+    assert Reading("logits").score_range == (0.0, 1.0)
+
+
+def test_one_probability_is_that_of_the_second_class():
+    answer = read([0.2, 0.5, 0.9], "probabilities", ("no", "yes"))
+    np.testing.assert_allclose(answer.score, [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
+    assert answer.prediction.tolist() == ["no", "no", "yes"]
+    assert answer.classes == ("no", "yes")
+
+
+def test_unless_said_one_number_is_a_value_and_several_are_scores():
+    assert read(ONE).prediction.tolist() == read(ONE).score.tolist() == ONE.tolist()
+    answer = read(MANY)
+    assert answer.score.tolist() == MANY.tolist()
+    assert answer.prediction.tolist() == [0, 2]
+    assert Reading().score_range is None
+
+
+def test_whole_numbers_are_labels_and_name_classes():
+    assert read(np.array([1, 0])).prediction.tolist() == [1, 0]
+    assert read(np.array([1, 0])).score is None
+    assert read(np.array([1.0, 0.0]), "labels", ("no", "yes")).prediction.tolist() == ["yes", "no"]
+    assert read(np.array(["a", "b"], object)).prediction.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "output", "classes", "message"),
+    [
+        (MANY, "values", (), "gave 3 numbers a row, but its output is said to be values"),
+        (MANY, "labels", (), "gave 3 numbers a row"),
+        (MANY, "logits", ("a", "b"), "scores of 3 classes, but classes names 2"),
+        (np.zeros((2, 3, 4)), None, (), r"shape \(2, 3, 4\)"),
+        (np.array([0.5]), "labels", (), "should give labels, but gave"),
+        (np.array([0, 2]), "labels", ("a", "b"), "gave label 2, but there are 2 classes"),
+    ],
+)
+def test_numbers_that_do_not_fit_what_was_said_are_refused(raw, output, classes, message):
+    with pytest.raises(ModelError, match=message):
+        read(raw, output, classes)
+
+
+def test_only_what_is_wanted_is_given():
+    answer = Reading("logits").read(MANY, "net", want_score=False, want_prediction=True)
+    assert answer.score is None
+    assert answer.classes == ()
+    assert Reading("logits").read(MANY, "net", want_score=True, want_prediction=False).prediction is None
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(UsageError, match=r"output should be one of logits, .* but is 'logit'. Did you mean 'logits'\?"):
+        checked_output("logit")
+    for classes in ("no", ["a", "a"], ["a"], [None, 1]):
+        with pytest.raises(UsageError, match="classes should be"):
+            checked_classes(classes)
+    assert checked_classes(np.array(["a", "b"])) == ("a", "b")
+    for size in (0, 2.5, True):
+        with pytest.raises(UsageError, match="batch_size"):
+            checked_batch_size(size)

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import sys
+from datetime import date
+
+import numpy as np
+import pytest
+
+from isonomia.errors import ModelError, SpecError, UsageError
+from isonomia.models import ask
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http_model import HttpModel
+from isonomia.models.services import read_service
+from isonomia.models.services_path import AnswerPath
+from isonomia.models.services_reading import labels, scores
+from isonomia.models.services_rows import plain_rows
+from isonomia.models.services_template import Template
+from isonomia.populations import Table
+
+ROWS = plain_rows(Table.of({"a": [1, 2], "b": ["x", None], "c": [True, False], "d": [0.5, np.nan]}), None, "it")
+FIRST = {"a": 1, "b": "x", "c": True, "d": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("request_", "body", "single"),
+    [
+        ('{"instances": $rows}', {"instances": [FIRST, {"a": 2, "b": None, "c": False, "d": None}]}, False),
+        (
+            '{"instances": "$rows", "v": 1}',
+            {"instances": [FIRST, {"a": 2, "b": None, "c": False, "d": None}], "v": 1},
+            False,
+        ),
+        ({"x": [{"y": "$matrix"}]}, {"x": [{"y": [[1, "x", True, 0.5], [2, None, False, None]]}]}, False),
+        ("$columns", {"a": [1, 2], "b": ["x", None], "c": [True, False], "d": [0.5, None]}, False),
+        ('{"one": $row}', {"one": FIRST}, True),
+        ("[$vector]", [[1, "x", True, 0.5]], True),
+        ('{"cost": "in $", "x": $vector}', {"cost": "in $", "x": [1, "x", True, 0.5]}, True),
+    ],
+)
+def test_a_template_is_filled_with_the_rows(request_, body, single):
+    template = Template.of(request_)
+    assert json.loads(template.body(ROWS)) == body
+    assert template.single is single
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ("{}", "should have a mark where the rows belong"),
+        ('{"x": $row, "y": $rows}', "one row or about many"),
+        ('{"x": $rowz}', r"the mark \$rowz, but the marks are .*Did you mean '\$rows?'"),
+        ('{"x": $rows', "should be JSON"),
+    ],
+)
+def test_a_template_without_sense_is_refused(request_, message):
+    with pytest.raises(UsageError, match=message):
+        Template.of(request_)
+
+
+ANSWER = {"p": [{"label": "a", "s": [0.1, 0.9]}, {"label": "b", "s": [0.8, 0.2]}], "a.b": {"c-d": 3}}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("p[*].label", ["a", "b"]),
+        ("$.p[*].label", ["a", "b"]),
+        ("p[*].s[1]", [0.9, 0.2]),
+        ("p[-1].s", [0.8, 0.2]),
+        ("p[*]['s'][*]", [[0.1, 0.9], [0.8, 0.2]]),
+        ("['a.b'].c-d", 3),
+        ("", ANSWER),
+        ("$", ANSWER),
+    ],
+)
+def test_a_path_finds_what_is_there(path, found):
+    assert AnswerPath.of(path).find(ANSWER) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("q[*]", "expected 'q.*' in the answer, but the answer has no 'q' among 'p', 'a.b'"),
+        ("p[*].lable", r"the answer\.p\[0\] has no 'lable' among 'label', 's'.* Did you mean 'label'"),
+        ("p[2]", "has 2 items, and so none at"),
+        ("p.label", "is not an object"),
+        ("p[*].label[*]", r"the answer\.p\[0\]\.label is not a list: a"),
+    ],
+)
+def test_a_path_that_leads_nowhere_says_where_it_ends(path, message):
+    with pytest.raises(ModelError, match=message):
+        AnswerPath.of(path).find(ANSWER)
+
+
+@pytest.mark.parametrize("path", ["a b", "[x]", "a[", "a..b", "[*", 3])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(UsageError, match="path into"):
+        AnswerPath.of(path)
+
+
+def test_labels_take_the_form_of_the_declared_classes():
+    assert [type(label) for label in labels([1.0, 0, True], 3, (0, 1), "here")] == [int, int, int]
+    assert labels(["a", None], 2, ("a", "b"), "here") == ["a", None]
+    with pytest.raises(ModelError, match=r"one of the classes \['a', 'b'\] at here, but row 1 got 'c'"):
+        labels(["a", "c"], 2, ("a", "b"), "here")
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ([0.5], "expected 2 scores at here, one for each row, but 1 came"),
+        ([0.5, "high"], "expected a number at here, but row 1 got high"),
+        ([0.5, True], "row 1 got true"),
+        ([[0.5, 0.5], [1.0]], r"expected 2 scores a row at here, for the classes \['a', 'b'\], but row 1"),
+        ([[0.5, 0.5], 1.0], "as many scores for every row"),
+        ([{"a": 1.0}, {"a": 1.0}], r"for each of the classes \['a', 'b'\]"),
+    ],
+)
+def test_what_are_no_scores_is_refused(found, message):
+    with pytest.raises(ModelError, match=message):
+        scores(found, 2, ("a", "b"), "here")
+
+
+def test_scores_by_name_come_in_the_order_of_the_classes():
+    assert scores([{"b": 0.9, "a": 0.1}], 1, ("a", "b"), "here") == [[0.1, 0.9]]
+    assert scores([{"1": 0.9, "0": 0.1}], 1, (0, 1), "here") == [[0.1, 0.9]]
+
+
+def test_values_become_plain():
+    table = Table.of({"day": [date(2024, 5, 1), None], "big": [2**60, 3]})
+    assert plain_rows(table, None, "it").by_column() == {"day": ["2024-05-01T00:00:00", None], "big": [2**60, 3]}
+    with pytest.raises(ModelError, match=r"column 'odd' has \(1, 2\) \(tuple\) in row 0"):
+        plain_rows(Table.of({"odd": [(1, 2), (3, 4, 5)]}), None, "it")
+
+
+# Descriptions --------------------------------------------------------------------------------------------------------
+
+
+def described(folder, text):
+    file = folder / "service.toml"
+    file.write_text(text)
+    return read_service(file)
+
+
+def test_a_service_is_described_in_a_few_lines(tmp_path):
+    model = described(
+        tmp_path,
+        """
+        [model]
+        url = "http://127.0.0.1:8000/score"
+        request = '{"instances": $rows}'
+        prediction = "predictions[*].label"
+        score = "predictions[*].probabilities"
+        classes = ["no", "yes"]
+        score_range = [0, 1]
+        headers = {X-Client = "audit"}
+        token_env = "SCORING_TOKEN"
+        timeout = 10
+        retries = 5
+        rate = 50
+        """,
+    )
+    assert isinstance(model, HttpModel)
+    assert (model.classes, model.score_range, model.timeout, model.rate) == (("no", "yes"), (0.0, 1.0), 10, 50)
+
+
+def test_a_program_is_described_and_runs_beside_its_description(tmp_path):
+    (tmp_path / "score.py").write_text("import sys\nfor line in list(sys.stdin)[1:]: print(line.strip() > '1')\n")
+    model = described(tmp_path, f'[model]\ncommand = ["{sys.executable}", "score.py"]\nfeatures = ["a"]\n')
+    assert isinstance(model, ExecutableModel)
+    assert ask(model, Table.of({"a": [1, 2]}), False, True).prediction.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model = 3", r"expected one table, \[model\]"),
+        ('[modle]\nurl = "http://a/b"', "but there is modle. Did you mean 'model'"),
+        ("[model]\ntimeout = 3", "expected url, for a service, or command"),
+        (
+            '[model]\nurl = "http://a/b"\ntime_out = 3',
+            "line 3, column 1: .*no option 'time_out'.*Did you mean 'timeout'",
+        ),
+        ('[model]\nurl = "http://a/b"\nretries = -1', r"line 3, column 1: .*retries should be a whole number"),
+        ('[model]\ncommand = "score --fast"', r"line 2, column 1: .*Write \['score', '--fast'\]"),
+        ('[model]\nurl = "http://a/b"\n_sender = 3', "no option '_sender'"),
+        ("[model", "is no TOML"),
+    ],
+)
+def test_a_description_that_makes_no_sense_is_refused_with_its_line(tmp_path, text, message):
+    with pytest.raises(SpecError, match=message):
+        described(tmp_path, text)
+
+
+def test_a_description_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UsageError, match=r"expected the description of a model in .*none\.toml"):
+        read_service(tmp_path / "none.toml")

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.errors import ModelError, UnreliableModelError
+from isonomia.models import Answer, adapt, ask
+from isonomia.models.cache import Cached
+from isonomia.models.steady import FIRST_AGAIN, MOST_AGAIN, Steady, steady
+from isonomia.models.steady_change import first_change
+from isonomia.populations import Table
+
+
+def batch(n, start=0):
+    return Table.of({"x": np.arange(start, start + n) / 1000.0})
+
+
+def positive(table):
+    return table["x"] >= 0
+
+
+@dataclass
+class Fickle:
+    """A callable that answers at random for a share of the rows."""
+
+    share: float
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def __call__(self, table):
+        n = len(table["x"])
+        return np.where(self.rng.random(n) < self.share, self.rng.random(n) < 0.5, True)
+
+
+def test_few_rows_are_asked_about_again_and_never_a_tenth_more_than_eight():
+    model = Steady(adapt(positive))
+    for start in range(0, 30_000, 30):
+        ask(model, batch(30, start), False, True)
+        assert model.again <= FIRST_AGAIN + model.asked / 10
+    assert model.asked == 30_000
+    assert 100 < model.again < 500
+
+
+def test_a_model_that_guesses_is_found_in_the_first_small_batch():
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(300):
+        try:
+            ask(Steady(adapt(lambda table: rng.random(len(table["x"])) < 0.5)), batch(8), False, True)
+        except UnreliableModelError:
+            found += 1
+    # It is missed with probability 2 ** -8, so that more than 12 of 300 are missed with probability below 1e-6.
+    assert found >= 288
+
+
+def test_a_large_batch_is_checked_on_at_most_32_rows():
+    asked = []
+
+    def counted(table):
+        asked.append(len(table["x"]))
+        return positive(table)
+
+    ask(Steady(adapt(counted)), batch(100_000), False, True)
+    assert asked == [100_000, MOST_AGAIN]
+
+
+def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
+    answers = iter([np.array(["yes", "no"]), np.array(["no", "no"])])
+    model = Steady(adapt(lambda _: next(answers)))
+    message = r"gave the prediction 'yes' and then 'no' for this one: \{x=0\.0\}.*random_model=True"
+    with pytest.raises(UnreliableModelError, match=message):
+        ask(model, batch(2), False, True)
+
+
+def test_an_answer_that_depends_on_the_rest_of_the_batch_is_found():
+    with pytest.raises(UnreliableModelError, match="who else is in the batch"):
+        ask(Steady(adapt(lambda table: table["x"] - table["x"].mean())), batch(1000), True, True)
+
+
+def test_a_model_that_is_replaced_in_the_meantime_is_found():
+    level = [0.0]
+    model = Steady(adapt(lambda table: table["x"] >= level[0]))
+
+    def go_on(start, stop):
+        for first in range(start, stop, 10):
+            ask(model, batch(10, first), False, True)
+
+    go_on(0, 600)
+    level[0] = 10.0
+    with pytest.raises(UnreliableModelError, match="gave the prediction True and then False"):
+        go_on(600, 6000)
+
+
+def test_rounding_is_no_other_answer():
+    first = Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7]] * 2))
+    assert first_change(first, Answer(np.array([1.0 + 1e-6, 0.5]), np.array([[0.30001, 0.69999]] * 2))) is None
+    assert first_change(first, Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7], [0.31, 0.69]]))) == (
+        1,
+        "the score [0.3, 0.7]",
+        "[0.31, 0.69]",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([1.0, 2.0], ["a", "b"]),
+        (["a", "b"], [1.0, 2.0]),
+        ([1, 2], [1, 3]),
+        ([True, False], [True, True]),
+        (["a"], ["b"]),
+    ],
+)
+def test_a_change_of_any_kind_is_seen(before, after):
+    assert first_change(Answer(np.array(before)), Answer(np.array(after))) is not None
+    assert first_change(Answer(np.array(before)), Answer(np.array(before))) is None
+
+
+def test_an_answer_of_the_wrong_length_is_left_to_whoever_checks_it():
+    with pytest.raises(ModelError, match="should give 5 predictions"):
+        ask(Steady(adapt(lambda _: [1, 0])), batch(5), False, True)
+
+
+def test_a_share_of_random_answers_is_found_as_often_as_is_said():
+    share, runs, found = 0.02, 400, 0
+    rng = np.random.default_rng(5)
+    again = 0
+    for _ in range(runs):
+        model = Steady(adapt(Fickle(share, rng)))
+        try:
+            for start in range(0, 3000, 20):
+                ask(model, batch(20, start), False, True)
+            again = model.again
+        except UnreliableModelError:
+            found += 1
+    # An answer changes with probability share - share**2 / 2 here: half of the random ones come out True as well.
+    chance = 1 - (1 - (share - share**2 / 2)) ** again
+    # Hoeffding: off by more than this with probability below 1e-6.
+    assert abs(found / runs - chance) < np.sqrt(np.log(2e6) / (2 * runs))
+
+
+# In the audits -------------------------------------------------------------------------------------------------------
+
+PEOPLE = {"x": np.arange(200) / 200.0, "sex": np.array(["F", "M"] * 100), "y": np.arange(200) % 2}
+
+
+def audits():
+    from isonomia.interventions import Feature
+
+    nomos = (
+        "input x1; requires x1.x >= 0; output d1; output d2; { d1 = predict(x1); d2 = predict(x1) } ensures d1 == d2;"
+    )
+    return {
+        "rates": ("P[prediction | sex == 'F'] >= 0.1", iso.Census(PEOPLE)),
+        "sampled rates": ("P[prediction | sex == 'F'] >= 0.1", iso.Sample(PEOPLE)),
+        "principal": (
+            iso.PrincipalFairness(attribute="sex", outcome="y"),
+            iso.Census(PEOPLE),
+        ),
+        "responsiveness": (
+            iso.Responsiveness(iso.Interventions((Feature("x", "real", 0.0, 1.0),)), True, at_least=0.1),
+            iso.Census(PEOPLE),
+        ),
+        "k-safety": (iso.safety.property(nomos), iso.Census(PEOPLE)),
+    }
+
+
+KINDS = ["rates", "sampled rates", "principal", "responsiveness", "k-safety"]
+
+
+def flips(table):
+    flips.calls += 1
+    return np.asarray(table["x"]) + 0.5 * (flips.calls % 2) >= 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_audit_refuses_a_model_that_changes_its_answers(kind):
+    claim, people = audits()[kind]
+    flips.calls = 0
+    with pytest.raises(UnreliableModelError, match="should give the same answer"):
+        iso.check(claim, flips, people, seed=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_audit_allows_it_on_request_and_states_it(kind):
+    claim, people = audits()[kind]
+    flips.calls = 0
+    verdict = iso.check(claim, flips, people, seed=1, random_model=True)
+    told = " ".join(verdict.assumptions)
+    assert "the model may answer at random, as you said" in told
+    assert "same answer" not in told
+    assert "alike every time" not in told
+    assert "answers the same" not in told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_watching_does_not_change_a_verdict(kind):
+    claim, people = audits()[kind]
+    found = [
+        iso.check(claim, lambda t: np.asarray(t["x"]) >= 0.5, people, seed=1, random_model=allowed)
+        for allowed in (False, True)
+    ]
+    for part in ("answer", "samples", "leaves", "expressions", "remarks", "details"):
+        assert getattr(found[0], part) == getattr(found[1], part)
+
+
+def test_a_model_is_watched_behind_its_cache(tmp_path):
+    cached = Cached(Fickle(1.0), tmp_path / "a.sqlite", key="1")
+    with pytest.raises(UnreliableModelError, match="should give the same answer"):
+        iso.check("P[prediction | sex == 'F'] >= 0.1", cached, iso.Census(PEOPLE))
+    assert isinstance(steady(cached).model, Steady)
+    assert steady(steady(cached)).model.model is cached.model
+    assert steady(Steady(adapt(positive))).model.function is positive
+
+
+def test_whether_a_model_may_be_random_is_said_by_true_or_false():
+    with pytest.raises(iso.UsageError, match="expected random_model as True or False"):
+        iso.check("P[prediction] >= 0.1", positive, iso.Census(PEOPLE), random_model="yes")
