@@ -8,8 +8,10 @@ from os import PathLike
 import numpy as np
 
 from isonomia.populations.columns import distinct
-from isonomia.populations.files import table_from
+from isonomia.populations.door import Rows, rows_from
 from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.long_source import LongSource
+from isonomia.populations.long_table import LongTable
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import RowSource, random_order
 from isonomia.populations.table import Table
@@ -27,7 +29,8 @@ class Census:
     Parameters
     ----------
     data
-        Any table that :meth:`Table.of` takes, or the path of a file that :func:`read_table` reads.
+        Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of Parquet or
+        Arrow files, or a pattern such as ``"people/*.parquet"``.
     exact
         Whether every row is evaluated, in the table's order, so that the verdict carries no risk of error.
         When the model is expensive, ``False`` draws the rows at random without replacement, in an order fixed
@@ -36,15 +39,33 @@ class Census:
     Raises
     ------
     DataError
-        When the data cannot be read or is no table.
+        When the data cannot be read or is no table, or when it would have to be held and does not fit into memory.
+
+    Notes
+    -----
+    An exact census of a folder, a pattern, a Parquet or Arrow file of more than 256 MiB, a polars ``LazyFrame``, a
+    DuckDB relation or a pyarrow ``Dataset`` is read batch by batch and never held, whatever its size. Properties about
+    rates and principal fairness are checked that way; what needs rows in random order reads the whole table.
     """
 
-    table: Table
+    rows: Rows
     exact: bool
 
     def __init__(self, data: object | str | PathLike[str], *, exact: bool = True) -> None:
-        object.__setattr__(self, "table", table_from(data))
+        found = rows_from(data)
+        object.__setattr__(self, "rows", found.table() if isinstance(found, LongTable) and not exact else found)
         object.__setattr__(self, "exact", exact)
+
+    @property
+    def table(self) -> Table:
+        """All rows in memory.
+
+        Raises
+        ------
+        DataError
+            When they do not fit.
+        """
+        return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
 
     @property
     def kind(self) -> str:
@@ -54,7 +75,7 @@ class Census:
     @property
     def size(self) -> int:
         """How many rows there are."""
-        return self.table.rows
+        return self.rows.rows
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
@@ -64,21 +85,31 @@ class Census:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return self.table.names
+        return self.rows.names
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
         return (f"the {self.size:,} rows are the whole population",)
 
+    def order(self, column: str) -> tuple[str, ...]:
+        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        return self.rows.order(column)
+
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
-        return distinct([self.table.column(column)], column)
+        if isinstance(self.rows, LongTable):
+            return self.rows.values(column)
+        return distinct([self.rows.column(column)], column)
 
-    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource:  # noqa: ARG002
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
-        return RowSource(self.table, None if self.exact else random_order(self.size, seed))
+        if isinstance(self.rows, LongTable):
+            return LongSource(self.rows, None if wanted is None else wanted.columns)
+        return RowSource(self.rows, None if self.exact else random_order(self.size, seed))
 
     def fingerprint(self) -> str:
         """Tell this census from others; the same rows in another kind of table are the same census."""
-        return fingerprint_of(self.kind, str(self.exact), table_fingerprint(self.table))
+        rows = self.rows
+        told = rows.fingerprint() if isinstance(rows, LongTable) else table_fingerprint(rows)
+        return fingerprint_of(self.kind, str(self.exact), told)

@@ -3,7 +3,8 @@
 The conventions, which hold for every kind of table:
 
 - text is an object array of ``str`` with ``None`` where it is missing; categories become what they stand for;
-- whole numbers stay whole; with a value missing they become floats with NaN, as every number does;
+- whole numbers stay whole; with a value missing they become floats with NaN, as every number does, unless one of them
+  is too large for a float to hold exactly: then an object array of ``int`` and ``None``;
 - truth values are a bool array; with a value missing, an object array of ``True``, ``False`` and ``None``;
 - dates and times are ``datetime64[us]`` with NaT where missing, a time with a zone being moved to UTC;
 - anything else is an object array with ``None`` where it is missing.
@@ -29,6 +30,7 @@ __all__ = ["column_from", "column_from_series", "distinct", "plain_value"]
 
 _MOMENT = "datetime64[us]"
 _SPAN = "timedelta64[us]"
+_EXACT = 2**53  # beyond this, floats leave whole numbers out
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
@@ -79,8 +81,11 @@ def column_from_series(series: nw.Series[Any]) -> NDArray[Any]:
 def _numbers(series: nw.Series[Any]) -> NDArray[Any]:
     import narwhals as nw
 
-    if series.dtype.is_integer() and not series.is_null().any():
-        return np.asarray(series.to_numpy())
+    if series.dtype.is_integer():
+        if not series.is_null().any():
+            return np.asarray(series.to_numpy())
+        if _are_large(series.min(), series.max()):
+            return _from_values(series.to_list())
     whole = series if series.dtype.is_float() else series.cast(nw.Float64)
     return np.asarray(whole.to_numpy(), dtype=np.float64)
 
@@ -93,9 +98,17 @@ def _moments(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _text(series: nw.Series[Any]) -> NDArray[Any]:
-    column = _objects(series.to_list())
-    column[np.asarray(series.is_null().to_numpy(), dtype=bool)] = None
+    # Arrays of polars lose the character 0 at the end of a text.
+    polars = series.implementation.is_polars()
+    column = _objects(series.to_list()) if polars else np.array(series.to_numpy(), dtype=object)
+    if series.null_count():
+        column[np.asarray(series.is_null().to_numpy(), dtype=bool)] = None
     return column
+
+
+def _are_large(*values: Any) -> bool:
+    found = map(_plain_or_none, values)
+    return any(value is not None and abs(int(value)) > _EXACT for value in found)
 
 
 def _as_series(values: object) -> nw.Series[Any] | None:
@@ -144,6 +157,8 @@ def _from_mixed(values: list[Any]) -> NDArray[Any]:
         return _objects(values)
     if complete and (present == {bool} or present == {int}):
         return _whole(values)
+    if present == {int} and _are_large(*values):
+        return _objects(values)
     if present <= {int, float, Decimal}:
         return np.array([np.nan if value is None else float(value) for value in values])
     if all(issubclass(kind, date) for kind in present):
@@ -196,8 +211,12 @@ def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:
         When a value is neither text, nor a number, nor a truth value.
     """
     found: set[Any] = set()
+    floating = False
     for column in columns:
         found.update(_present(column, name))
+        floating = floating or column.dtype.kind == "f"
+    if floating:  # also those of a part in which none was missing, so that the borders of parts do not matter
+        found = {float(value) if type(value) is int else value for value in found}
     return tuple(sorted(found, key=lambda value: (isinstance(value, str), value)))
 
 

@@ -7,25 +7,25 @@ array. To choose for yourself, read the file with your own library and hand over
 
 from __future__ import annotations
 
-import gzip
 import json
-import warnings
 from collections.abc import Callable, Mapping
+from glob import has_magic
 from importlib.util import find_spec
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from isonomia.errors import DataError, nearest
-from isonomia.populations.plain_csv import NUMBER_MISSING, read_header, read_plain
+from isonomia.populations.columnar import read_arrow, read_parquet
 from isonomia.populations.table import Table
+from isonomia.populations.text_files import no_text, open_text
 
-__all__ = ["read_table", "table_from"]
+__all__ = ["is_many", "read_table"]
 
 
-def table_from(data: object) -> Table:
-    """Hold a table, or read it from the file that a path names."""
-    return read_table(data) if isinstance(data, str | PathLike) else Table.of(data)
+def is_many(path: str) -> bool:
+    """Whether a path names a folder, or is a pattern such as ``people/*.parquet``; no single file is meant then."""
+    return Path(path).is_dir() or (has_magic(path) and not Path(path).exists())
 
 
 def read_table(path: str | PathLike[str]) -> Table:
@@ -35,7 +35,8 @@ def read_table(path: str | PathLike[str]) -> Table:
     ----------
     path
         A file that ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json``, each of them perhaps
-        followed by ``.gz``, or in ``.parquet``, ``.arrow`` or ``.feather``.
+        followed by ``.gz``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or ``.feather``. A folder of such
+        files, or a pattern, is read as one table.
 
     Raises
     ------
@@ -43,13 +44,19 @@ def read_table(path: str | PathLike[str]) -> Table:
         When the file does not exist, has another ending, is empty or cannot be read, or when no reader for it
         is installed.
     """
+    if is_many(fspath(path)):
+        from isonomia.populations.folders import long_files
+
+        return long_files(fspath(path)).table()
     file = Path(path)
     read = _reader(file)
     _check_exists(file)
     try:
         return Table.of(read(file))
+    except UnicodeDecodeError as error:
+        raise no_text(file) from error
     except DataError as error:
-        raise DataError(f"{file}: {error}") from error
+        raise (error if str(error).startswith(str(file)) else DataError(f"{file}: {error}")) from error
     except Exception as error:  # each library has its own kinds of error for a bad file
         raise DataError(
             f"{file} cannot be read as {_ending(file)}: {type(error).__name__}: {error}. "
@@ -65,7 +72,7 @@ def _ending(file: Path) -> str:
 def _reader(file: Path) -> Callable[[Path], Any]:
     ending = _ending(file)
     read = _READERS.get(ending) or _READERS.get(ending.removesuffix(".gz"))
-    if read is None or (ending.endswith(".gz") and read in (_read_parquet, _read_feather)):
+    if read is None or (ending.endswith(".gz") and read in (read_parquet, read_arrow)):
         raise DataError(
             f"a table's file should end in one of {', '.join(_READERS)}, but this is {file.name!r}. "
             "Rename it, or read it with your own library and hand over the table."
@@ -78,86 +85,48 @@ def _check_exists(file: Path) -> None:
         if file.stat().st_size == 0:
             raise DataError(f"{file} is empty: it has no bytes. It should hold a table.")
         return
-    if file.is_dir():
-        raise DataError(f"{file} is a folder; a file with a table was expected.")
     if not file.parent.is_dir():
         raise DataError(f"{file} does not exist, nor does the folder {file.parent}.")
     beside = [other.name for other in file.parent.iterdir() if other.is_file()]
     raise DataError(f"{file} does not exist.{nearest(file.name, beside)}")
 
 
-def _text(file: Path) -> IO[str]:
-    # utf-8-sig also drops the mark that some spreadsheets put at the front.
-    opened = gzip.open if file.name.lower().endswith(".gz") else open
-    return opened(file, "rt", encoding="utf-8-sig", newline="")
-
-
 def _installed(*packages: str) -> bool:
     return all(find_spec(package) is not None for package in packages)
 
 
-# ---------------------------------------------------------------------------- comma-separated
-
-
 def _read_csv(file: Path) -> Any:
-    return _read_separated(file, ",")
+    from isonomia.populations.separated import read_separated
+
+    return read_separated(file, ",")
 
 
 def _read_tsv(file: Path) -> Any:
-    return _read_separated(file, "\t")
+    from isonomia.populations.separated import read_separated
 
-
-def _read_separated(file: Path, separator: str) -> Any:
-    with _text(file) as lines:
-        if not _installed("pandas"):
-            return _framed(read_plain(lines, separator))
-        read_header(lines, separator)
-    return _pandas_csv(file, separator)
-
-
-def _pandas_csv(file: Path, separator: str) -> Any:
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row with too many cells
-        frame = pd.read_csv(
-            file,
-            sep=separator,
-            keep_default_na=False,
-            na_values=[""],
-            index_col=False,
-            low_memory=False,
-            encoding="utf-8-sig",
-        )
-    for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
-            frame[name] = _numbers_if_all_are(frame[name])
-    return frame
-
-
-def _numbers_if_all_are(series: Any) -> Any:
-    import pandas as pd
-
-    stands_for_missing = series.isin(NUMBER_MISSING)
-    if not stands_for_missing.any() or (series.isna() | stands_for_missing).all():
-        return series
-    try:
-        return pd.to_numeric(series.where(~stands_for_missing))
-    except (ValueError, TypeError):
-        return series
-
-
-# ---------------------------------------------------------------------------- JSON
+    return read_separated(file, "\t")
 
 
 def _read_json_lines(file: Path) -> Any:
-    with _text(file) as lines:
-        rows = [json.loads(line) for line in lines if line.strip()]
+    with open_text(file) as lines:
+        rows = [_row(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
     return _framed(_columns_of(rows))
 
 
+def _row(line: str, number: int) -> Any:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"line {number} is no JSON: {error.msg} at character {error.pos + 1}. Each line should be one object."
+        ) from error
+    if not isinstance(found, Mapping):
+        raise DataError(f"line {number} should be an object from column name to value, such as {{'age': 31}}.")
+    return found
+
+
 def _read_json(file: Path) -> Any:
-    with _text(file) as text:
+    with open_text(file) as text:
         content = json.load(text)
     if isinstance(content, Mapping):
         listed = {n: list(v.values()) if isinstance(v, Mapping) else v for n, v in content.items()}
@@ -189,55 +158,15 @@ def _framed(columns: dict[str, Any]) -> Any:
     return columns
 
 
-# ---------------------------------------------------------------------------- columnar
-
-
-def _read_parquet(file: Path) -> Any:
-    if _installed("pandas", "pyarrow"):
-        import pandas as pd
-
-        return pd.read_parquet(file)
-    if _installed("polars"):
-        import polars as pl
-
-        return pl.read_parquet(file)
-    if _installed("pyarrow"):
-        import pyarrow.parquet as pq
-
-        return pq.read_table(file)
-    raise _no_reader("parquet")
-
-
-def _read_feather(file: Path) -> Any:
-    if _installed("pandas", "pyarrow"):
-        import pandas as pd
-
-        return pd.read_feather(file)
-    if _installed("polars"):
-        import polars as pl
-
-        return pl.read_ipc(file)
-    if _installed("pyarrow"):
-        import pyarrow.feather as feather
-
-        return feather.read_table(file)
-    raise _no_reader("arrow")
-
-
-def _no_reader(format_name: str) -> DataError:
-    return DataError(
-        f"reading {format_name} files needs pyarrow or polars, and neither is installed. "
-        "Install one: pip install 'isonomia[arrow]' or pip install 'isonomia[polars]'."
-    )
-
-
 _READERS: dict[str, Callable[[Path], Any]] = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
     ".json": _read_json,
-    ".parquet": _read_parquet,
-    ".arrow": _read_feather,
-    ".feather": _read_feather,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".arrows": read_arrow,
+    ".ipc": read_arrow,
+    ".feather": read_arrow,
 }

@@ -9,14 +9,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from isonomia.populations.digests import TableDigest
 from isonomia.populations.table import Table
 
 __all__ = ["callable_name", "fingerprint_of", "identity_of", "table_fingerprint"]
-
-_NUMERIC = {"b": "|b1", "i": "<i8", "u": "<i8", "f": "<f8"}
 
 
 def fingerprint_of(*parts: str) -> str:
@@ -30,22 +26,9 @@ def table_fingerprint(table: Table) -> str:
     The order of rows and columns counts. Widths of numbers do not: a column of 32-bit numbers has the
     fingerprint of the same numbers in 64 bits.
     """
-    digest = sha256(json.dumps([table.rows, *table.names]).encode())
-    for name in table.names:
-        digest.update(_column_bytes(table.column(name)))
-    return digest.hexdigest()
-
-
-def _column_bytes(column: NDArray[Any]) -> bytes:
-    kind = column.dtype.kind
-    if kind in "Mm":
-        return kind.encode() + column.astype("<i8").tobytes()
-    if kind in _NUMERIC:
-        number = column.astype(_NUMERIC[kind])
-        if kind == "f":
-            number[np.isnan(number)] = np.nan  # one NaN for all, since their bits may differ
-        return ("i" if kind == "u" else kind).encode() + number.tobytes()
-    return b"o" + json.dumps(column.tolist(), default=repr).encode()
+    digest = TableDigest(table.names)
+    digest.add(table)
+    return digest.value()
 
 
 def callable_name(function: Callable[..., Any]) -> str:

@@ -26,6 +26,10 @@ class FrameStore:
 
     def column(self, name: str) -> NDArray[Any]:
         """One column."""
+        import narwhals as nw
+
+        if self.kind == "pandas":  # without wrapping every other column
+            return column_from_series(nw.from_native(self.native[name], series_only=True))
         return column_from_series(self._frame().get_column(name))
 
     def order(self, name: str) -> tuple[str, ...]:
@@ -37,15 +41,25 @@ class FrameStore:
 
     def take(self, indices: NDArray[np.intp]) -> FrameStore:
         """The rows at these positions, numbered anew."""
-        return self._rows(self._frame()[indices], len(indices))
+        if self.kind == "pandas":
+            return self._rows(_renumbered(self.native.take(indices)), len(indices))
+        return self._rows(self._frame()[indices].to_native(), len(indices))
 
     def slice(self, start: int, stop: int) -> FrameStore:
         """The rows from ``start`` up to ``stop``, numbered anew."""
-        return self._rows(self._frame()[start:stop], stop - start)
+        if self.kind == "pandas":
+            return self._rows(_own(_renumbered(self.native.iloc[start:stop])), stop - start)
+        return self._rows(_own(self._frame()[start:stop].to_native()), stop - start)
+
+    def copy(self) -> FrameStore:
+        """All rows in memory of their own, numbered anew, for one who may write into it by whatever means."""
+        if self.kind == "pandas":
+            return self._rows(_renumbered(self.native).copy(), self.rows)
+        return self.slice(0, self.rows)
 
     def select(self, names: Sequence[str]) -> FrameStore:
         """These columns, in this order."""
-        native = self._frame().select(list(names)).to_native()
+        native = self.native[list(names)] if self.kind == "pandas" else self._frame().select(list(names)).to_native()
         return FrameStore(native, tuple(names), self.rows, self.kind)
 
     def _frame(self) -> Any:
@@ -53,32 +67,69 @@ class FrameStore:
 
         return nw.from_native(self.native, eager_only=True)
 
-    def _rows(self, frame: Any, rows: int) -> FrameStore:
-        native = frame.to_native()
-        if hasattr(native, "reset_index"):
-            # pandas and its like carry row labels, which would otherwise leak into how a model joins columns;
-            # the copy keeps a model that writes into its batch from writing into the population.
-            native = native.reset_index(drop=True).copy()
+    def _rows(self, native: Any, rows: int) -> FrameStore:
         return FrameStore(native, self.names, rows, self.kind)
 
 
+def _renumbered(frame: Any) -> Any:
+    """Drop row labels, which would otherwise leak into how a model joins columns."""
+    import pandas as pd
+
+    return frame.set_axis(pd.RangeIndex(len(frame)), axis=0)
+
+
+def _own(native: Any) -> Any:
+    """Keep a model that writes into its batch from writing into the population."""
+    if not hasattr(native, "reset_index"):
+        return native  # polars and pyarrow never write in place
+    if type(native).__module__.startswith("pandas"):
+        import pandas as pd
+
+        if int(pd.__version__.split(".")[0]) >= 3:
+            return native  # copied by pandas itself, at the first write that goes through pandas
+        return native.copy()
+    return native.reset_index(drop=True).copy()
+
+
 def frame_store(data: object) -> FrameStore | None:
-    """Hold a data frame; a lazy one is collected. ``None`` for what is no data frame.
+    """Hold a data frame; a lazy one is collected, which gives what its library gives: a relation of DuckDB pyarrow.
+
+    ``None`` for what is no data frame.
 
     Raises
     ------
     DataError
-        When a column's name occurs twice.
+        When a column's name occurs twice, or when collecting fails.
     """
     import narwhals as nw
 
     try:
-        frame: Any = nw.from_native(data, pass_through=True)
+        frame: Any = nw.from_native(_as_arrow(data), pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+            frame = _collected(frame)
         if not isinstance(frame, nw.DataFrame):
             return None
         return FrameStore(frame.to_native(), tuple(frame.columns), len(frame), frame.implementation.name.lower())
     except nw.exceptions.DuplicateError as error:
         told = " ".join(str(error).split())
         raise DataError(f"every column needs a name of its own. {told}. Rename or drop the others.") from error
+
+
+def _collected(frame: Any) -> Any:
+    try:
+        return frame.collect()
+    except Exception as error:  # each library has its own kinds of error
+        raise DataError(
+            f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Mend the query, or "
+            "collect it yourself and hand over the result."
+        ) from error
+
+
+def _as_arrow(data: object) -> object:
+    """Read what only pyarrow knows how to read, a dataset or a reader of batches, into a table of pyarrow."""
+    if not type(data).__module__.startswith("pyarrow"):
+        return data
+    for name in ("read_all", "to_table"):
+        if hasattr(data, name):
+            return getattr(data, name)()
+    return data

@@ -9,7 +9,7 @@ of text they are text.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 
-__all__ = ["NUMBER_MISSING", "read_header", "read_plain"]
+__all__ = ["NUMBER_MISSING", "TRUTH", "read_header", "read_plain"]
 
 NUMBER_MISSING = frozenset({"NA", "N/A", "NaN", "nan", "NULL", "null"})
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
 def read_header(lines: Iterable[str], separator: str) -> list[str]:
@@ -50,14 +50,24 @@ def read_plain(lines: Iterable[str], separator: str) -> dict[str, NDArray[Any]]:
     """
     stream = iter(lines)
     names = read_header(stream, separator)
-    reader = csv.reader(stream, delimiter=separator)
-    rows = [row for row in reader if row]
-    for number, row in enumerate(rows, start=1):
-        if len(row) > len(names):
-            raise DataError(f"row {number} has {len(row)} cells, but the first line names {len(names)} columns.")
+    rows = _rows(stream, separator, len(names))
     columns = zip_longest(*rows, fillvalue="") if rows else ()
     padded = dict(zip_longest(names, columns, fillvalue=("",) * len(rows)))
     return {str(name): _typed(cells) for name, cells in padded.items()}
+
+
+def _rows(lines: Iterable[str], separator: str, width: int) -> list[list[str]]:
+    reader = csv.reader(lines, delimiter=separator)
+    rows = []
+    for row in reader:
+        if len(row) > width:
+            raise DataError(
+                f"line {reader.line_num + 1} has {len(row)} cells, but the first line names {width} columns. "
+                "Put a cell that contains the separator into quotation marks."
+            )
+        if row:
+            rows.append(row)
+    return rows
 
 
 def _typed(cells: Sequence[str]) -> NDArray[Any]:
@@ -69,30 +79,32 @@ def _typed(cells: Sequence[str]) -> NDArray[Any]:
 
 
 def _as_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
-    missing = np.fromiter((not c or c in NUMBER_MISSING for c in cells), dtype=bool, count=len(cells))
-    if all(not cell for cell in cells) or any("_" in cell for cell in cells):
-        return None
-    present = np.array([c for c, absent in zip(cells, missing, strict=True) if not absent], dtype=str)
-    if not missing.any() and (whole := _parsed(present, np.int64)) is not None:
+    if "_" in "\n".join(cells):
+        return None  # Python would read 1_000 as a number, and nobody else does
+    whole = _parsed(int, cells, np.int64)
+    if whole is not None:
         return whole
-    numbers = _parsed(present, np.float64)
-    if numbers is None or not len(numbers):
+    present = [cell for cell in cells if cell and cell not in NUMBER_MISSING]
+    numbers = _parsed(float, present, np.float64)
+    if numbers is None or not present:
         return None
+    missing = np.fromiter((not cell or cell in NUMBER_MISSING for cell in cells), dtype=bool, count=len(cells))
     column = np.full(len(cells), np.nan)
     column[~missing] = numbers
     return column
 
 
-def _parsed(cells: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any] | None:
+def _parsed(convert: Callable[[str], float], cells: Sequence[str], dtype: type[np.generic]) -> NDArray[Any] | None:
+    """Convert every cell, or stop at the first that cannot be."""
     try:
-        return cells.astype(dtype)
+        return np.fromiter(map(convert, cells), dtype=dtype, count=len(cells))
     except (ValueError, OverflowError):
         return None
 
 
 def _as_truth(cells: Sequence[str]) -> NDArray[Any] | None:
     found = set(cells)
-    if found == {""} or not found <= {"", *_TRUTH}:
+    if found == {""} or not found <= {"", *TRUTH}:
         return None
-    values = [_TRUTH.get(cell) for cell in cells]
+    values = [TRUTH.get(cell) for cell in cells]
     return np.array(values, dtype=object if "" in found else bool)

@@ -15,10 +15,10 @@ from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.frames import FrameStore, frame_store
 from isonomia.populations.stores import ArrayStore, ColumnStore, RowStore, Store
 
-__all__ = ["Table"]
+__all__ = ["Table", "check_columns", "check_known"]
 
 _KINDS = (
-    "a pandas, polars or pyarrow table, a mapping from column name to values, "
+    "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
     "a two-dimensional NumPy array, or a list of rows"
 )
 
@@ -27,8 +27,9 @@ _KINDS = (
 class Table:
     """A table of people: columns of NumPy for the audit, the owner's own form for the model.
 
-    Make one with :meth:`of`. A table made by :meth:`take` or :meth:`slice` shares no memory with the one it
-    was cut from, so that a model which writes into its batch leaves the population alone.
+    Make one with :meth:`of`. Writing into a table made by :meth:`take` or :meth:`slice` in its library's own ways
+    leaves the one that it was cut from alone; :meth:`copy` shares no memory at all, for a model that writes by
+    whatever means.
     """
 
     _store: Store
@@ -41,8 +42,9 @@ class Table:
         Parameters
         ----------
         data
-            A pandas, polars (eager, or lazy and then collected) or pyarrow table, a mapping from column name
-            to values, a two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
+            A pandas, polars or pyarrow table, anything lazy that is then collected (a polars ``LazyFrame``, a
+            DuckDB relation, a pyarrow ``Dataset`` or reader of batches), a mapping from column name to values, a
+            two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
         names
             The columns of a NumPy array; ``x0``, ``x1``, ... unless given. For other kinds they must stay
             out.
@@ -56,9 +58,7 @@ class Table:
         if isinstance(data, Table):
             return data
         store = _array_store(data, names) if isinstance(data, np.ndarray) else _named_store(data, names)
-        _check_names(store.names)
-        if store.rows == 0:
-            raise DataError(f"the table has no rows (columns: {_listed(store.names)}). Give at least one row.")
+        check_columns(store.names, store.rows)
         return cls(store)
 
     @property
@@ -84,7 +84,7 @@ class Table:
     def column(self, name: str) -> NDArray[Any]:
         """Give one column as a read-only array, converted as :mod:`isonomia.populations.columns` says."""
         if name not in self._converted:
-            self._check_known([name])
+            check_known([name], self.names)
             column = self._store.column(name).view()
             column.flags.writeable = False
             self._converted[name] = column
@@ -97,7 +97,7 @@ class Table:
 
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
-        return self._store.order(name) if isinstance(self._store, FrameStore) else ()
+        return self._store.order(name) if isinstance(self._store, FrameStore) and name in self.names else ()
 
     def take(self, indices: NDArray[np.intp]) -> Table:
         """Cut out the rows at these positions, in this order."""
@@ -110,20 +110,12 @@ class Table:
 
     def select(self, names: Sequence[str]) -> Table:
         """Keep these columns, in this order."""
-        self._check_known(names)
+        check_known(names, self.names)
         return self if tuple(names) == self.names else Table(self._store.select(names))
 
     def copy(self) -> Table:
         """Copy the table, for one who may write into it."""
-        return self.slice(0, self.rows)
-
-    def _check_known(self, names: Sequence[str]) -> None:
-        for name in names:
-            if name not in self.names:
-                raise DataError(
-                    f"the table has no column {name!r}; its columns are {_listed(self.names)}."
-                    f"{nearest(name, self.names)}"
-                )
+        return Table(self._store.copy()) if isinstance(self._store, FrameStore) else self.slice(0, self.rows)
 
 
 def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> Store:
@@ -174,7 +166,14 @@ def _native_column(values: object, name: object) -> NDArray[Any]:
     return column_from(values, f"column {name!r}")
 
 
-def _check_names(names: Sequence[object]) -> None:
+def check_columns(names: Sequence[object], rows: int) -> None:
+    """Refuse a table without rows or columns, and columns whose name is not text or occurs twice.
+
+    Raises
+    ------
+    DataError
+        With the name.
+    """
     if not names:
         raise DataError("the table has no columns. Give at least one.")
     for name in names:
@@ -186,9 +185,26 @@ def _check_names(names: Sequence[object]) -> None:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise DataError(f"column {repeated[0]!r} occurs more than once. Rename or drop the others.")
+    if rows == 0:
+        raise DataError(f"the table has no rows (columns: {_listed(names)}). Give at least one row.")
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
+def check_known(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a column that a table does not have.
+
+    Raises
+    ------
+    DataError
+        With the columns that it has, and the nearest one.
+    """
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}"
+            )
+
+
+def _listed(names: Sequence[object], most: int = 12) -> str:
     told = ", ".join(map(repr, names[:most])) or "none"
     return told if len(names) <= most else f"{told} and {len(names) - most} more"
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
+from isonomia.spec.columns import plain
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Other, Output, PairCall, Value, Version
 
@@ -44,6 +45,19 @@ class Batch:
     score: NDArray[np.float64] | None = None
     classes: tuple[Value, ...] = field(default=())
     versions: Mapping[Version, Batch] = field(default_factory=dict)
+    _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, looked through once.
+
+        Raises
+        ------
+        DataError
+            Where it holds what no expression can use.
+        """
+        if name not in self._plain:
+            self._plain[name] = plain(self.columns[name], name)
+        return self._plain[name]
 
 
 def as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:

@@ -30,6 +30,9 @@ _KINDS: dict[str, Kind] = {
     "U": "text",
     "O": "text",
 }
+_EXACT = 2**53
+"""Beyond this, floats leave whole numbers out."""
+
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
@@ -70,10 +73,21 @@ def _from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
     if held and not void and all(issubclass(kind, bool | np.bool_) for kind in held):
         return values.astype(np.bool_)
     if all(issubclass(kind, Real | Decimal | np.bool_) for kind in held):
+        _refuse_large(values, name)
         return _filled(values, _are(values, *void), np.nan).astype(np.float64)
     if all(issubclass(kind, date | datetime | np.datetime64) for kind in held):
         return _times(_filled(values, _are(values, *void), None), name)
     return _text(values, name)
+
+
+def _refuse_large(values: NDArray[Any], name: str) -> None:
+    """Refuse whole numbers that would be rounded: two people's numbers could then seem to be one."""
+    for value in values:
+        if isinstance(value, int) and abs(value) > _EXACT:
+            raise DataError(
+                f"column {name!r} holds {value!r}, which is beyond 2**53, beside missing values or fractions: as a "
+                "floating-point number it would be rounded; convert the column to text"
+            )
 
 
 def _times(values: NDArray[Any], name: str) -> NDArray[Any]:

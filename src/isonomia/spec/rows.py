@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
 from isonomia.spec.batch import Batch, as_version
-from isonomia.spec.columns import kind_of, missing, plain
+from isonomia.spec.columns import kind_of, missing
 from isonomia.spec.comparing import compare, equal_any
 from isonomia.spec.outputs import output_values
 from isonomia.spec.pairs import pair_values
@@ -133,11 +133,11 @@ def _values(row: Row, batch: Batch) -> Array:
 
 
 def _column(row: Column, batch: Batch) -> Array:
-    columns = as_version(row, row.version, batch).columns
-    if row.name not in columns:
+    people = as_version(row, row.version, batch)
+    if row.name not in people.columns:
         whose = "" if row.version is None else f" of `{to_text(row.version)}`"
         raise SpecError(f"there is no column `{row.name}`{whose}", row.place)
-    return plain(columns[row.name], row.name)
+    return people.column(row.name)
 
 
 def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArray[np.float64]:

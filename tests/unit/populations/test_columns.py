@@ -102,3 +102,21 @@ def test_distinct_values_are_sorted_numbers_before_text_without_missing_ones():
 def test_distinct_values_of_dates_are_refused_with_the_name_and_the_value():
     with pytest.raises(DataError, match=r"column 'born' should be text.*2024"):
         distinct([np.array(["2024-01-01"], dtype="datetime64[us]")], "born")
+
+
+@pytest.mark.parametrize("make", [pl.Series, lambda values: pd.Series(values, dtype="Int64"), list])
+def test_large_whole_numbers_with_a_gap_are_not_rounded(make):
+    column = column_from(make([2**53 + 1, None]), "ids")
+    assert column.tolist() == [2**53 + 1, None]
+    np.testing.assert_array_equal(column_from(make([2**53, None]), "ids"), [2.0**53, np.nan])
+
+
+def test_values_given_in_parts_are_floats_where_one_part_has_them():
+    values = distinct([np.array([1, 2]), np.array([3.0, np.nan])], "n")
+    assert values == (1.0, 2.0, 3.0)
+    assert {type(value) for value in values} == {float}
+
+
+def test_the_character_zero_survives_in_text():
+    for make in (pl.Series, pd.Series, list):
+        assert column_from(make(["a\x00", "\x00", None]), "text").tolist() == ["a\x00", "\x00", None]

@@ -6,11 +6,13 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from isonomia.errors import DataError
 from isonomia.populations import read_table
-from isonomia.populations.files import table_from
+from isonomia.populations.door import rows_from
 from isonomia.populations.fingerprint import table_fingerprint
 
 CSV = """\
@@ -119,7 +121,7 @@ def test_json_may_be_a_mapping_of_columns(tmp_path):
         ("a.csv", "a,\n1,2\n", "column 2 has no name"),
         ("a.csv", "a,b\n1,2,3\n", "a.csv"),
         ("a.json", "{", "cannot be read as .json: JSONDecodeError"),
-        ("a.jsonl", "3\n", "every row should be an object"),
+        ("a.jsonl", "3\n", "line 1 should be an object"),
         ("a.json", "[]", "the file has no rows"),
         ("a.parquet", "nonsense", "cannot be read as .parquet"),
         ("a.xlsx", "x", r"should end in one of .csv, .tsv.*but this is 'a.xlsx'"),
@@ -134,14 +136,14 @@ def test_a_bad_file_is_refused_by_name(tmp_path, name, text, message):
 
 def test_plain_csv_refuses_a_row_with_too_many_cells_and_fills_a_short_one(tmp_path, without):
     without("pandas", "polars")
-    with pytest.raises(DataError, match="row 2 has 3 cells, but the first line names 2 columns"):
+    with pytest.raises(DataError, match="line 3 has 3 cells, but the first line names 2 columns"):
         read_table(write(tmp_path, "a.csv", "a,b\n1,2\n1,2,3\n"))
     assert read_table(write(tmp_path, "b.csv", "a,b\n1,x\n2\n")).column("b").tolist() == ["x", None]
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
-    with pytest.raises(DataError, match=r"cannot be read as \.csv: UnicodeDecodeError"):
+    with pytest.raises(DataError, match=r"a.csv should be text in UTF-8, but byte 1 of line 2 is 0xff"):
         read_table(tmp_path / "a.csv")
 
 
@@ -152,13 +154,13 @@ def test_a_missing_file_is_named_with_the_nearest_one(tmp_path):
     with pytest.raises(DataError, match="nor does the folder"):
         read_table(tmp_path / "none" / "a.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(DataError, match=r"expected files that end in .parquet, .arrow, .feather, but it is empty"):
         read_table(tmp_path / "folder.csv")
 
 
 def test_a_path_and_a_table_are_both_welcome(tmp_path):
-    assert table_from(write(tmp_path, "a.csv", CSV)).rows == 3
-    assert table_from({"a": [1]}).rows == 1
+    assert rows_from(write(tmp_path, "a.csv", CSV)).rows == 3
+    assert rows_from({"a": [1]}).rows == 1
 
 
 def test_underscores_and_long_digits_stay_text(tmp_path, without):
@@ -166,3 +168,69 @@ def test_underscores_and_long_digits_stay_text(tmp_path, without):
     table = read_table(write(tmp_path, "a.csv", "a,b\n1_000,123456789012345678901234\n2,1\n"))
     assert table.column("a").tolist() == ["1_000", "2"]
     assert table.column("b").dtype.kind == "f"
+
+
+LARGE = "id,x\n9007199254740993,1\n,2\n9007199254740995,3\n"
+
+
+@pytest.mark.parametrize("absent", [(), ("pandas",)])
+def test_large_whole_numbers_with_gaps_are_read_exactly(tmp_path, without, absent):
+    without(*absent)
+    table = read_table(write(tmp_path, "a.csv", LARGE))
+    assert table.column("id").tolist() == [2**53 + 1, None, 2**53 + 3]
+    assert table.column("x").tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl"])
+def test_large_whole_numbers_with_gaps_are_stored_exactly(tmp_path, ending):
+    frame = pl.DataFrame({"id": [2**53 + 1, None, 2**63 - 1], "n": [1, None, 2]})
+    file = tmp_path / f"a.{ending}"
+    {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "jsonl": frame.write_ndjson}[ending](file)
+    table = read_table(file)
+    assert table.column("id").tolist() == [2**53 + 1, None, 2**63 - 1]
+    np.testing.assert_array_equal(table.column("n"), [1.0, np.nan, 2.0])
+
+
+@pytest.mark.parametrize("absent", [(), ("pandas",), ("pandas", "polars")])
+def test_a_row_with_too_many_cells_is_told_by_its_line(tmp_path, without, absent):
+    without(*absent)
+    text = 'a,b\n1,"two\nlines"\n3,4\n5,6,7\n'
+    with pytest.raises(DataError, match=r"a\.csv: line 5 has 3 cells, but the first line names 2 columns"):
+        read_table(write(tmp_path, "a.csv", text))
+
+
+@pytest.mark.parametrize("absent", [(), ("pandas",), ("pandas", "polars")])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_a_byte_that_is_no_text_is_told_by_its_line(tmp_path, without, absent, ending):
+    without(*absent)
+    content = "name,n\nAda,1\nGöran,2\n".encode("latin-1")
+    file = tmp_path / f"a{ending}"
+    file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    with pytest.raises(DataError, match=r"byte 2 of line 3 is 0xf6, which is none there\. Save the file as UTF-8"):
+        read_table(file)
+
+
+def test_a_broken_line_of_json_is_told_by_its_number(tmp_path):
+    with pytest.raises(DataError, match=r"a\.jsonl: line 2 is no JSON: Expecting value at character 7"):
+        read_table(write(tmp_path, "a.jsonl", '{"a": 1}\n{"a":\n'))
+
+
+@pytest.mark.parametrize("absent", [(), ("pandas",)])
+def test_row_labels_that_pandas_stored_are_no_column_unless_they_have_a_name(tmp_path, without, absent):
+    pd.DataFrame({"a": [1, 2]}, index=[7, 9]).to_parquet(tmp_path / "a.parquet")
+    pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 9], name="id")).to_parquet(tmp_path / "b.parquet")
+    without(*absent)
+    assert read_table(tmp_path / "a.parquet").names == ("a",)
+    assert read_table(tmp_path / "b.parquet").names == ("a", "id")
+
+
+def test_types_of_pandas_come_back_from_a_file(tmp_path):
+    frame = pd.DataFrame({"n": pd.array([1, None], dtype="Int64"), "g": pd.Categorical(["a", "b"]), "t": ["x", None]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    pd.testing.assert_frame_equal(read_table(tmp_path / "a.parquet").native, frame)
+
+
+def test_two_columns_with_one_name_are_refused_in_a_file(tmp_path):
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="column 'a' occurs more than once"):
+        read_table(tmp_path / "a.parquet")

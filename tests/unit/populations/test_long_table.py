@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as parquet
+import pytest
+
+import isonomia as iso
+from isonomia.errors import DataError
+from isonomia.populations import Table
+from isonomia.populations.door import HELD, rows_from
+from isonomia.populations.lazy_reader import long_lazy, long_relation
+from isonomia.populations.long_table import LongTable
+from isonomia.populations.memory import free_memory, refuse_more_than
+
+ROWS = 150_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("people")
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        people = {
+            "id": np.arange(50_000) + 50_000 * number,
+            "a": rng.integers(0, 2, 50_000),
+            "y": rng.integers(0, 2, 50_000),
+            "x": rng.random(50_000),
+            "city": np.array(["Lund", "Oulu"])[rng.integers(0, 2, 50_000)],
+        }
+        parquet.write_table(pa.table(people), made / f"{number}.parquet", row_group_size=7_000)
+    return made
+
+
+def test_an_exact_census_of_a_folder_never_holds_more_than_a_batch(folder):
+    sizes = []
+
+    def model(batch):
+        sizes.append(len(batch))
+        return batch["x"] < 0.5
+
+    verdict = iso.check("for c in city: P[prediction | city == c] >= 0.4", model, iso.Census(folder))
+    assert verdict.holds
+    assert verdict.method == "exact"
+    assert verdict.samples == ROWS
+    assert max(sizes) == 2**16
+
+
+def test_progress_is_told_batch_by_batch(folder):
+    seen = []
+
+    class Watcher:
+        def begin(self, text): ...
+        def advance(self, progress):
+            seen.append((progress.samples, progress.most))
+
+        def end(self): ...
+
+    iso.check("P[x < 0.5] >= 0.4", None, iso.Census(folder), observer=Watcher())
+    assert seen == [(65_536, ROWS), (131_072, ROWS), (ROWS, ROWS)]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_principal_fairness_is_counted_as_it_is_in_memory(folder, exact):
+    prop = iso.PrincipalFairness(attribute="a", outcome="y", given=["city"], values={"prediction": [0, 1]})
+    held = iso.Census(pl.read_parquet(folder / "*.parquet").to_pandas(), exact=exact)
+    read = iso.Census(folder, exact=exact)
+
+    def model(batch):
+        return (batch["x"] < 0.5).astype(int)
+
+    one, other = (iso.check(prop, model, each, seed=1, budget=1_000) for each in (held, read))
+    assert (one.answer, one.samples, one.expressions) == (other.answer, other.samples, other.expressions)
+    assert one.population == other.population
+
+
+def test_principal_fairness_of_a_sample_in_order_knows_every_subgroup(tmp_path):
+    late = {"a": [0, 1] * 40_000, "y": [0, 1, 1, 0] * 20_000, "g": ["u"] * 70_000 + ["v"] * 10_000}
+    people = {**late, "prediction": [1, 0, 1, 0] * 20_000}
+    parquet.write_table(pa.table(people), tmp_path / "a.parquet")
+    prop = iso.PrincipalFairness(attribute="a", outcome="y", given=["g"])
+    one, other = (
+        iso.check(prop, None, iso.Sample(data, shuffle=False), seed=1, budget=1_000) for data in (people, tmp_path)
+    )
+    assert one.details["subgroups"] == other.details["subgroups"]
+
+
+def test_pairs_are_counted_over_a_folder(tmp_path):
+    parquet.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [4]}), tmp_path / "b.parquet")
+    text = "P[x < other.x] >= 0.3"
+    assert (
+        iso.check(text, None, iso.Census(tmp_path)).leaves
+        == iso.check(text, None, iso.Census({"x": [1, 2, 3, 4]})).leaves
+    )
+
+
+def test_a_sample_in_order_reads_only_as_far_as_it_goes(folder):
+    asked = []
+
+    def model(batch):
+        asked.append(batch["id"].max())
+        return batch["x"] < 0.5
+
+    verdict = iso.check("P[prediction] >= 0.2", model, iso.Sample(folder, shuffle=False))
+    assert verdict.holds
+    assert max(asked) == verdict.samples - 1 < 1_000
+
+
+def test_what_does_not_fit_is_refused_with_what_can_be_done(folder):
+    table = rows_from(folder)
+    assert isinstance(table, LongTable)
+    with pytest.raises(
+        DataError, match=r"150,000 rows take about 0\.0 GB.*an exact Census and Sample\(\.\.\., shuffle"
+    ):
+        table.table(free=1e6)
+    assert table.table(free=1e8).rows == ROWS
+    assert table.table(free=1e8) is table.table(free=1e8)
+
+
+def test_free_memory_is_a_sensible_number():
+    assert free_memory() > 1e6
+    refuse_more_than(10.0, 1, 5.0)
+    with pytest.raises(DataError):
+        refuse_more_than(10.0, 1, 5.1)
+
+
+def test_other_audits_read_the_whole_table(folder):
+    assert isinstance(iso.Census(folder).table, Table)
+    assert isinstance(iso.Sample(folder).rows, Table)
+    assert isinstance(iso.Census(folder, exact=False).rows, Table)
+
+
+def test_a_single_file_is_held_unless_it_is_large(folder, monkeypatch):
+    file = folder / "0.parquet"
+    assert file.stat().st_size < HELD
+    assert isinstance(rows_from(file), Table)
+    monkeypatch.setattr("isonomia.populations.door.HELD", 1000)
+    large = rows_from(file)
+    assert isinstance(large, LongTable)
+    assert large.kind == rows_from(folder).kind == "pandas"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda folder: pl.scan_parquet(folder / "*.parquet").with_columns(z=pl.col("x") * 2),
+        lambda folder: duckdb.sql(f"SELECT *, 2 * x AS z FROM '{folder}/*.parquet'"),
+        lambda folder: ds.dataset(folder).filter(ds.field("x") < 0.25),
+    ],
+)
+def test_a_lazy_query_is_read_batch_by_batch(folder, query):
+    census = iso.Census(query(folder))
+    assert isinstance(census.rows, LongTable)
+    batches = list(census.rows.batches(["id"], size=40_000))
+    assert sum(batch.rows for batch in batches) == census.size
+    assert {batch.rows for batch in batches[:-1]} <= {40_000}
+    names = "z" if "z" in census.names else "x"
+    assert iso.check(f"P[{names} < 0.5] >= 0.1", None, census).holds
+
+
+def test_columns_with_odd_names_are_read_from_a_relation():
+    table = pa.table({'a "b"': [1, 2], "c d": ["x", "y"], "select": [True, False]})
+    census = iso.Census(duckdb.from_arrow(table))
+    assert census.names == ('a "b"', "c d", "select")
+    assert census.values("c d") == ("x", "y")
+
+
+def test_a_lazy_query_that_fails_is_told_as_one():
+    broken = pl.LazyFrame({"a": ["1", "x"]}).with_columns(pl.col("a").cast(pl.Int64))
+    with pytest.raises(DataError, match="the lazy table cannot be collected: InvalidOperationError"):
+        iso.check("P[a > 0] >= 0.5", None, iso.Census(broken))
+    with pytest.raises(DataError, match="the lazy table cannot be collected: ColumnNotFoundError"):
+        long_lazy(pl.LazyFrame({"a": [1]}).select("b"))
+    with pytest.raises(DataError, match=r"the lazy table cannot be collected"):
+        iso.check(
+            "P[a > 0] >= 0.5",
+            None,
+            iso.Census(duckdb.sql("SELECT CAST(v AS INT) AS a FROM (VALUES ('1'), ('x')) t(v)")),
+        )
+    with pytest.raises(DataError, match="the lazy table cannot be collected"):
+        Table.of(broken)
+    with pytest.raises(DataError, match=r"the table has no rows"):
+        long_relation(duckdb.sql("SELECT 1 AS a WHERE false"))
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_one(folder):
+    with pytest.raises(DataError, match=r"no column 'citty'.*Did you mean 'city'\?"):
+        iso.Census(folder).values("citty")
+
+
+def test_an_order_declared_in_a_file_is_respected(tmp_path):
+    grades = pa.array(["low", "high"]).dictionary_encode()
+    ordered = pa.DictionaryArray.from_arrays(grades.indices, grades.dictionary, ordered=True)
+    parquet.write_table(pa.table({"grade": ordered}), tmp_path / "a.parquet")
+    census = iso.Census(tmp_path)
+    assert census.order("grade") == ("low", "high")
+    with pytest.raises(iso.SpecError, match="a category with an order of its own"):
+        iso.check("P[grade < 'low'] >= 0.5", None, census)
+
+
+@pytest.mark.parametrize(
+    ("make", "order"),
+    [
+        (lambda: pl.LazyFrame({"g": ["a", "b"]}, schema={"g": pl.Enum(["b", "a"])}), ("b", "a")),
+        (lambda: pl.LazyFrame({"g": ["a", "b"]}, schema={"g": pl.Categorical}), ()),
+        (lambda: pl.LazyFrame({"g": ["a", "b"]}), ()),
+        (lambda: duckdb.sql("SELECT 'a'::ENUM('b', 'a') AS g"), ("b", "a")),
+        (lambda: duckdb.sql("SELECT 'a' AS g"), ()),
+    ],
+)
+def test_an_order_declared_in_a_query_is_known(make, order):
+    assert iso.Census(make()).order("g") == order
+    assert iso.Census(make()).order("h") == ()
+
+
+def test_a_file_that_is_gone_is_told(tmp_path):
+    parquet.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    census = iso.Census(tmp_path)
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(DataError, match=r"a file of the table is gone since it was opened"):
+        census.fingerprint()
