@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from isonomia.audits.answering import stated, watched
 from isonomia.audits.ksafety import check_safety, is_domain
 from isonomia.audits.ksafety.request import Request as SafetyRequest
 from isonomia.audits.principal import check_principal
@@ -17,6 +19,7 @@ from isonomia.audits.rates.request import METHODS, Request
 from isonomia.audits.responsiveness import check_responsiveness
 from isonomia.audits.responsiveness.request import Request as ResponsivenessRequest
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Journal
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import fresh_seed, root
@@ -32,7 +35,7 @@ from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
 from isonomia.spec.safety import property as safety_property
 
-__all__ = ["check", "plan"]
+__all__ = ["Arranged", "Options", "arrange", "carry_out", "check", "plan"]
 
 _LEAST_DELTA = 1e-300
 """Smaller ones have no reciprocal in double precision."""
@@ -51,6 +54,7 @@ def check(
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
+    random_model: bool = False,
     observer: Observer | None = None,
 ) -> Verdict:
     """Check whether a property holds of a model and a population.
@@ -66,11 +70,13 @@ def check(
         names, for example a column ``prediction``.
     population
         Whom it is about: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
-        bare table or a path counts as a :class:`Sample`.
+        bare table or a path counts as a :class:`Sample`. A k-safety property may go without, where it imports a domain.
     delta
         The risk of a wrong answer, chosen before anything is seen.
     budget
-        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``).
+        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``). What is counted is
+        what the verdict counts: pairs of people where a property speaks of ``other``, cases for k-safety, points that
+        people can reach for responsiveness.
     seed
         Makes it repeatable; a fresh one is taken, and stated in the verdict, where none is given.
     method
@@ -85,6 +91,9 @@ def check(
         decision falls at the end of a batch, so smaller is thriftier with people, larger with calls of the model.
     workers
         How many threads ask the model side by side, each about a part of a batch; the verdict does not depend on it.
+    random_model
+        Whether the model may answer the same person differently. Otherwise a few rows are asked about twice, and a
+        changed answer is an error. Where it is allowed, the verdict states it among its assumptions.
     observer
         Who is told about progress.
 
@@ -99,27 +108,78 @@ def check(
     IsonomiaError
         With a message that says what was expected, what came, and what to do.
     """
-    number = fresh_seed() if seed is None else seed
+    options = Options(delta, budget, seed, method, ranges, features, growth, workers, random_model)
+    return carry_out(arrange(property, model, population, options), _observer(observer))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a property is to be checked: the arguments of :func:`check` that have defaults, as they came."""
+
+    delta: float = 0.05
+    budget: Budget | str | float | None = None
+    seed: int | None = None
+    method: str = "auto"
+    ranges: Mapping[str, tuple[float, float]] | None = None
+    features: Sequence[str] | None = None
+    growth: float = 1.01
+    workers: int = 1
+    random_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A check whose arguments are all in order: what is asked, and whether the model may answer at random."""
+
+    request: Request | PrincipalRequest | ResponsivenessRequest | SafetyRequest
+    random_model: bool = False
+
+    def with_journal(self, journal: Journal) -> Arranged:
+        """The same check with a journal, in which it keeps what it measures and finds what it measured before."""
+        return replace(self, request=replace(self.request, journal=journal))
+
+
+def arrange(
+    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
+    model: Any = None,
+    population: Population | Any = None,
+    options: Options = Options(),  # noqa: B008  (it has no state)
+) -> Arranged:
+    """Check every argument of :func:`check`, and leave the check itself for later."""
+    number = fresh_seed() if options.seed is None else options.seed
     root(number)
     prop = _property(property)
-    subject = (None if model is None else adapt(model, features)), _population(population)
-    risk, limit, watcher = _delta(delta), Budget.of(budget), _observer(observer)
-    options = _method(method), _ranges(ranges or {})
-    pace = Schedule(growth=_growth(growth)), _workers(workers)
+    imports = isinstance(prop, Safety) and bool(prop.spec.imports)  # an import may offer the inputs
+    people: Any = None if population is None and imports else _population(population)
+    random_model = _flag("random_model", options.random_model)
+    asked = None if model is None else watched(adapt(model, options.features), random_model)
+    common = _delta(options.delta), Budget.of(options.budget), int(number)
+    how = _method(options.method), _ranges(options.ranges or {})
+    pace = Schedule(growth=_growth(options.growth)), _workers(options.workers)
     if isinstance(prop, Safety):
-        _refuse_rates_options(*options, "a k-safety property")
-        return check_safety(
-            SafetyRequest(prop, _asked(subject[0]), subject[1], risk, limit, int(number), *pace), watcher
-        )
+        _refuse_rates_options(*how, "a k-safety property")
+        return Arranged(SafetyRequest(prop, _asked(asked), people, *common, *pace), random_model)
     if isinstance(prop, Responsiveness):
-        _refuse_rates_options(*options, "responsiveness")
-        return check_responsiveness(
-            ResponsivenessRequest(prop, _asked(subject[0]), subject[1], risk, limit, int(number), pace[1]), watcher
-        )
+        _refuse_rates_options(*how, "responsiveness")
+        return Arranged(ResponsivenessRequest(prop, _asked(asked), people, *common, pace[1]), random_model)
     if isinstance(prop, PrincipalFairness):
-        _refuse_rates_options(*options)
-        return check_principal(PrincipalRequest(prop, *subject, risk, limit, int(number), *pace), watcher)
-    return check_rates(Request(prop, *subject, risk, limit, int(number), *options, *pace), watcher)
+        _refuse_rates_options(*how)
+        return Arranged(PrincipalRequest(prop, asked, people, *common, *pace), random_model)
+    return Arranged(Request(prop, asked, people, *common, *how, *pace), random_model)
+
+
+def carry_out(arranged: Arranged, observer: Observer) -> Verdict:
+    """Carry out a check that was arranged."""
+    match arranged.request:
+        case SafetyRequest() as request:
+            verdict = check_safety(request, observer)
+        case ResponsivenessRequest() as request:
+            verdict = check_responsiveness(request, observer)
+        case PrincipalRequest() as request:
+            verdict = check_principal(request, observer)
+        case request:
+            verdict = check_rates(request, observer)
+    return stated(verdict, arranged.request.model, arranged.random_model)
 
 
 def plan(
@@ -183,7 +243,7 @@ def _population(value: Any) -> Population:
     if callable(value):
         raise UsageError("expected a population, but a function came: wrap it, Generator(draw)")
     if isinstance(value, str | PathLike) or any(
-        hasattr(value, name) for name in ("__len__", "__dataframe__", "collect")
+        hasattr(value, name) for name in ("__len__", "__dataframe__", "collect", "to_table", "read_all")
     ):
         return Sample(value)
     raise UsageError(f"expected a population, but {value!r} of type {type(value).__name__} came: try Sample(table)")
@@ -238,6 +298,12 @@ def _growth(value: float) -> float:
     if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
         raise UsageError(f"expected growth above 1 and at most 4, but growth={value!r} came")
     return float(value)
+
+
+def _flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"expected {name} as True or False, but {name}={value!r} came")
+    return value
 
 
 def _workers(value: int) -> int:

@@ -1,4 +1,4 @@
-"""How much a check may cost: in people asked, in seconds, or both."""
+"""How much a check may cost: in what is asked about, in seconds, or both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most people to ask about and the most seconds to take; infinite where nothing is said."""
+    """The most people to ask about and the most seconds to take; infinite where nothing is said.
+
+    Where a verdict counts something else, so does the budget: pairs of people where a property speaks of ``other``, the
+    cases of k-safety, the points of responsiveness.
+    """
 
     samples: float = inf
     seconds: float = inf

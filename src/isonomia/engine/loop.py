@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from math import isinf
 from typing import Generic, Protocol, TypeVar
 
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Blank, Keeping, NothingMoreError, once
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.schedule import Schedule
+from isonomia.errors import DataError
 
 __all__ = ["Outcome", "Plan", "Work", "run"]
 
@@ -97,6 +100,8 @@ def run(
     observer: Observer,
     *,
     available: float = float("inf"),
+    counted: str = "people",
+    keeping: Keeping[Reading] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome[State]:
     """Run batches until the work is decided, nothing is left, the budget is spent, or somebody presses Ctrl-C.
@@ -109,30 +114,82 @@ def run(
         How large batches are, what they may cost in all, who watches.
     available
         How many people the population has.
+    counted
+        What is asked about, for who watches: people, pairs of them, or cases.
+    keeping
+        Where batches are kept, and taken from where they were kept before; ``None`` where they are not.
     clock
         Where the time comes from.
+
+    Raises
+    ------
+    DataError
+        Where the journal has a batch that this check would never have drawn.
     """
-    began = clock()
+    watch = _Watch(clock)
     state, samples = work.begin(), 0
     most = min(budget.samples, available)
     reason = "exhausted" if available <= budget.samples else "budget"
     planner = _Planner(schedule, most)
     try:
         while (plan := planner.next(work, state)) is not None:
-            reading = work.measure(plan)
+            reading = work.measure(plan) if keeping is None else _kept(work, plan, keeping, watch)
             state = work.absorb(state, reading)
             samples += work.asked(reading)
-            elapsed = clock() - began
-            observer.advance(Progress(samples, most, work.share(state), elapsed, partial(work.closing_in, state)))
+            told = partial(work.closing_in, state)
+            observer.advance(Progress(samples, most, work.share(state), watch.elapsed(), told, counted))
             if work.decided(state):
                 reason = "decided"
                 break
-            if elapsed >= budget.seconds:
+            if _out_of_time(budget, plan, keeping, watch):
                 reason = "time"
                 break
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, NothingMoreError):
         reason = "interrupted"
-    return Outcome(state, samples, reason, clock() - began)
+    return Outcome(state, samples, reason, watch.elapsed())
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The time that was spent measuring, in this run and in those that it goes on from."""
+
+    clock: Callable[[], float]
+    before: float = 0.0
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def elapsed(self) -> float:
+        return self.before + self.clock() - self.began
+
+    def was(self, elapsed: float) -> None:
+        self.before, self.began = elapsed, self.clock()
+
+
+def _out_of_time(budget: Budget, plan: Plan, keeping: Keeping[Reading] | None, watch: _Watch) -> bool:
+    """Whether the time is up; kept, so that who goes on from a journal stops where its writer did."""
+    if isinf(budget.seconds):
+        return False
+    journal = Blank() if keeping is None else keeping.journal
+    return bool(once(journal, f"time {plan.index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
+
+
+def _kept(work: Work[Reading, State], plan: Plan, keeping: Keeping[Reading], watch: _Watch) -> Reading:
+    """What a batch comes to: recalled where it was kept, else measured and kept."""
+    key = f"batch {plan.index}"
+    kept = keeping.journal.recall(key)
+    if kept is None:
+        reading = work.measure(plan)
+        keeping.journal.keep(key, lambda: {"n": plan.n, "seconds": watch.elapsed(), **keeping.pack(reading)})
+        return reading
+    if kept["n"] != plan.n:
+        raise DataError(
+            f"expected {plan.n:,} people in batch {plan.index} of the record, but it has {kept['n']:,}: it was made by "
+            "another check, or by another version. Begin anew"
+        )
+    watch.was(float(kept["seconds"]))
+    return keeping.unpack(kept)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ class Progress:
     Attributes
     ----------
     samples
-        People asked about so far.
+        People, or whatever ``counted`` says, asked about so far.
     most
         How many there can be; infinite where nothing limits it.
     share
@@ -26,6 +26,8 @@ class Progress:
     closing_in
         Computes the first compared quantity, its interval and its threshold as a line of text; called only by an
         observer that shows it.
+    counted
+        What the samples are, as in a verdict.
     """
 
     samples: int
@@ -33,6 +35,7 @@ class Progress:
     share: float
     seconds: float
     closing_in: Callable[[], str]
+    counted: str = "people"
 
     @property
     def samples_left(self) -> float:

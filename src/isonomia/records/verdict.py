@@ -9,11 +9,13 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
-from isonomia.records.words import as_html, as_text
+from isonomia.records.notebook import as_html
+from isonomia.records.words import as_text
 
 __all__ = ["Expression", "LeafRecord", "Verdict"]
 
 ANSWERS = ("holds", "violated", "undecided")
+COUNTED = ("people", "pairs", "cases", "points")
 
 FORMAT = 1
 """The version of the stored form."""
@@ -100,7 +102,7 @@ class Verdict:
     method
         ``"bets"``, ``"region"``, ``"verifair"`` or ``"exact"``.
     samples
-        How many people the model was asked about.
+        How many people, or whatever ``counted`` says, the model was asked about.
     leaves, expressions
         What is known of each leaf and of each compared quantity.
     stopped
@@ -123,6 +125,9 @@ class Verdict:
         The version of Isonomia that gave the verdict.
     details
         What an audit knows besides, as plain values that JSON can hold; empty for a property about rates.
+    counted
+        What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people where a property speaks of
+        ``other``; ``"cases"`` of k-safety; ``"points"`` that people can reach, of responsiveness.
     """
 
     text: str
@@ -144,6 +149,7 @@ class Verdict:
     name: str | None = None
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    counted: OneOf["people", "pairs", "cases", "points"] = "people"
 
     @property
     def holds(self) -> bool | None:
@@ -190,6 +196,8 @@ class Verdict:
             raise DataError(
                 f"expected a stored verdict, but {sorted(missing - set(values)) or values['answer']} is amiss"
             )
+        if values.get("counted", COUNTED[0]) not in COUNTED:
+            raise DataError(f"expected a stored verdict to count one of {COUNTED}, but it counts {values['counted']!r}")
         try:
             values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
             values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])

@@ -1,19 +1,17 @@
-"""A verdict in words, as plain text and as a small piece of HTML."""
+"""A verdict in words, as plain text."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Expression, LeafRecord, Verdict
 
-__all__ = ["answer_line", "as_html", "as_text", "guarantee", "number", "rows"]
+__all__ = ["SIGNS", "answer_line", "as_text", "compared", "cost", "guarantee", "interval", "number", "rows"]
 
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
-COUNTED = {"k-safety": ("case", "cases"), "responsiveness": ("point", "points")}
-"""What the samples of an audit are, where they are not people."""
-COLOURS = {"holds": "#1a7f37", "violated": "#cf222e", "undecided": "#9a6700"}
+ONE = {"people": "person", "pairs": "pair", "cases": "case", "points": "point"}
+"""What a verdict's samples are, and what one of them is called."""
 
 
 def number(value: float | None) -> str:
@@ -27,8 +25,12 @@ def number(value: float | None) -> str:
 
 def answer_line(verdict: Verdict) -> str:
     """The answer and what it cost, in one line."""
-    one, many = COUNTED.get(verdict.details.get("audit", ""), ("person", "people"))
-    return f"{verdict.answer} after {verdict.samples:,} {one if verdict.samples == 1 else many} ({verdict.stopped})"
+    return f"{verdict.answer} after {cost(verdict)} ({verdict.stopped})"
+
+
+def cost(verdict: Verdict) -> str:
+    """How many people, pairs, cases or points it took."""
+    return f"{verdict.samples:,} {ONE[verdict.counted] if verdict.samples == 1 else verdict.counted}"
 
 
 def guarantee(verdict: Verdict) -> str:
@@ -47,8 +49,8 @@ def guarantee(verdict: Verdict) -> str:
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
     """What is known: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
-    found = [(_compared(item), number(item.estimate), _interval(item), "") for item in verdict.expressions]
-    return found + [(item.text, number(item.estimate), _interval(item), f"{item.n:,}") for item in verdict.leaves]
+    found = [(compared(item), number(item.estimate), interval(item), "") for item in verdict.expressions]
+    return found + [(item.text, number(item.estimate), interval(item), f"{item.n:,}") for item in verdict.leaves]
 
 
 def as_text(verdict: Verdict) -> str:
@@ -65,26 +67,11 @@ def as_text(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def as_html(verdict: Verdict) -> str:
-    """The verdict for a notebook; every text from outside is escaped."""
-    cells = "".join(
-        f"<tr><td style='text-align:left'><code>{escape(text)}</code></td><td>{escape(estimate)}</td>"
-        f"<td>{escape(interval)}</td><td>{escape(n)}</td></tr>"
-        for text, estimate, interval, n in rows(verdict)
-    )
-    notes = "".join(f"<li>{escape(item)}</li>" for item in (*verdict.assumptions, *verdict.remarks))
-    return (
-        f"<div><p><strong style='color:{COLOURS[verdict.answer]}'>{SIGNS[verdict.answer]} {verdict.answer}</strong> "
-        f"{escape(verdict.name or '')} <code>{escape(verdict.text)}</code></p>"
-        f"<p>{escape(answer_line(verdict))}. {escape(guarantee(verdict))}</p>"
-        f"<table><thead><tr><th>quantity</th><th>estimate</th><th>interval</th><th>draws</th></tr></thead>"
-        f"<tbody>{cells}</tbody></table><ul>{notes}</ul></div>"
-    )
-
-
-def _compared(item: Expression) -> str:
+def compared(item: Expression) -> str:
+    """What is compared with what, such as ``P[hired] >= 0.5``."""
     return f"{item.text} {item.relation} {number(item.threshold)}"
 
 
-def _interval(item: Expression | LeafRecord) -> str:
+def interval(item: Expression | LeafRecord) -> str:
+    """The two ends of what the draws do not refute."""
     return f"[{number(item.low)}, {number(item.high)}]"

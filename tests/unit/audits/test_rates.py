@@ -86,6 +86,10 @@ def test_a_sample_uses_each_row_once_and_may_end_undecided() -> None:
     assert verdict.holds is None
     assert verdict.risk == 0
     assert verdict.stopped == "every row is used up"
+    assert verdict.samples == len(data["x"])
+    assert set(asked) == set(data["x"].tolist())
+    asked.clear()
+    iso.check(RATIO, model, iso.Sample(data), delta=1e-6, seed=1, random_model=True)  # nothing is asked for twice
     assert sorted(asked) == sorted(data["x"].tolist())
     low, high = verdict.interval
     assert low < 0.8 < high
@@ -215,7 +219,7 @@ def test_the_model_is_asked_once_a_batch() -> None:
         rows.append(len(batch["x"]))
         return hires(0.5, 0.5)(batch)
 
-    verdict = iso.check(RATIO, model, iso.Generator(people), delta=1e-3, seed=1)
+    verdict = iso.check(RATIO, model, iso.Generator(people), delta=1e-3, seed=1, random_model=True)
     assert sum(rows) == verdict.samples
 
 

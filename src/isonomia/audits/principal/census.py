@@ -13,14 +13,14 @@ from isonomia.audits.principal.question import Question
 from isonomia.audits.principal.tables import answer_of
 from isonomia.audits.principal.wording import subgroup
 from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.everybody import batch_size
+from isonomia.audits.rates.needs import narrowed
 from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.seeds import root
 from isonomia.errors import DataError
-from isonomia.populations.census import Census
+from isonomia.populations.protocol import Population
 
 __all__ = ["Counted", "count_everybody"]
-
-AT_ONCE = 2**18
-"""People in one batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Counted:
         return False if False in answers else True if answers == {True} else None
 
 
-def count_everybody(question: Question, asker: Asker | None, census: Census, observer: Observer) -> Counted:
+def count_everybody(question: Question, asker: Asker | None, census: Population, observer: Observer) -> Counted:
     """Ask about every row and answer for every subgroup, without any risk.
 
     Raises
@@ -48,14 +48,18 @@ def count_everybody(question: Question, asker: Asker | None, census: Census, obs
     DataError
         Where nobody in a subgroup has one of the attribute's values: there is nothing to compare them with.
     """
-    began, people, counts = time.monotonic(), 0, Counts()
+    began, people, counts, size = time.monotonic(), 0, Counts(), census.size
+    assert size is not None, "only a population of a known size can be counted"
     try:
-        for start in range(0, census.size, AT_ONCE):
-            table = census.table.slice(start, start + AT_ONCE)
+        roles = (*question.prop.roles, *question.given)
+        wanted = narrowed(question.wanted, roles, None if asker is None else asker.model, census.names)
+        source, at_once = census.open(root(0), wanted), batch_size(census)
+        for start in range(0, size, at_once):
+            table = source.batch(start, at_once, np.random.default_rng(0))
             for key, seen in count(question, table, asker).items():
                 counts[key] = counts[key] + seen if key in counts else seen
             people += table.rows
-            observer.advance(Progress(people, census.size, people / census.size, time.monotonic() - began, _exactly))
+            observer.advance(Progress(people, size, people / size, time.monotonic() - began, _exactly))
     except KeyboardInterrupt:
         return Counted((), people, interrupted=True)
     keys = sorted(counts, key=_order)

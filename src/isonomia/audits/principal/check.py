@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from isonomia.audits.journaled import introduce
 from isonomia.audits.principal.census import Counted, count_everybody
 from isonomia.audits.principal.counting import Key, check_table, refuse_many, subgroups_in
 from isonomia.audits.principal.findings import Bet, Finding, find
@@ -20,12 +21,14 @@ from isonomia.audits.rates.check import ANSWERS, REASONS
 from isonomia.audits.rates.everybody import census_of
 from isonomia.audits.rates.prepare import UNLIMITED
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
+from isonomia.populations.long_table import LongTable
 from isonomia.populations.protocol import Source, Wanted
 from isonomia.populations.rows import WithReplacement
 from isonomia.populations.sample import Sample
@@ -47,26 +50,27 @@ def check_principal(request: Request, observer: Observer) -> Verdict:
     IsonomiaError
         Where the property, the data or the model is not what the check needs.
     """
-    question = ask_about(request.prop, request.population, request.model)
+    question = ask_about(request.prop, request.population, request.model, request.journal)
     table, census = _table_of(request), census_of(request.population)
     if table is not None:
         check_table(question, table)
-    if census is not None and census.exact:
-        return _exact(request, question, census, observer)
-    return _sampled(request, question, observer)
+    exact = once(request.journal, "exact", lambda: {"exact": census is not None and census.exact})["exact"]
+    introduce(request.population, request.model, request.journal)
+    return _exact(request, question, observer) if exact else _sampled(request, question, observer)
 
 
 def _table_of(request: Request) -> Table | None:
+    """The people where they are held; ``None`` where they are drawn, or read as it goes."""
     people = request.population.people if isinstance(request.population, Abducted) else request.population
-    return people.table if isinstance(people, Sample | Census) else None
+    return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
 
-def _exact(request: Request, question: Question, census: Census, observer: Observer, before: int = 0) -> Verdict:
+def _exact(request: Request, question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(request.prop))
-    asker = None if request.model is None else Asker(request.model, request.workers)
+    asker = None if request.model is None else Asker(request.model, request.workers, request.journal)
     try:
-        counted = count_everybody(question, asker, census, observer)
+        counted = count_everybody(question, asker, request.population, observer)
     finally:
         observer.end()
         if asker is not None:
@@ -91,30 +95,30 @@ def _exact_overall(counted: Counted) -> dict[str, Any]:
 
 def _sampled(request: Request, question: Question, observer: Observer) -> Verdict:
     work = _work(request, question)
-    budget, available = request.budget, _available(request)
+    limit = once(request.journal, "available", lambda: {"people": _available(request)})["people"]
+    budget, available = request.budget, float("inf") if limit is None else float(limit)
     if request.population.size is None and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     first = max(request.schedule.first, min(8 * len(work.listed), 256))
     observer.begin(str(request.prop))
     try:
-        outcome = run(work, replace(request.schedule, first=first), budget, observer, available=available)
+        schedule = replace(request.schedule, first=first)
+        keeping = Keeping(request.journal, work.pack, work.unpack)
+        outcome = run(work, schedule, budget, observer, available=available, keeping=keeping)
     finally:
         observer.end()
         if work.asker is not None:
             work.asker.close()
-    census = census_of(request.population)
-    if census is not None and outcome.reason == "exhausted":
+    if request.population.kind == "census" and outcome.reason == "exhausted":
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, census, observer, before=outcome.samples)
+        return _exact(request, question, observer, before=outcome.samples)
     return _concluded(request, question, work, outcome)
 
 
-def _available(request: Request) -> float:
-    """How many draws there can be: infinitely many, or one a row; a census must leave room to ask everybody after."""
+def _available(request: Request) -> int | None:
+    """How many draws there can be: one a row, or infinitely many; a census must leave room to ask everybody after."""
     size, census = request.population.size, census_of(request.population)
-    if size is None or (census is not None and request.budget.samples < 2 * size):
-        return float("inf")
-    return float(size)
+    return None if size is None or (census is not None and request.budget.samples < 2 * size) else size
 
 
 def _concluded(request: Request, question: Question, work: Sampling, outcome: Outcome[Progressed]) -> Verdict:
@@ -151,7 +155,9 @@ def _work(request: Request, question: Question) -> Sampling:
     )
     asker = None if request.model is None else Asker(request.model, request.workers)
     streams = len(request.population.streams)
-    listed, closed = _listed(request, question), _table_of(request) is not None or not question.given
+    found = once(request.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(request, question)]})
+    listed = tuple(tuple(key) for key in found["keys"])
+    closed = request.population.kind in {"sample", "census"} or not question.given
     return Sampling(question, _source(request, question), streams, asker, worlds, listed, closed, request.seed)
 
 
@@ -168,12 +174,21 @@ def _listed(request: Request, question: Question) -> tuple[Key, ...]:
     table, given = _table_of(request), question.given
     if table is not None or not given:
         return ((),) if table is None else subgroups_in(table, given)
+    if isinstance(request.population, Sample) and isinstance(request.population.rows, LongTable):
+        return _listed_in(request.population.rows, given)
     source = request.population.open(root(0), Wanted(given))
     streams = range(len(request.population.streams))
     pilots = [source.batch(0, PILOTS, np.random.default_rng([0, stream]), stream) for stream in streams]
     found = tuple(dict.fromkeys(key for pilot in pilots for key in subgroups_in(pilot, given)))
     refuse_many(len(found), given)
     return found
+
+
+def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
+    """The subgroups of a table that is read as it goes, by a pass over their columns, in the order of their values."""
+    found = {key for part in people.batches(given) for key in subgroups_in(part, given)}
+    refuse_many(len(found), given)
+    return tuple(sorted(found, key=lambda key: [(isinstance(value, str), value) for value in key]))
 
 
 def _verdict(

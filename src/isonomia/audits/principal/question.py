@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from isonomia.audits.journaled import values_in
 from isonomia.audits.principal.coding import Coding
+from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.effects import Effect, definition_effects
@@ -64,7 +67,12 @@ class Question:
         return Wanted(None if self.asks_model else (*self.prop.roles, *self.given))
 
 
-def ask_about(prop: PrincipalFairness, population: Population, model: Model | None) -> Question:
+def ask_about(
+    prop: PrincipalFairness,
+    population: Population,
+    model: Model | None,
+    journal: Journal = Blank(),  # noqa: B008  (it has no state)
+) -> Question:
     """Make a property concrete. All values are fixed here, before anything is drawn.
 
     Raises
@@ -78,9 +86,10 @@ def ask_about(prop: PrincipalFairness, population: Population, model: Model | No
     """
     _need_columns(prop, population, model)
     _need_streams(prop, population.streams)
-    attribute = _coding(prop, prop.attribute, population)
-    outcome = _coding(prop, prop.outcome, population)
-    prediction = _prediction(prop, population, model, outcome)
+    values = partial(values_in, population, journal=journal)
+    attribute = _coding(prop, prop.attribute, values)
+    outcome = _coding(prop, prop.outcome, values)
+    prediction = _prediction(prop, values, model, outcome)
     shape = Shape(len(attribute.values), len(prediction.values), len(outcome.values))
     constraints = tuple(
         row for words in prop.assumptions for row in assume(shape, words, _labels(words, prediction, outcome))
@@ -123,8 +132,8 @@ def _need_streams(prop: PrincipalFairness, streams: Sequence[Row | None]) -> Non
             )
 
 
-def _coding(prop: PrincipalFairness, name: str, population: Population) -> Coding:
-    values = tuple(prop.values[name]) if name in prop.values else population.values(name)
+def _coding(prop: PrincipalFairness, name: str, known: Callable[[str], tuple[Value, ...]]) -> Coding:
+    values = tuple(prop.values[name]) if name in prop.values else known(name)
     if len(values) < 2:
         raise DataError(
             f"expected at least 2 values of {name}, but there are {list(values)!r}: nothing can be compared. Where "
@@ -133,11 +142,13 @@ def _coding(prop: PrincipalFairness, name: str, population: Population) -> Codin
     return Coding(name, values)
 
 
-def _prediction(prop: PrincipalFairness, population: Population, model: Model | None, outcome: Coding) -> Coding:
+def _prediction(
+    prop: PrincipalFairness, known: Callable[[str], tuple[Value, ...]], model: Model | None, outcome: Coding
+) -> Coding:
     """Predictions have the outcome's values where they have no others: a model may give one of them to nobody."""
     if prop.prediction in prop.values:
-        return _coding(prop, prop.prediction, population)
-    values = () if model is not None else population.values(prop.prediction)
+        return _coding(prop, prop.prediction, known)
+    values = () if model is not None else known(prop.prediction)
     if set(values) <= set(outcome.values):
         return Coding(prop.prediction, outcome.values)
-    return _coding(prop, prop.prediction, population)
+    return _coding(prop, prop.prediction, known)

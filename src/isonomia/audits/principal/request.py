@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Blank, Journal
 from isonomia.engine.schedule import Schedule
 from isonomia.models.protocol import Model
 from isonomia.populations.protocol import Population
@@ -25,6 +26,8 @@ class Request:
         The risk, the most it may cost, and what makes it repeatable.
     schedule, workers
         How large batches are, and how many threads ask the model.
+    journal
+        Where everything is kept that population and model say.
     """
 
     prop: PrincipalFairness
@@ -35,3 +38,4 @@ class Request:
     seed: int
     schedule: Schedule
     workers: int
+    journal: Journal = field(default_factory=Blank)

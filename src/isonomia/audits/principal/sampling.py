@@ -12,6 +12,7 @@ from isonomia.audits.principal.counting import Counts, Key, count, refuse_many
 from isonomia.audits.principal.pooling import Pool, named, pooled, weights_of
 from isonomia.audits.principal.question import Question
 from isonomia.audits.rates.asking import Asker
+from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import batch_rng
 from isonomia.evidence.allocation import split
@@ -103,6 +104,18 @@ class Sampling:
                 for key, seen in count(self.question, table, self.asker).items():
                     counts[key] = counts[key] + seen if key in counts else seen
         return Reading(people, counts)
+
+    def pack(self, reading: Reading) -> Entry:
+        """The counts, subgroup by subgroup."""
+        return {
+            "people": reading.people,
+            "counts": [[list(key), seen.tolist()] for key, seen in reading.counts.items()],
+        }
+
+    def unpack(self, entry: Entry) -> Reading:
+        """The counts again."""
+        counts = Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
+        return Reading(entry["people"], counts)
 
     def absorb(self, state: Progressed, reading: Reading) -> Progressed:
         """Make room for subgroups that are new, let every subgroup's bets settle, and pool them."""

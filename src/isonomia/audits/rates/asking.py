@@ -2,20 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.rates.kept_answers import packed, unpacked
+from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import ModelError
 from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.table import Table
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "Asks", "Memory"]
+
+
+class Asks(Protocol):
+    """Whoever answers for a model."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+
+    def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model says about every row."""
+
+    def close(self) -> None:
+        """Let go of what was needed for asking."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """The answers of one pass over everybody, for all checks that make the same pass.
+
+    Attributes
+    ----------
+    want_prediction, want_score
+        What the checks want, all of them together.
+    answers
+        What was said so far, by the number of the question.
+    """
+
+    want_prediction: bool
+    want_score: bool
+    answers: dict[int, Answer] = field(default_factory=dict, repr=False)
+
+    def answer(self, number: int, want_score: bool, want_prediction: bool, ask_all: Callable[[], Answer]) -> Answer:
+        """What was said to a question, or is now."""
+        if number not in self.answers:
+            self.answers[number] = ask_all()
+        known = self.answers[number]
+        return Answer(
+            known.prediction if want_prediction else None,
+            known.score if want_score else None,
+            known.classes if want_score else (),
+        )
 
 
 @dataclass(slots=True)
@@ -24,14 +69,38 @@ class Asker:
 
     A batch is cut into as many parts as there are threads, and the answers are joined again. Since the model answers
     for each person alone, the outcome does not depend on the number of threads.
+
+    With a journal, answers are kept in the order of asking, and taken from there where they were kept before: a check
+    that asks the same questions again after it was cut off asks the model only what is new. With a memory, so does a
+    check that makes the same pass over everybody as one before it.
     """
 
     model: Model
     workers: int = 1
+    journal: Journal = field(default_factory=Blank)
+    memory: Memory | None = None
+    _questions: int = field(default=0, repr=False)
     _pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask about every row of a table."""
+        """Ask about every row of a table, unless that was asked before."""
+        number, self._questions = self._questions, self._questions + 1
+        kept = self.journal.recall(f"answer {number}")
+        if kept is not None:
+            return unpacked(kept)
+        answer = self._remembered(number, table, want_score, want_prediction)
+        self.journal.keep(f"answer {number}", lambda: packed(answer))
+        return answer
+
+    def _remembered(self, number: int, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        memory = self.memory
+        if memory is None:
+            return self._ask(table, want_score, want_prediction)
+        return memory.answer(
+            number, want_score, want_prediction, lambda: self._ask(table, memory.want_score, memory.want_prediction)
+        )
+
+    def _ask(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         parts = min(self.workers, table.rows)
         if parts == 1:
             return ask(self.model, table, want_score, want_prediction)

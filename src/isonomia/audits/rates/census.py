@@ -10,14 +10,15 @@ from math import fsum
 
 import numpy as np
 
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.counting import Reader
-from isonomia.audits.rates.everybody import Whole, everybody, in_all
+from isonomia.audits.rates.everybody import everybody, in_all
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.question import Question
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
+from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
@@ -53,7 +54,7 @@ class Counted:
     interrupted: bool
 
 
-def count_everybody(question: Question, asker: Asker | None, census: Whole, observer: Observer) -> Counted:
+def count_everybody(question: Question, asker: Asks | None, census: Population, observer: Observer) -> Counted:
     """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
 
     Raises
@@ -70,7 +71,8 @@ def count_everybody(question: Question, asker: Asker | None, census: Whole, obse
             for leaf, total in totals.items():
                 total.add(*reader.exact(leaf))
             asked += batch.rows
-            observer.advance(Progress(asked, whole, asked / whole, time.monotonic() - began, _exactly))
+            spent = time.monotonic() - began
+            observer.advance(Progress(asked, whole, asked / whole, spent, _exactly, question.counted))
     except KeyboardInterrupt:
         interrupted = True
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}

@@ -8,21 +8,21 @@ from time import monotonic
 from typing import Any
 from typing import Literal as OneOf
 
+from isonomia.audits.journaled import introduce
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.census import count_everybody
-from isonomia.audits.rates.everybody import Whole, census_of, countable
+from isonomia.audits.rates.everybody import census_of, countable
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import Question, ask_about
 from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Progressed, Sampling
+from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
-from isonomia.populations.abducted import Abducted
-from isonomia.populations.census import Census
-from isonomia.populations.protocol import Directable
+from isonomia.populations.protocol import Directable, Population
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf
@@ -54,45 +54,49 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
     IsonomiaError
         Where the property, the data or the model is not what the check needs.
     """
-    question = ask_about(request.prop, request.population, request.model, request.ranges)
+    question = ask_about(request.prop, request.population, request.model, request.ranges, request.journal)
     if not question.leaves:
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = ANSWERS[exact_truth(question.formula, {})]
-        return _verdict(request, answer, "exact", stopped="nothing to ask", remarks=(remark,))
-    whole, census = request.population, census_of(request.population)
-    if (
-        isinstance(whole, Census | Abducted)
-        and census is not None
-        and census.exact
-        and countable(question, census.size)
-    ):
-        return _exact(request, question, whole, observer)
+        return _verdict(request, question, answer, "exact", stopped="nothing to ask", remarks=(remark,))
+    exact = once(request.journal, "exact", lambda: {"exact": _is_counted(question, request.population)})["exact"]
     # A second person is drawn from everybody, so a stream of one group has none to offer.
-    if isinstance(whole, Directable) and Other() not in question.asked:
-        request = replace(request, population=whole.focused(question.groups))
-    return _sampled(request, question, observer)
+    if not exact and isinstance(request.population, Directable) and Other() not in question.asked:
+        request = replace(request, population=request.population.focused(question.groups), sharing=None)
+    introduce(request.population, request.model, request.journal)
+    return _exact(request, question, observer) if exact else _sampled(request, question, observer)
 
 
-def _exact(request: Request, question: Question, whole: Whole, observer: Observer, before: int = 0) -> Verdict:
+def _is_counted(question: Question, population: Population) -> bool:
+    """Whether everybody is asked, so that nothing has to be estimated."""
+    census = census_of(population)
+    return census is not None and census.exact and countable(question, census.size)
+
+
+def _exact(request: Request, question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(request.prop))
-    asker = None if request.model is None else Asker(request.model, request.workers)
+    alike = request.sharing is not None and set(question.asked) <= {None, Other()}
+    memory = request.sharing.memory if request.sharing is not None and alike else None
+    asker = None if request.model is None else Asker(request.model, request.workers, request.journal, memory)
     try:
-        counted = count_everybody(question, asker, whole, observer)
+        counted = count_everybody(question, asker, request.population, observer)
     finally:
         observer.end()
         if asker is not None:
             asker.close()
+    asked = counted.asked
     stopped = "everybody was asked" if counted.answer is not None else "a group is empty"
     stopped = "interrupted" if counted.interrupted else stopped
     return _verdict(
         request,
+        question,
         ANSWERS[counted.answer],
         "exact",
-        samples=before + counted.asked,
+        samples=before + asked,
         leaves=counted.leaves,
         expressions=counted.expressions,
-        remarks=() if counted.interrupted else (*_nobody(counted.empty, counted.asked), *_never(counted.leaves)),
+        remarks=() if counted.interrupted else (*_nobody(counted.empty, asked, question), *_never(counted.leaves)),
         stopped=stopped,
         seconds=monotonic() - began,
     )
@@ -110,15 +114,16 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
             prepared.budget,
             observer,
             available=prepared.available,
+            counted=question.counted,
+            keeping=Keeping(request.journal, work.pack, work.unpack),
         )
     finally:
         observer.end()
         if work.asker is not None:
             work.asker.close()
-    whole, census = request.population, census_of(request.population)
-    if outcome.reason == "exhausted" and isinstance(whole, Census | Abducted) and census and work.sizes is None:
+    if outcome.reason == "exhausted" and request.population.kind == "census" and work.sizes is None:
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, whole, observer, before=outcome.samples)
+        return _exact(request, question, observer, before=outcome.samples)
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
     zero = work.zero_denominators(outcome.state)
@@ -136,28 +141,30 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
     expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     remarks = (
-        *(request.population.remarks if isinstance(request.population, Directable) else ()),
+        *getattr(request.population, "remarks", ()),
         *work.evidence.remarks,
-        *_nobody(empty, outcome.samples),
+        *_nobody(empty, outcome.samples, question),
         *_never(leaves),
         *_never_seen(work, outcome, bool(zero)),
         *_ahead_of_intervals(answer, method, expressions),
     )
     return _verdict(
         request,
+        question,
         ANSWERS[answer],
         method,
         samples=outcome.samples,
         leaves=leaves,
         expressions=expressions,
         remarks=remarks,
-        stopped=REASONS[outcome.reason] if method != "exact" else "everybody was asked",
+        stopped=_stopped(question, outcome.reason) if method != "exact" else "everybody was asked",
         seconds=monotonic() - began,
     )
 
 
 def _verdict(
     request: Request,
+    question: Question,
     answer: OneOf["holds", "violated", "undecided"],
     method: str,
     *,
@@ -187,7 +194,12 @@ def _verdict(
         model={} if model is None else {"name": model.name, "fingerprint": model.fingerprint()},
         name=request.prop.name,
         version=__version__,
+        counted=question.counted,
     )
+
+
+def _stopped(question: Question, reason: str) -> str:
+    return f"the budget of {question.counted} is spent" if reason == "budget" else REASONS[reason]
 
 
 def _assumptions(request: Request) -> tuple[str, ...]:
@@ -197,10 +209,10 @@ def _assumptions(request: Request) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _nobody(empty: tuple[Leaf, ...], asked: int) -> tuple[str, ...]:
+def _nobody(empty: tuple[Leaf, ...], asked: int, question: Question) -> tuple[str, ...]:
     conditions = dict.fromkeys("everybody" if leaf.given is None else to_text(leaf.given) for leaf in empty)
     return tuple(
-        f"nobody with {condition} appeared among {asked:,} people, so nothing is known about them"
+        f"nobody with {condition} appeared among {asked:,} {question.counted}, so nothing is known about them"
         for condition in conditions
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
 from isonomia.evidence.channels import Channel
@@ -26,7 +26,7 @@ __all__ = ["Reader", "batch_of"]
 Booleans = NDArray[np.bool_]
 
 
-def batch_of(question: Question, asker: Asker | None, people: Mapping[Version | None, Table]) -> Batch:
+def batch_of(question: Question, asker: Asks | None, people: Mapping[Version | None, Table]) -> Batch:
     """Ask the model once about each version of some people, and keep the columns that the question names."""
     versions = {
         version: _batch(question.asked[version], asker, table, {})
@@ -36,7 +36,7 @@ def batch_of(question: Question, asker: Asker | None, people: Mapping[Version | 
     return _batch(question.asked[None], asker, people[None], versions)
 
 
-def _batch(asked: Asked, asker: Asker | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
+def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
     columns = {name: table.column(name) for name in asked.columns if name in table.names}
     if asker is None or not asked.model:
         return Batch(table.rows, columns, versions=versions)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.asking import Asker, Asks
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.everybody import census_of, countable
 from isonomia.audits.rates.question import Question, need_ranges
@@ -15,6 +15,7 @@ from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Sampling
 from isonomia.audits.rates.streams import need_streams
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Entry, once
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import root
 from isonomia.errors import UsageError
@@ -62,38 +63,51 @@ def prepare(request: Request, question: Question) -> Prepared:
     need_ranges(question)
     need_streams(question.leaves, request.population.streams)
     population = request.population
-    sizes = _group_sizes(request, question)
+    sizes = _kept_sizes(request, question)
     evidence: AnyEvidence | None = None if sizes is None else _bets(request, question, sizes)
     if evidence is None:
         # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
         sizes, evidence = None, _evidence(request, question)
+    source, asker = _drawn_and_asked(request, question, replaced=sizes is None)
     work: Sampling[Any] = Sampling(
         question,
         population,
-        _source(request, question, replaced=sizes is None),
-        None if request.model is None else Asker(request.model, request.workers),
+        source,
+        asker,
         evidence,
         request.delta,
         request.seed,
         sizes,
         evidence if isinstance(evidence, BetEvidence) else None,
     )
-    available, budget = _available(request, question, replaced=sizes is None), request.budget
+    limit = once(request.journal, "available", lambda: {"people": _available(request, question, sizes is None)})
+    available, budget = float("inf") if limit["people"] is None else float(limit["people"]), request.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(request, evidence), available)
 
 
-def _available(request: Request, question: Question, *, replaced: bool) -> float:
-    """How many draws there can be: infinitely many, one a row, or one a pair of rows."""
+def _drawn_and_asked(request: Request, question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
+    """Where people are drawn and who is asked: shared with other checks where all of them see people as they are."""
+    alone = set(question.asked) == {None} and len(request.population.streams) == 1
+    again = replaced and census_of(request.population) is not None
+    if request.sharing is not None and alone and not again:
+        shared = request.sharing.shared()
+        return shared, None if request.model is None else shared
+    asker = None if request.model is None else Asker(request.model, request.workers)
+    return _source(request, question, replaced=replaced), asker
+
+
+def _available(request: Request, question: Question, replaced: bool) -> int | None:
+    """How many draws there can be: one a row, one a pair of rows, or infinitely many, ``None``."""
     size = request.population.size
     if size is None:
-        return float("inf")
+        return None
     if census_of(request.population) is None:
-        return float(size // 2 if Other() in question.asked else size)
+        return size // 2 if Other() in question.asked else size
     # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on, budget permitting.
     counted_in_the_end = countable(question, size) and request.budget.samples >= 2 * size
-    return float(size) if counted_in_the_end or not replaced else float("inf")
+    return size if counted_in_the_end or not replaced else None
 
 
 def _source(request: Request, question: Question, *, replaced: bool) -> Source:
@@ -105,6 +119,15 @@ def _source(request: Request, question: Question, *, replaced: bool) -> Source:
     if isinstance(population, Abducted):
         return AbductedSource(population.model, rows, question.wanted, census.table)
     return rows
+
+
+def _kept_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:
+    def measured() -> Entry:
+        found = _group_sizes(request, question)
+        return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
+
+    sizes = once(request.journal, "group sizes", measured)["sizes"]
+    return None if sizes is None else dict(zip(question.leaves, map(float, sizes), strict=True))
 
 
 def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal as OneOf
 
+from isonomia.audits.journaled import values_in
 from isonomia.audits.rates.refusals import refuse_classes, refuse_orders
+from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.abducted import Abducted
@@ -87,6 +90,11 @@ class Question:
         return Wanted(needed[None], {version: names for version, names in needed.items() if version is not None})
 
     @property
+    def counted(self) -> OneOf["people", "pairs"]:
+        """What is asked about, and what a budget counts: a second person makes a pair."""
+        return "pairs" if Other() in self.asked else "people"
+
+    @property
     def groups(self) -> tuple[Row | None, ...]:
         """The conditions of the leaves, each once."""
         return tuple(dict.fromkeys(leaf.given for leaf in self.leaves))
@@ -97,8 +105,9 @@ def ask_about(
     population: Population,
     model: Model | None,
     declared: Mapping[str, tuple[float, float]],
+    journal: Journal = Blank(),  # noqa: B008  (it has no state)
 ) -> Question:
-    """Make a property concrete.
+    """Make a property concrete; what is read of the population is kept in the journal.
 
     Raises
     ------
@@ -113,12 +122,12 @@ def ask_about(
         refuse_classes(prop, model)
     people = population.people if isinstance(population, Abducted) else population
     if isinstance(people, Sample | Census):
-        refuse_orders(prop, people.table)
+        refuse_orders(prop, people)
     known: dict[str, tuple[Value, ...]] = {}
 
     def values(column: Column) -> tuple[Value, ...]:
         if column.name not in known:
-            known[column.name] = population.values(column.name)
+            known[column.name] = values_in(population, column.name, journal)
             if len(known[column.name]) > MOST_GROUPS:
                 raise SpecError(
                     f"expected a column with at most {MOST_GROUPS} values to run over, but {column.name!r} has "

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from isonomia.errors import SpecError, nearest
 from isonomia.models.protocol import Model
-from isonomia.populations.table import Table
 from isonomia.spec.property import Property
 from isonomia.spec.tree import Column, Compare, Literal, Member, Output, Variable
 from isonomia.spec.walk import Node, nodes
 
-__all__ = ["refuse_classes", "refuse_orders"]
+__all__ = ["refuse_class", "refuse_classes", "refuse_orders"]
+
+
+class Ordered(Protocol):
+    """A table, or people, that know which order was declared for a column of categories."""
+
+    def order(self, name: str, /) -> tuple[str, ...]:
+        """The categories in their order; empty where none is declared."""
 
 
 def refuse_classes(prop: Property, model: Model) -> None:
@@ -20,14 +28,25 @@ def refuse_classes(prop: Property, model: Model) -> None:
     SpecError
         With the classes that the model predicts, where it says which they are.
     """
-    for node in nodes(prop.formula) if model.classes else ():
-        for item in _predicted(node):
-            if isinstance(item, Literal) and item.value not in model.classes:
-                known = ", ".join(repr(label) for label in model.classes[:8])
-                hint = nearest(str(item.value), [str(label) for label in model.classes])
-                raise SpecError(
-                    f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}", item.place
-                )
+    for node in nodes(prop.formula):
+        refuse_class(node, model)
+
+
+def refuse_class(node: Node, model: Model) -> None:
+    """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does.
+
+    Raises
+    ------
+    SpecError
+        With the classes that the model predicts.
+    """
+    for item in _predicted(node) if model.classes else ():
+        if isinstance(item, Literal) and item.value not in model.classes:
+            known = ", ".join(repr(label) for label in model.classes[:8])
+            hint = nearest(str(item.value), [str(label) for label in model.classes])
+            raise SpecError(
+                f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}", item.place
+            )
 
 
 def _predicted(node: Node) -> tuple[Literal | Variable, ...]:
@@ -43,13 +62,13 @@ def _predicted(node: Node) -> tuple[Literal | Variable, ...]:
             return ()
 
 
-def refuse_orders(prop: Property, table: Table) -> None:
+def refuse_orders(prop: Property, people: Ordered) -> None:
     """Text is ordered by its letters, which is not the order that somebody declared for categories."""
     for node in nodes(prop.formula):
         if not isinstance(node, Compare) or node.relation in {"==", "!="}:
             continue
         for side in (node.left, node.right):
-            order = table.order(side.name) if isinstance(side, Column) else ()
+            order = people.order(side.name) if isinstance(side, Column) else ()
             if order and isinstance(side, Column):
                 raise SpecError(
                     f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "

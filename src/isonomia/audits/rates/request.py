@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from isonomia.audits.rates.sharing import Sharing
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Blank, Journal
 from isonomia.engine.schedule import Schedule
 from isonomia.models.protocol import Model
 from isonomia.populations.protocol import Population
@@ -32,6 +34,10 @@ class Request:
         The ranges of columns, for means.
     schedule, workers
         How large batches are, and how many threads ask the model.
+    journal
+        Where everything is kept that population and model say.
+    sharing
+        What it has in common with other checks of the same population and model; ``None`` where it stands alone.
     """
 
     prop: Property
@@ -44,3 +50,5 @@ class Request:
     ranges: Mapping[str, tuple[float, float]]
     schedule: Schedule
     workers: int
+    journal: Journal = field(default_factory=Blank)
+    sharing: Sharing | None = None

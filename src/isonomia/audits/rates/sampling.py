@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.known import Knowledge, closing_in
 from isonomia.audits.rates.question import Question
+from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import batch_rng, ticket_rng
 from isonomia.errors import DataError
@@ -74,7 +75,7 @@ class Sampling(Generic[S]):
     question: Question
     population: Population
     source: Source
-    asker: Asker | None
+    asker: Asks | None
     evidence: Evidence[S]
     delta: float
     seed: int
@@ -133,6 +134,15 @@ class Sampling(Generic[S]):
                 if drawn[None].rows:
                     tallies |= self._count(drawn, plan, stream)
         return Reading(asked, tallies)
+
+    def pack(self, reading: Reading) -> Entry:
+        """The counts, channel by channel."""
+        return {"people": reading.people, "counts": [reading.tallies[channel].tolist() for channel in self._channels]}
+
+    def unpack(self, entry: Entry) -> Reading:
+        """The counts again."""
+        counts = zip(self._channels, entry["counts"], strict=True)
+        return Reading(entry["people"], {channel: np.asarray(cells, dtype=float) for channel, cells in counts})
 
     def absorb(self, state: Progressed[S], reading: Reading) -> Progressed[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""

@@ -1,0 +1,1 @@
+"""Audit files: a model, a population and many properties in one TOML file."""

@@ -1,0 +1,236 @@
+"""From an audit file to what it speaks of: models, populations, interventions and properties."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from isonomia.audits.audit_file.reading import AuditFile, Entry
+from isonomia.audits.audit_file.schema import ASKS
+from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
+from isonomia.interventions import Interventions
+from isonomia.models.loading import load_object
+from isonomia.models.opening import load_model
+from isonomia.models.protocol import Model
+from isonomia.populations import Census, Generator, Sample
+from isonomia.spec import fairness, responsiveness, safety
+from isonomia.spec.principal import PrincipalFairness
+from isonomia.spec.property import Property, parse
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.safety import Safety
+
+__all__ = ["AnyProperty", "Permissions", "interventions_of", "models_of", "populations_of", "property_of"]
+
+AnyProperty: TypeAlias = Property | PrincipalFairness | Responsiveness | Safety
+
+_SAFETY = ("monotone", "robust", "invariant_to", "implies_after")
+_SHARES = ("share", "preclusion", "gaming", "stability", "affordability", "monotonicity")
+_SOURCES = ("sample", "census", "generator", "program", "domain")
+
+
+class _PointedError(Exception):
+    """Carries an error that points at its own line already."""
+
+    def __init__(self, told: SpecError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What an audit file may do only where the person who runs it says so: unpickle, and run blocks as Python."""
+
+    trust_pickle: bool = False
+    allow_code: bool = False
+
+
+def models_of(file: AuditFile, permissions: Permissions) -> dict[str, Model]:
+    """Every model by its name; ``default`` is the one without."""
+    return {name: _model(entry, permissions) for name, entry in file.entries("model", "models").items()}
+
+
+def populations_of(file: AuditFile) -> dict[str, Any]:
+    """Every population by its name; ``default`` is the one without."""
+    return {name: _population(entry) for name, entry in file.entries("population", "populations").items()}
+
+
+def interventions_of(file: AuditFile) -> dict[str, Interventions]:
+    """What people can change, by name."""
+    found = {}
+    for name, path in file.content.get("interventions", {}).items():
+        if not isinstance(path, str):
+            raise file.error(f"expected the file of interventions {name!r}, but {path!r} came", "interventions", name)
+        with _pointing(file.error, "interventions", name):
+            found[name] = Interventions.from_toml(_text(file.folder / path), path)
+    return found
+
+
+def property_of(entry: Entry, interventions: Mapping[str, Interventions], permissions: Permissions) -> AnyProperty:
+    """The property of one table.
+
+    Raises
+    ------
+    SpecError
+        Where it cannot be made; the error points at its line.
+    """
+    kind = next(key for key in ASKS if key in entry.content)
+    with _pointing(entry.error, kind):
+        prop: AnyProperty = _MAKERS[kind](entry, interventions, permissions)
+        return replace(prop, name=entry.get("name")) if entry.get("name") else prop
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"expected a file that can be read as UTF-8, but {path}: {error}") from error
+
+
+def _model(entry: Entry, permissions: Permissions) -> Model:
+    source = entry.get("load")
+    if source is None:
+        raise entry.error("expected load, a file, a folder, a URL, or module:object")
+    here = entry.file.folder / source
+    options = {**entry.get("options", {}), "trust_pickle": permissions.trust_pickle}
+    with _pointing(entry.error, "load"):
+        return load_model(here if here.exists() else source, features=entry.get("features"), **options)
+
+
+def _population(entry: Entry) -> Any:
+    given = [key for key in _SOURCES if key in entry.content]
+    if len(given) != 1:
+        came = f"has {' and '.join(given)}" if given else "has none of them"
+        raise entry.error(f"expected a population to have one of {', '.join(_SOURCES)}, but it {came}")
+    (kind,) = given
+    source = entry.get(kind)
+    with _pointing(entry.error, kind):
+        match kind:
+            case "sample":
+                return Sample(_place(entry, source), **_options(entry, "shuffle"))
+            case "census":
+                return Census(_place(entry, source), **_options(entry, "exact"))
+            case "generator":
+                return Generator(load_object(source), **_options(entry, "values"))
+            case "program":
+                from isonomia.populations.program import Program
+
+                return Program(_place(entry, source))
+            case _:
+                return load_object(source)
+
+
+def _options(entry: Entry, *allowed: str) -> dict[str, Any]:
+    """The options that go with a kind of population; others would be without effect, which nobody means."""
+    others = [key for key in entry.content if key not in (*_SOURCES, *allowed)]
+    if others:
+        raise _PointedError(entry.error(f"{others[0]} does not go with this kind of population", others[0]))
+    return {key: entry.get(key) for key in allowed if key in entry.content}
+
+
+def _place(entry: Entry, source: str) -> Path:
+    return entry.file.folder / source
+
+
+def _rates(entry: Entry, *_: Any) -> Property:
+    _refuse(entry, "with", "a formula says everything itself")
+    return parse(entry.get("check"))
+
+
+def _fairness(entry: Entry, *_: Any) -> Property:
+    made: Property = _called(entry, fairness, fairness.__all__, "fairness")
+    return made
+
+
+def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
+    text, options = entry.get("nomos"), dict(entry.get("with", {}))
+    source = _place(entry, text) if text.strip().endswith(".nom") else text
+    _known(entry, safety.property, options, skip=1)
+    return safety.property(source, **{"allow_code": permissions.allow_code, **options})
+
+
+def _safety(entry: Entry, _: Any, permissions: Permissions) -> Safety:
+    del permissions
+    made: Safety = _called(entry, safety, _SAFETY, "safety")
+    return made
+
+
+def _responsiveness(entry: Entry, interventions: Mapping[str, Interventions], _: Any) -> Responsiveness:
+    test, options = entry.get("responsiveness"), _tuples(entry.get("with", {}))
+    if test not in _SHARES:
+        raise UsageError(f"expected one of {', '.join(_SHARES)}, but {test!r} came.{nearest(test, _SHARES)}")
+    name = options.pop("interventions", None)
+    if name not in interventions:
+        known = ", ".join(interventions) or "none: [interventions] names files"
+        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but {name!r} came")
+    make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
+    _known(entry, make, options, skip=1)
+    made: Responsiveness = make(interventions[name], **options)
+    return made
+
+
+def _principal(entry: Entry, *_: Any) -> PrincipalFairness:
+    options = dict(entry.get("with", {}))
+    _known(entry, PrincipalFairness, options)
+    return PrincipalFairness(**options)
+
+
+_MAKERS: Mapping[str, Callable[[Entry, Mapping[str, Interventions], Permissions], Any]] = {
+    "check": _rates,
+    "fairness": _fairness,
+    "nomos": _nomos,
+    "safety": _safety,
+    "responsiveness": _responsiveness,
+    "principal": _principal,
+}
+
+
+def _called(entry: Entry, module: Any, names: Any, key: str) -> Any:
+    """A named property of a module, with what it takes."""
+    name, options = entry.get(key), _tuples(entry.get("with", {}))
+    if name not in names:
+        raise UsageError(f"expected one of {', '.join(names)}, but {name!r} came.{nearest(name, names)}")
+    make = getattr(module, name)
+    _known(entry, make, options)
+    return make(**options)
+
+
+def _known(entry: Entry, make: Callable[..., Any], options: Mapping[str, Any], skip: int = 0) -> None:
+    """Refuse what a property does not take, and ask for what it needs."""
+    parameters = list(inspect.signature(make).parameters.values())[skip:]
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
+    anything = len(names) < len(parameters)
+    for name in options:
+        if name not in names and not anything:
+            told = f"{name!r} is not taken.{nearest(name, names)} It takes {', '.join(names)}"
+            raise _PointedError(entry.error(told, "with", name))
+    needed = [each.name for each in parameters if each.default is each.empty and each.name in names]
+    missing = [name for name in needed if name not in options]
+    if missing:
+        told = f"expected with = {{{missing[0]} = ...}}; it takes {', '.join(names)}"
+        raise _PointedError(entry.error(told, "with"))
+
+
+def _tuples(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps such as ``up = [1, 4]`` are pairs."""
+    pairs = {"up", "down"}
+    return {key: tuple(value) if key in pairs and isinstance(value, list) else value for key, value in options.items()}
+
+
+def _refuse(entry: Entry, key: str, why: str) -> None:
+    if key in entry.content:
+        raise _PointedError(entry.error(f"{key} does not go here: {why}", key))
+
+
+@contextmanager
+def _pointing(error: Callable[..., SpecError], *path: str | int) -> Iterator[None]:
+    """Let an error of what is made point at the line that asked for it."""
+    try:
+        yield
+    except _PointedError as problem:
+        raise problem.told from problem
+    except (IsonomiaError, TypeError) as problem:
+        raise error(str(problem), *path) from problem

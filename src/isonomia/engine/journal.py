@@ -1,0 +1,102 @@
+"""What a check measured, kept so that it can go on where it was cut off, and be repeated without the model.
+
+Everything in a check is computed from its seed, except for what the population and the model say. Those steps are few:
+what is known of the population beforehand, and what each batch came to. Each has a key, and a journal keeps its outcome
+under it. A check that finds an outcome in its journal takes it from there, so that it goes on exactly as the check that
+wrote it; one that finds all of them needs neither population nor model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+__all__ = ["Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
+
+Reading = TypeVar("Reading")
+
+Entry: TypeAlias = Mapping[str, Any]
+"""The outcome of one step, as plain values that JSON can hold and gives back unchanged."""
+
+
+class NothingMoreError(Exception):
+    """A journal that is only read has come to its end."""
+
+
+class Journal(Protocol):
+    """Keeps the outcomes of steps."""
+
+    def recall(self, key: str) -> Entry | None:
+        """The outcome that was kept under a key; ``None`` where there is none yet.
+
+        Raises
+        ------
+        NothingMoreError
+            Where there is none, and nothing can be measured to make one.
+        """
+        ...
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        """Keep an outcome; once this has returned it is not lost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A journal that keeps nothing."""
+
+    def recall(self, key: str) -> Entry | None:  # noqa: ARG002
+        """Nothing."""
+        return None
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        """Not even made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """A journal of a check that is over: nothing can be added."""
+
+    entries: Mapping[str, Entry]
+
+    def recall(self, key: str) -> Entry:
+        """What was kept.
+
+        Raises
+        ------
+        NothingMoreError
+            Where nothing was.
+        """
+        if key not in self.entries:
+            raise NothingMoreError(key)
+        return self.entries[key]
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:  # noqa: ARG002
+        """Refuse.
+
+        Raises
+        ------
+        NothingMoreError
+            Always.
+        """
+        raise NothingMoreError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping(Generic[Reading]):
+    """A journal, and how what a batch came to is written into it: enough to absorb it again."""
+
+    journal: Journal
+    pack: Callable[[Reading], Entry]
+    unpack: Callable[[Entry], Reading]
+
+
+def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:
+    """The outcome of a step: recalled, or else measured and kept."""
+    found = journal.recall(key)
+    if found is not None:
+        return found
+    measured = measure()
+    journal.keep(key, lambda: measured)
+    return measured

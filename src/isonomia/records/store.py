@@ -1,0 +1,213 @@
+"""The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
+
+Each batch is a transaction of its own, written ahead (WAL), so that a process that is killed at any moment loses at
+most the batch in flight, and several runs may write at once.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import RecordError, nearest
+from isonomia.records.journals import StoredJournal, record_error
+from isonomia.records.schema import SCHEMA, VERSION
+from isonomia.records.verdict import Verdict
+
+__all__ = ["FOLDER", "CheckRecord", "RunRecord", "Store"]
+
+FOLDER = ".isonomia"
+"""The folder that holds the store, beside the audit file or in the current folder."""
+
+PATIENCE = 60.0
+"""Seconds to wait for another run that is writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run: when, of which audit, in which state.
+
+    Attributes
+    ----------
+    id
+        Its name, unique in the store.
+    begun, ended
+        When, in UTC; ``ended`` is ``None`` while it runs or where it was cut off.
+    title
+        What was audited, in words.
+    request
+        Everything that is needed to run it again, as plain values.
+    versions
+        Of Isonomia, of Python and of the packages that compute.
+    """
+
+    id: str
+    begun: str
+    ended: str | None
+    title: str
+    request: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """One property of a run: how it is defined, how it was to be checked, and its verdict, where there is one."""
+
+    run: str
+    number: int
+    name: str
+    definition: Mapping[str, Any]
+    options: Mapping[str, Any]
+    verdict: Verdict | None
+
+
+class Store:
+    """The runs of a folder.
+
+    Parameters
+    ----------
+    folder
+        The folder; it is made where it does not exist.
+
+    Raises
+    ------
+    RecordError
+        Where it cannot be made, written or read, or holds something else.
+    """
+
+    def __init__(self, folder: str | Path = FOLDER) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / "runs.sqlite"
+        with self._saying("make the store"):
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RecordError(
+                    f"expected a folder for records that can be written, but {self.folder}: {error.strerror}. "
+                    "Choose another with --records FOLDER"
+                ) from error
+            with self._connection() as connection:
+                connection.executescript(SCHEMA)
+                (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
+        if version != VERSION:
+            raise RecordError(
+                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
+                "written by another version. Choose another folder with --records FOLDER"
+            )
+
+    def begin(
+        self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    ) -> str:
+        """Write down a new run and its checks, each with name, definition and options; gives the run's name."""
+        from isonomia.records.versions import versions
+
+        name = f"{_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        with self._saying("write down a run"), self._connection() as connection, connection:
+            connection.execute(
+                "INSERT INTO runs (id, begun, title, request, versions) VALUES (?, ?, ?, ?, ?)",
+                (name, _stamp(), title, _dumped(request), _dumped(versions())),
+            )
+            connection.executemany(
+                "INSERT INTO checks (run, number, name, definition, options) VALUES (?, ?, ?, ?, ?)",
+                [(name, k, label, _dumped(what), _dumped(how)) for k, (label, what, how) in enumerate(checks)],
+            )
+        return name
+
+    def journal(self, run: str, number: int) -> StoredJournal:
+        """The journal of a check, with everything that it has kept so far."""
+        with self._saying("read a journal"):
+            return StoredJournal(self._connect(), run, number)
+
+    def conclude(self, run: str, number: int, verdict: Verdict) -> None:
+        """Write down the verdict of a check."""
+        with self._saying("write down a verdict"), self._connection() as connection, connection:
+            connection.execute(
+                "UPDATE checks SET verdict = ? WHERE run = ? AND number = ?",
+                (_dumped(verdict.to_dict()), run, number),
+            )
+
+    def end(self, run: str) -> None:
+        """Write down that a run is complete."""
+        with self._saying("write down the end of a run"), self._connection() as connection, connection:
+            connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_stamp(), run))
+
+    def runs(self) -> list[RunRecord]:
+        """Every run, the latest first."""
+        with self._saying("list the runs"), self._connection() as connection:
+            query = "SELECT id, begun, ended, title, request, versions FROM runs ORDER BY rowid DESC"
+            return [
+                RunRecord(name, begun, ended, title, json.loads(request), json.loads(used))
+                for name, begun, ended, title, request, used in connection.execute(query)
+            ]
+
+    def run(self, name: str = "latest") -> RunRecord:
+        """A run by its name, by the beginning of its name, or ``latest``.
+
+        Raises
+        ------
+        RecordError
+            Where there is none, or more than one.
+        """
+        runs = self.runs()
+        found = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if not runs:
+            raise RecordError(
+                f"expected a run in {self.folder}, but there is none yet: isonomia run AUDIT.toml makes one"
+            )
+        told = "several begin so" if found else f"there is none.{nearest(name, [run.id for run in runs])}"
+        raise RecordError(f"expected one run called {name!r} in {self.folder}, but {told} isonomia runs lists them")
+
+    def checks(self, run: str) -> list[CheckRecord]:
+        """The checks of a run, in order."""
+        query = "SELECT run, number, name, definition, options, verdict FROM checks WHERE run = ? ORDER BY number"
+        with self._saying("read a run"), self._connection() as connection:
+            return [_check(row) for row in connection.execute(query, (run,))]
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connect()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _saying(self, what: str) -> Iterator[None]:
+        """Turn what SQLite says into what a person can do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise record_error(what, self.path, error) from error
+
+
+def _check(row: tuple[Any, ...]) -> CheckRecord:
+    run, number, name, definition, options, verdict = row
+    told = None if verdict is None else Verdict.from_dict(json.loads(verdict))
+    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told)
+
+
+def _dumped(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _stamp() -> str:
+    return _now().isoformat(timespec="seconds")

@@ -1,0 +1,132 @@
+"""Audit files: every mistake is answered with file, line, key, what is allowed and what is nearest."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isonomia.audits.audit_file.positions import positions
+from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.errors import SpecError, UsageError
+
+GOOD = """\
+title = "Hiring"
+delta = 0.05
+
+[model]
+load = "model.onnx"
+
+[population]
+sample = "people.csv"
+
+[populations.all]
+census = "people.csv"
+
+[[property]]
+name = "four fifths"
+check = "P[prediction == 1 | sex == 'F'] >= 0.3"
+
+[[property]]
+principal = true
+population = "all"
+with = {attribute = "sex", outcome = "passed"}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "audit.toml"
+
+
+def test_a_good_file_is_read_with_defaults_and_names(file: Path) -> None:
+    file.write_text(GOOD)
+    audit = read_audit_file(file)
+    assert list(audit.entries("model", "models")) == ["default"]
+    assert list(audit.entries("population", "populations")) == ["default", "all"]
+    first, second = audit.properties()
+    assert first.get("name") == "four fifths"
+    assert second.get("with") == {"attribute": "sex", "outcome": "passed"}
+    assert audit.folder == file.parent
+
+
+MISTAKES = [
+    ("delta = 0.05", "dleta = 0.05", 2, "no key 'dleta'. Did you mean 'delta'?"),
+    ("delta = 0.05", 'delta = "small"', 2, "expected delta, .*, as a number, but 'small' came"),
+    ('load = "model.onnx"', 'laod = "model.onnx"', 5, r"\[model\] has no key 'laod'. Did you mean 'load'?"),
+    (
+        'census = "people.csv"',
+        "census = 3",
+        11,
+        "expected census, .* as text in quotes, but 3 came",
+    ),
+    ('name = "four fifths"', 'nmae = "four fifths"', 14, "property 1 has no key 'nmae'. Did you mean 'name'?"),
+    ("principal = true", "", 17, "expected property 2 to have one of check, .* but it has none of them"),
+    ("principal = true", 'principal = true\ncheck = "P[x] > 0"', 17, "but it has check and principal"),
+    ("[[property]]\nname", "[property]\nname", None, "no TOML|two brackets"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "line", "told"), MISTAKES)
+def test_a_mistake_is_pointed_at(file: Path, before: str, after: str, line: int | None, told: str) -> None:
+    assert before in GOOD
+    file.write_text(GOOD.replace(before, after, 1))
+    with pytest.raises(SpecError, match=told) as caught:
+        read_audit_file(file)
+    assert "audit.toml" in str(caught.value)
+    if line is not None:
+        assert f"line {line}, " in str(caught.value)
+
+
+def test_a_file_without_properties_is_told_how_one_looks(file: Path) -> None:
+    file.write_text('title = "nothing"\n')
+    with pytest.raises(SpecError, match=r"at least one property, \[\[property\]\]"):
+        read_audit_file(file)
+
+
+def test_a_file_that_is_not_there_names_the_nearest(file: Path) -> None:
+    file.write_text(GOOD)
+    with pytest.raises(UsageError, match=r"Did you mean 'audit.toml'"):
+        read_audit_file(file.with_name("audti.toml"))
+    with pytest.raises(UsageError, match="isonomia init"):
+        read_audit_file(file.parent / "elsewhere" / "x.toml")
+
+
+def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
+    file.write_bytes(b"title = '\xff\xfe'")
+    with pytest.raises(UsageError, match="UTF-8"):
+        read_audit_file(file)
+
+
+NAMES = st.from_regex(r"[a-z][a-z_]{0,5}", fullmatch=True)
+VALUES = st.sampled_from(
+    ["1", "'a = b # [c]'", '"x \\" = y"', '"""\nz = 1\n[t]\n"""', "[\n 1, # k = 2\n 2,\n]", "{a = 1, b = '['}", "true"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(NAMES, st.dictionaries(NAMES, VALUES, max_size=4)), max_size=4, unique_by=lambda table: table[0]
+    ),
+    st.booleans(),
+)
+def test_every_key_of_a_file_is_found_where_it_stands(tables: list[tuple[str, dict[str, str]]], several: bool) -> None:
+    opening, closing = ("[[", "]]") if several else ("[", "]")
+    text = "".join(
+        f"# a remark = 1\n{opening}{name}{closing} # here\n"
+        + "".join(f"{key} = {value}\n" for key, value in keys.items())
+        for name, keys in tables
+    )
+    content, found = tomllib.loads(text), positions(text)
+    expected = {}
+    for name, keys in tables:
+        table = (name, 0) if several else (name,)
+        expected |= {table: name} | {(*table, key): key for key in keys}
+    assert set(found) == set(expected)
+    assert set(content) == {name for name, _ in tables}
+    for path, name in expected.items():
+        assert text[slice(*found[path])] == name

@@ -1,0 +1,320 @@
+"""Running audit files: every kind of property, people and answers shared, nothing lost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.audits.audit_file.building import Permissions
+from isonomia.audits.audit_file.planned import Planned
+from isonomia.audits.audit_file.planning import plan_audit
+from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.audits.audit_file.running import begin_run, resume_run, run_checks, unfinished
+from isonomia.engine.observer import Silent
+from isonomia.errors import RecordError, SpecError
+from isonomia.records.store import Store
+from isonomia.records.verdict import Verdict
+
+MODULE = """
+import numpy as np
+
+asked = []
+
+
+def model(table):
+    points = np.asarray(table["points"])
+    asked.append(len(points))
+    return ((points > 0.4) & (np.asarray(table["priors"]) < 4)).astype(int)
+
+
+def draw(n, rng):
+    return {
+        "sex": rng.choice(["F", "M"], n),
+        "points": rng.random(n),
+        "priors": rng.integers(0, 6, n),
+        "passed": rng.integers(0, 2, n),
+    }
+"""
+HEAD = """
+title = "Hiring"
+seed = 7
+
+[model]
+load = "{module}:model"
+"""
+RATE = """
+[[property]]
+name = "rate {k}"
+check = "P[prediction == 1 | sex == '{sex}'] >= {least}"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    module = f"hiring_{abs(hash(request.node.nodeid))}"
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    rng = np.random.default_rng(5)
+    n = 8000
+    rows = zip(
+        rng.choice(["F", "M"], n), rng.random(n).round(4), rng.integers(0, 6, n), rng.integers(0, 2, n), strict=True
+    )
+    lines = ["sex,points,priors,passed", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "head").write_text(HEAD.format(module=module))
+    yield tmp_path
+    sys.modules.pop(module, None)
+
+
+def _planned(folder: Path, body: str, seed: int = 7) -> list[Planned]:
+    file = folder / "audit.toml"
+    file.write_text((folder / "head").read_text() + body)
+    return plan_audit(read_audit_file(file), seed, Permissions())
+
+
+def _run(folder: Path, planned: list[Planned], store: Store) -> list[Verdict]:
+    started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
+    return run_checks(store, started, planned, lambda _: Silent(), lambda *_: None)
+
+
+def _asked(folder: Path) -> list[int]:
+    (module,) = [sys.modules[path.stem] for path in folder.glob("hiring_*.py")]
+    return module.asked  # type: ignore[no-any-return]
+
+
+POPULATIONS = {
+    "sample": '[population]\nsample = "people.csv"\n',
+    "census": '[population]\ncensus = "people.csv"\n',
+    "generator": '[population]\ngenerator = "{module}:draw"\n',
+}
+
+
+@pytest.mark.parametrize("kind", POPULATIONS)
+def test_a_dozen_properties_cost_little_more_than_the_dearest_alone(folder: Path, kind: str) -> None:
+    (module,) = [path.stem for path in folder.glob("hiring_*.py")]
+    population = POPULATIONS[kind].format(module=module)
+    rates = [(("F", "M")[k % 2], 0.2 + 0.013 * k) for k in range(12)]
+    texts = [RATE.format(k=k, sex=sex, least=round(least, 3)) for k, (sex, least) in enumerate(rates)]
+    alone = []
+    for text in texts:
+        planned = _planned(folder, population + text.replace("check", f"delta = {0.05 / 12!r}\ncheck"))
+        _asked(folder).clear()
+        verdicts = _run(folder, planned, Store(folder / "alone"))
+        alone.append((sum(_asked(folder)), verdicts[0].answer))
+    planned = _planned(folder, population + "".join(texts))
+    assert [each.arranged.request.delta for each in planned] == [0.05 / 12] * 12
+    _asked(folder).clear()
+    together = _run(folder, planned, Store(folder / "together"))
+    cost, dearest = sum(_asked(folder)), max(rows for rows, _ in alone)
+    if kind == "generator":  # whose shared draws are other draws than a check's own
+        dearest = max(verdict.samples for verdict in together)
+    assert cost <= 1.3 * dearest, f"{cost} rows together, {dearest} for the dearest alone"
+    assert sum(rows for rows, _ in alone) > 2 * cost
+    wrong = {("holds", "violated"), ("violated", "holds")}
+    assert not wrong & {(answer, verdict.answer) for (_, answer), verdict in zip(alone, together, strict=True)}
+    if kind == "census":
+        assert [verdict.answer for verdict in together] == [answer for _, answer in alone]
+
+
+ALL_KINDS = """
+[population]
+sample = "people.csv"
+
+[populations.all]
+census = "people.csv"
+
+[interventions]
+changes = "changes.toml"
+
+[[property]]
+name = "a formula"
+check = "P[prediction == 1 | sex == 'F'] >= 0.2"
+
+[[property]]
+name = "a fairness property"
+fairness = "demographic_parity"
+with = {attribute = "sex", minority = "F", majority = "M", difference = 0.1}
+
+[[property]]
+name = "a named relation"
+safety = "monotone"
+population = "all"
+with = {feature = "priors", up = [1, 2], at_most = 5, output = "not higher"}
+
+[[property]]
+name = "a specification"
+nomos = "points.nom"
+population = "all"
+
+[[property]]
+name = "shares"
+responsiveness = "share"
+population = "all"
+with = {interventions = "changes", target = 1, at_least = 0.01, who = "prediction == 0 and points > 0.99"}
+
+[[property]]
+name = "strata"
+principal = true
+population = "all"
+with = {attribute = "sex", outcome = "passed", within = 0.5}
+"""
+NOMOS = """
+input x1;
+var x2 := setFeat(x1, "points", 0.9);
+requires getFeat(x1, "points") < 0.5;
+output d1;
+output d2;
+{
+    d1 = predict(x1)
+    d2 = predict(x2)
+}
+ensures d1 <= d2;
+"""
+
+
+def _all_kinds(folder: Path) -> list[Planned]:
+    (folder / "points.nom").write_text(NOMOS)
+    (folder / "changes.toml").write_text(
+        '[features.points]\nkind = "real"\nlow = 0.0\nhigh = 1.0\n\n'
+        '[features.priors]\nkind = "integer"\nlow = 0\nhigh = 5\ndirection = "down"\n'
+    )
+    return _planned(folder, ALL_KINDS)
+
+
+def test_a_file_may_hold_properties_of_every_kind(folder: Path) -> None:
+    planned = _all_kinds(folder)
+    verdicts = _run(folder, planned, Store(folder / ".isonomia"))
+    assert [verdict.name for verdict in verdicts] == [each.name for each in planned]
+    answers = {verdict.name: verdict.answer for verdict in verdicts}
+    assert answers["a formula"] == answers["a named relation"] == answers["a specification"] == "holds"
+    store = Store(folder / ".isonomia")
+    assert [check.verdict for check in store.checks(store.run().id)] == verdicts
+    assert store.run().ended is not None
+
+
+def test_the_whole_risk_is_divided_over_the_properties_that_state_none(folder: Path) -> None:
+    body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.2) + "delta = 0.001\n"
+    body += RATE.format(k=2, sex="M", least=0.2) + RATE.format(k=3, sex="M", least=0.3)
+    (folder / "head").write_text("delta = 0.02\n" + (folder / "head").read_text())
+    assert [each.arranged.request.delta for each in _planned(folder, body)] == [0.001, 0.01, 0.01]
+
+
+class CutOffError(Exception):
+    """Stands for the end of a process."""
+
+
+class _Cut:
+    """An observer that ends everything after so many batches."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def begin(self, text: str) -> None:
+        del text
+
+    def advance(self, progress: object) -> None:
+        del progress
+        self.left -= 1
+        if self.left == 0:
+            raise CutOffError
+
+    def end(self) -> None:
+        pass
+
+
+def _plain(verdict: Verdict) -> dict[str, object]:
+    return {key: value for key, value in verdict.to_dict().items() if key != "seconds"}
+
+
+def test_a_run_that_is_cut_off_again_and_again_ends_as_the_undisturbed_one(folder: Path) -> None:
+    undisturbed = _run(folder, _all_kinds(folder), Store(folder / "whole"))
+    store, file = Store(folder / "cut"), read_audit_file(folder / "audit.toml")
+    started = begin_run(store, file, _all_kinds(folder), 7)
+    verdicts: list[Verdict] = []
+    cuts = 0
+    while not verdicts:
+        planned = _all_kinds(folder)
+        try:
+            verdicts = run_checks(store, started, planned, lambda _: _Cut(1 + 4 * cuts), lambda *_: None)  # noqa: B023
+        except CutOffError:
+            cuts += 1
+            started = resume_run(store, unfinished(store, file), planned)
+    assert cuts > 5
+    assert [_plain(verdict) for verdict in verdicts] == [_plain(verdict) for verdict in undisturbed]
+
+
+def test_ctrl_c_leaves_a_check_open_and_the_next_run_goes_on(folder: Path) -> None:
+    class Impatient(_Cut):
+        def advance(self, progress: object) -> None:
+            try:
+                super().advance(progress)
+            except CutOffError:
+                raise KeyboardInterrupt from None
+
+    body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.37) + RATE.format(k=2, sex="M", least=0.2)
+    planned, store = _planned(folder, body), Store(folder / ".isonomia")
+    file = read_audit_file(folder / "audit.toml")
+    whole = _run(folder, planned, Store(folder / "whole"))
+    first = run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Impatient(5), lambda *_: None)
+    assert [(verdict.answer, verdict.stopped) for verdict in first] == [("undecided", "interrupted")]
+    again = resume_run(store, unfinished(store, file), planned)
+    assert again.verdicts == (None, None)
+    second = run_checks(store, again, planned, lambda _: Silent(), lambda *_: None)
+    assert [_plain(verdict) for verdict in second] == [_plain(verdict) for verdict in whole]
+    with pytest.raises(RecordError, match="none of the file as it is"):
+        unfinished(store, file)
+
+
+def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
+    body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.37)
+    planned, store = _planned(folder, body), Store(folder / ".isonomia")
+    file = read_audit_file(folder / "audit.toml")
+    with pytest.raises(CutOffError):
+        run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: _Cut(5), lambda *_: None)
+    people = folder / "people.csv"
+    people.write_text(people.read_text().replace("F,", "M,", 1))
+    changed = _planned(folder, body)
+    started = resume_run(store, unfinished(store, file), changed)
+    with pytest.raises(iso.DataError, match="expected the population that this run began with"):
+        run_checks(store, started, changed, lambda _: Silent(), lambda *_: None)
+
+
+MISTAKES = [
+    ("with = {attribute", "with = {atribute", "'atribute' is not taken. Did you mean 'attribute'"),
+    ('fairness = "demographic_parity"', 'fairness = "demografic_parity"', "Did you mean 'demographic_parity'"),
+    ('population = "all"', 'population = "al"', "there is no population 'al'; the file names all. Did you mean 'all'"),
+    ('nomos = "points.nom"', 'nomos = "pionts.nom"', "pionts.nom"),
+    ('interventions = "changes", ', "", "expected with = {interventions = NAME"),
+    ("P[prediction == 1 | sex == 'F']", "P[prediction == 1 | sex == 'F'", "line "),
+    ('census = "people.csv"', 'census = "poeple.csv"', "Did you mean 'people.csv'"),
+    ('census = "people.csv"', 'census = "people.csv"\nshuffle = true', "shuffle does not go with this kind"),
+    ('name = "strata"', 'name = "shares"', "'shares' is the name of another property"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "told"), MISTAKES)
+def test_a_mistake_in_a_property_points_at_its_line(folder: Path, before: str, after: str, told: str) -> None:
+    _all_kinds(folder)
+    assert before in ALL_KINDS
+    with pytest.raises(SpecError, match=r"audit\.toml") as caught:
+        _planned(folder, ALL_KINDS.replace(before, after, 1))
+    assert told in str(caught.value)
+    assert caught.value.place is not None
+    line = (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
+    keys = [part.split("=")[0].strip(" {") for part in after.split("\n")]
+    assert any(key in line for key in keys) or "with" in line or "check" in line
+
+
+def test_a_file_of_a_thousand_properties_works(folder: Path) -> None:
+    body = POPULATIONS["census"] + "".join(RATE.format(k=k, sex="FM"[k % 2], least=0.3) for k in range(1000))
+    planned = _planned(folder, body)
+    _asked(folder).clear()
+    verdicts = _run(folder, planned, Store(folder / ".isonomia"))
+    assert len(verdicts) == 1000
+    assert sum(_asked(folder)) < 8000 * 1.3

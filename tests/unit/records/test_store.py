@@ -1,0 +1,139 @@
+"""The store: nothing that was kept is lost, nothing is believed that does not fit."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import isonomia as iso
+from isonomia.errors import RecordError
+from isonomia.records.store import Store
+
+DEFINITION = {"audit": "rates", "text": "P[hired] >= 0.5"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / ".isonomia")
+
+
+def _begun(store: Store, checks: int = 1) -> str:
+    return store.begin("hiring", {"file": "audit.toml"}, [(f"check {k}", DEFINITION, {}) for k in range(checks)])
+
+
+def test_a_run_comes_back_with_its_checks_and_verdicts(store: Store) -> None:
+    name = _begun(store, 2)
+    verdict = iso.check("P[hired] >= 0.5", population=iso.Census({"hired": [1, 1, 0]}))
+    store.conclude(name, 1, verdict)
+    store.end(name)
+    again = Store(store.folder)
+    (run,) = again.runs()
+    assert (run.id, run.title, run.request) == (name, "hiring", {"file": "audit.toml"})
+    assert run.ended is not None
+    assert run.versions["isonomia"] == iso.__version__
+    first, second = again.checks(name)
+    assert (first.name, first.definition, first.verdict) == ("check 0", DEFINITION, None)
+    assert second.verdict == verdict
+
+
+def test_a_journal_gives_back_every_number_as_it_was(store: Store) -> None:
+    name = _begun(store)
+    journal = store.journal(name, 0)
+    numbers = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 2**60 + 1, None, True, "ü<script>"]
+    journal.keep("batch 0", lambda: {"numbers": numbers})
+    journal.keep("batch 1", lambda: {"numbers": []})
+    journal.close()
+    again = store.journal(name, 0)
+    assert list(again.entries) == ["batch 0", "batch 1"]
+    found = again.recall("batch 0")
+    assert found is not None
+    assert [repr(value) for value in found["numbers"]] == [repr(value) for value in numbers]
+    assert again.recall("batch 2") is None
+    again.close()
+
+
+def test_runs_are_found_by_the_beginning_of_their_name(store: Store) -> None:
+    with pytest.raises(RecordError, match="there is none yet"):
+        store.run()
+    first, second = _begun(store), _begun(store)
+    assert store.run().id == second
+    assert store.run(first).id == first
+    with pytest.raises(RecordError, match="several begin so"):
+        store.run(first[:4])
+    with pytest.raises(RecordError, match=f"Did you mean '{first}'"):
+        store.run(first[:-1] + "x")
+
+
+def test_two_who_write_the_same_run_are_told_apart(store: Store) -> None:
+    name = _begun(store)
+    one, other = store.journal(name, 0), store.journal(name, 0)
+    one.keep("batch 0", dict)
+    with pytest.raises(RecordError, match="another process has written"):
+        other.keep("batch 0", dict)
+    one.close()
+    other.close()
+
+
+def test_many_processes_write_at_once_and_nothing_is_lost(store: Store) -> None:
+    names = [_begun(store) for _ in range(4)]
+    code = (
+        "import sys; from isonomia.records.store import Store\n"
+        "journal = Store(sys.argv[1]).journal(sys.argv[2], 0)\n"
+        "for k in range(100): journal.keep(f'batch {k}', lambda: {'k': k})\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(store.folder), name]) for name in names]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 4
+    for name in names:
+        journal = store.journal(name, 0)
+        assert [entry["k"] for entry in journal.entries.values()] == list(range(100))
+        journal.close()
+    with sqlite3.connect(store.path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_full_disk_says_so_and_loses_nothing(store: Store) -> None:
+    name = _begun(store)
+    journal = store.journal(name, 0)
+    journal.keep("batch 0", lambda: {"k": 0})
+    (pages,) = journal.connection.execute("PRAGMA page_count").fetchone()
+    journal.connection.execute(f"PRAGMA max_page_count = {pages + 1}")  # SQLite answers as on a full disk
+
+    def fill() -> None:
+        for k in range(1, 50):
+            journal.keep(f"batch {k}", lambda: {"text": "x" * 5000})
+
+    with pytest.raises(RecordError, match="The disk is full: make room"):
+        fill()
+    kept = dict(journal.entries)
+    journal.close()
+    again = store.journal(name, 0)
+    assert again.entries == kept
+    again.close()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(RecordError, match="Choose another with --records"):
+        Store(tmp_path / "file" / ".isonomia")
+
+
+def test_something_else_in_the_place_of_the_store_is_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / ".isonomia"
+    place.mkdir()
+    (place / "runs.sqlite").write_bytes(b"a diary, not a database " * 100)
+    with pytest.raises(RecordError, match="no store of records"):
+        Store(place)
+    assert (place / "runs.sqlite").read_bytes().startswith(b"a diary")
+
+
+def test_records_of_another_format_are_refused(store: Store) -> None:
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE format SET version = 99")
+    connection.close()
+    with pytest.raises(RecordError, match="format 99"):
+        Store(store.folder)
