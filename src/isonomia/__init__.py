@@ -27,42 +27,60 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from isonomia.engine.budget import Budget
-from isonomia.errors import DataError, IsonomiaError, ModelError, NumericalError, SpecError, UsageError
-from isonomia.populations import Census, Generator, Sample, Weighted
-from isonomia.records import Verdict
-from isonomia.spec import (
-    E,
-    P,
-    Property,
-    as_if,
-    col,
-    do,
-    each,
-    maximum,
-    minimum,
-    other,
-    pair_function,
-    parse,
-    prediction,
-    score,
-)
 from isonomia.version import __version__
 
 if TYPE_CHECKING:
     from isonomia.audits.check import check, plan
     from isonomia.audits.principal import PrincipalRepair
+    from isonomia.engine.budget import Budget
+    from isonomia.errors import (
+        DataError,
+        IsonomiaError,
+        ModelError,
+        NumericalError,
+        RecordError,
+        SpecError,
+        UnreliableModelError,
+        UsageError,
+    )
     from isonomia.interventions import Interventions
+    from isonomia.models import load_model
+    from isonomia.models.cache import Cached
+    from isonomia.models.executable import ExecutableModel
+    from isonomia.models.http_model import HttpModel
+    from isonomia.models.services import read_service
+    from isonomia.populations import Census, Generator, Sample, Weighted
     from isonomia.populations.causal import Causal
+    from isonomia.populations.domains import Games, Images, LunarLander, Sounds, Texts
     from isonomia.populations.program import Program
     from isonomia.populations.programs.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
-    from isonomia.spec import fairness, responsiveness, safety
+    from isonomia.records import Verdict
+    from isonomia.spec import (
+        E,
+        P,
+        Property,
+        as_if,
+        col,
+        do,
+        each,
+        fairness,
+        maximum,
+        minimum,
+        other,
+        pair_function,
+        parse,
+        prediction,
+        responsiveness,
+        safety,
+        score,
+    )
     from isonomia.spec.principal import PrincipalFairness
     from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = [
     "Additive",
     "Budget",
+    "Cached",
     "Categories",
     "Causal",
     "Census",
@@ -70,9 +88,14 @@ __all__ = [
     "DataError",
     "E",
     "Equation",
+    "ExecutableModel",
+    "Games",
     "Generator",
+    "HttpModel",
+    "Images",
     "Interventions",
     "IsonomiaError",
+    "LunarLander",
     "ModelError",
     "Normal",
     "NumericalError",
@@ -81,10 +104,14 @@ __all__ = [
     "PrincipalRepair",
     "Program",
     "Property",
+    "RecordError",
     "Responsiveness",
     "Sample",
+    "Sounds",
     "SpecError",
+    "Texts",
     "Uniform",
+    "UnreliableModelError",
     "UsageError",
     "Verdict",
     "Weighted",
@@ -95,6 +122,7 @@ __all__ = [
     "do",
     "each",
     "fairness",
+    "load_model",
     "maximum",
     "minimum",
     "other",
@@ -102,20 +130,58 @@ __all__ = [
     "parse",
     "plan",
     "prediction",
+    "read_service",
     "responsiveness",
     "safety",
     "score",
 ]
 
+_SPEC = (
+    "E",
+    "P",
+    "Property",
+    "as_if",
+    "col",
+    "do",
+    "each",
+    "maximum",
+    "minimum",
+    "other",
+    "pair_function",
+    "parse",
+    "prediction",
+    "score",
+)
+_ERRORS = (
+    "DataError",
+    "IsonomiaError",
+    "ModelError",
+    "NumericalError",
+    "RecordError",
+    "SpecError",
+    "UnreliableModelError",
+    "UsageError",
+)
 _LATER = {
-    "check": "isonomia.audits.check",
-    "plan": "isonomia.audits.check",
+    "Budget": "isonomia.engine.budget",
+    "Cached": "isonomia.models.cache",
     "Causal": "isonomia.populations.causal",
+    "ExecutableModel": "isonomia.models.executable",
+    "HttpModel": "isonomia.models.http_model",
+    "Interventions": "isonomia.interventions",
     "PrincipalFairness": "isonomia.spec.principal",
     "PrincipalRepair": "isonomia.audits.principal.wrapper",
     "Program": "isonomia.populations.program",
-    "Interventions": "isonomia.interventions",
     "Responsiveness": "isonomia.spec.responsiveness",
+    "Verdict": "isonomia.records",
+    "check": "isonomia.audits.check",
+    "load_model": "isonomia.models",
+    "plan": "isonomia.audits.check",
+    "read_service": "isonomia.models.services",
+    **dict.fromkeys(_SPEC, "isonomia.spec"),
+    **dict.fromkeys(_ERRORS, "isonomia.errors"),
+    **dict.fromkeys(("Census", "Generator", "Sample", "Weighted"), "isonomia.populations"),
+    **dict.fromkeys(("Games", "Images", "LunarLander", "Sounds", "Texts"), "isonomia.populations.domains"),
     **dict.fromkeys(
         ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),
         "isonomia.populations.programs.mechanisms",
@@ -124,7 +190,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is not always needed, such as the audits with SciPy behind them, when it is first used."""
+    """Load each name when it is first used: NumPy is not loaded before something needs it, nor SciPy."""
     if name in {"fairness", "responsiveness", "safety"}:
         found: Any = import_module(f"isonomia.spec.{name}")
     elif name in _LATER:
@@ -133,3 +199,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    """Every public name, also those that are not loaded yet."""
+    return sorted({*globals(), *__all__})

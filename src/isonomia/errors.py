@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DataError", "IsonomiaError", "ModelError", "NumericalError", "Place", "SpecError", "UsageError", "nearest"]
+__all__ = [
+    "DataError",
+    "IsonomiaError",
+    "ModelError",
+    "NumericalError",
+    "Place",
+    "RecordError",
+    "SpecError",
+    "UnreliableModelError",
+    "UsageError",
+    "nearest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,17 @@ class SpecError(IsonomiaError):
 
 class ModelError(IsonomiaError):
     """The model raised, or answered with something that is no prediction."""
+
+
+class UnreliableModelError(ModelError):
+    """The model fails whatever it is asked about: it cannot be reached, or it changes its answers.
+
+    Asking about fewer or other people would not help, so no audit looks for the people who are to blame.
+    """
+
+
+class RecordError(IsonomiaError):
+    """What was kept of a run cannot be written, read or believed."""
 
 
 class DataError(IsonomiaError):

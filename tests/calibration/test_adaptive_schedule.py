@@ -55,13 +55,13 @@ def share_of(states: tuple[State, State], delta: float) -> Floats:
 
 
 @cache
-def audited(which: str, delta: float) -> tuple[Floats, Floats]:
+def audited(which: str, delta: float, steps: int = STEPS) -> tuple[Floats, Floats]:
     """The largest log-wealth against either direction of a claim on the boundary; never stopped by a decision."""
     games, draw = (PAIR, groups) if which == "two groups" else (ONE, coins)
     rng = np.random.default_rng(901)
     states = begin(games[0], REPETITIONS), begin(games[1], REPETITIONS)
     total = np.zeros(REPETITIONS)
-    for _ in range(STEPS):
+    for _ in range(steps):
         sizes = adaptive(total, share_of(states, delta))
         counts = draw(rng, sizes)
         states = step(games[0], states[0], counts), step(games[1], states[1], counts)
@@ -94,6 +94,15 @@ def test_a_threshold_a_third_too_low_exceeds_the_risk():
     delta = 0.01
     peaks = audited("one group", delta)
     assert max(np.sum(peak >= 0.67 * np.log(1.0 / delta)) for peak in peaks) > most_errors(REPETITIONS, delta)
+
+
+def test_a_threshold_a_fifth_too_low_exceeds_the_risk_in_a_long_run():
+    # Each direction errs with probability at most delta, so one of the two does with at most twice that. Twice as many
+    # batches, some ten million people, bring the errors nearer to the risk than those above.
+    delta = 0.003
+    either = np.maximum(*audited("one group", delta, 2 * STEPS))
+    assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(REPETITIONS, 2.0 * delta)
+    assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(REPETITIONS, 2.0 * delta)
 
 
 def test_sizes_that_peek_at_their_own_batch_exceed_the_risk():

@@ -219,8 +219,8 @@ def test_a_census_with_too_many_pairs_to_count_is_sampled_for_as_long_as_it_take
 def test_everybody_is_counted_in_the_end_only_where_the_budget_allows_it(budget, samples, method):
     census = iso.Census({"x": np.arange(100.0)}, exact=False)
     verdict = iso.check("P[x > other.x] >= 0.495", population=census, delta=1e-9, seed=1, budget=budget)
-    assert (verdict.samples, verdict.method) == (samples, method)
-    assert verdict.stopped == ("the budget of people is spent" if method == "bets" else "everybody was asked")
+    assert (verdict.samples, verdict.method, verdict.counted) == (samples, method, "pairs")
+    assert verdict.stopped == ("the budget of pairs is spent" if method == "bets" else "everybody was asked")
 
 
 # ---------------------------------------------------------------------------- whom the second person stands for

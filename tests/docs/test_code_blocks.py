@@ -5,6 +5,7 @@ The convention, for ``README.md`` and for every page below ``docs/``:
 * the ``python`` blocks of a page run in order, in one namespace, in an empty folder;
 * a ``text`` block that directly follows a ``python`` block is what that block prints, compared exactly;
 * a ``python`` block directly below ``<!-- not run: reason -->`` is skipped; the reason is required;
+* one directly below ``<!-- needs: package -->`` is skipped, with what it prints, where the package is not installed;
 * other blocks (``console``, ``text`` elsewhere) are not run.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -24,15 +26,17 @@ PAGES = sorted(page for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
 
 FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!--\s*not run:(?P<reason>.*?)-->\s*\Z", re.DOTALL)
+NEEDS = re.compile(r"<!--\s*needs:\s*(?P<package>\w+)\s*-->\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block that is to be run: where it stands, its code, and what it prints (``None`` for anything)."""
+    """One block that is to be run: where it stands, its code, what it prints (``None`` for anything), what it needs."""
 
     line: int
     code: str
     printed: str | None
+    needs: str | None = None
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -52,7 +56,9 @@ def blocks_of(text: str) -> list[Block]:
         output = None
         if following is not None and following["language"] == "text" and not text[before : following.start()].strip():
             output = following["body"]
-        found.append(Block(text.count("\n", 0, fence.start()) + 2, fence["body"], output))
+        needs = NEEDS.search(lead)
+        line = text.count("\n", 0, fence.start()) + 2
+        found.append(Block(line, fence["body"], output, needs["package"] if needs else None))
     return found
 
 
@@ -61,6 +67,8 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, m
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__docs__"}
     for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.needs is not None and find_spec(block.needs) is None:
+            continue
         stdout = StringIO()
         # Empty lines in front make the line numbers of a traceback those of the page.
         code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
@@ -73,6 +81,11 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, m
 def test_a_block_is_paired_with_the_text_block_that_directly_follows_it():
     page = "```python\nprint(1)\n```\n\n```text\n1\n```\n\nwords\n\n```python\nx = 2\n```\nwords\n```text\nno\n```\n"
     assert blocks_of(page) == [Block(2, "print(1)\n", "1\n"), Block(12, "x = 2\n", None)]
+
+
+def test_a_block_says_which_package_it_needs():
+    page = "<!-- needs: torch -->\n```python\nimport torch\n```\n\n```python\nx = 1\n```\n"
+    assert [block.needs for block in blocks_of(page)] == ["torch", None]
 
 
 def test_a_block_under_a_reason_is_not_run():

@@ -14,8 +14,12 @@ from rich.text import Text
 
 from isonomia.cli.check import check
 from isonomia.cli.demo import demo
+from isonomia.cli.init import init
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
+from isonomia.cli.responsiveness import responsiveness
+from isonomia.cli.run import run
+from isonomia.cli.runs import report, runs, show
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
 
@@ -33,6 +37,12 @@ app.command()(demo)
 app.command()(check)
 app.command()(plan)
 app.command()(principal)
+app.command()(responsiveness)
+app.command()(init)
+app.command()(run)
+app.command()(runs)
+app.command()(show)
+app.command()(report)
 
 
 def _print_version(wanted: bool) -> None:

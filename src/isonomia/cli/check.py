@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from isonomia.cli.models import MODEL_HELP, ModelOptions, Trust, TrustPickle, open_model
 from isonomia.cli.nomos import SUFFIX, keep, read_specification
 from isonomia.cli.outcome import conclude, store
 from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
-    from isonomia.models.protocol import Model
     from isonomia.populations.protocol import Population
     from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
@@ -36,7 +36,7 @@ def check(
         Path | None, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="The model as module:object; leave out where the table has its predictions.")
+        str | None, typer.Option(help=f"{MODEL_HELP}; leave out where the table has its predictions.")
     ] = None,
     census: Annotated[
         bool,
@@ -54,6 +54,9 @@ def check(
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
     features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    model_options: ModelOptions = None,
     eps: Annotated[
         float | None, typer.Option(help="Of a specification: the share of cases that a sampled holds leaves open.")
     ] = None,
@@ -86,12 +89,13 @@ def check(
     console = Console(highlight=False)
     if json is not None:
         store([], json)
-    population = _population(program, data, census)
+    population = _population(program, data, census, specified=all(text.endswith(SUFFIX) for text in texts))
     reading = partial(read_specification, allow_code=allow_code, eps=eps, label=label, groups=groups or [], kept=kept)
     properties = [*_properties(texts, reading), *_from_ratio(population, ratio)]
     if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
-    loaded, known = _model(model, features), parse_ranges(ranges or [])
+    known = parse_ranges(ranges or [])
+    loaded = open_model(model, features, trust_pickle, trust, model_options, quiet)
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdicts: list[Verdict] = []
     for prop in properties:
@@ -120,16 +124,6 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
     return [reading(text) if text.endswith(SUFFIX) else parse(text) for text in texts]
 
 
-def _model(name: str | None, features: str | None) -> Model | None:
-    from isonomia.models.loading import load
-
-    if name is not None:
-        return load(name, None if features is None else [column.strip() for column in features.split(",")])
-    if features is not None:
-        raise UsageError(f"expected --model with --features, but only --features {features} came: no model reads them")
-    return None
-
-
 def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
     """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
     from isonomia.report import show
@@ -141,11 +135,14 @@ def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bo
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
 
 
-def _population(program: Path | None, data: Path | None, census: bool) -> Population:
+def _population(program: Path | None, data: Path | None, census: bool, *, specified: bool) -> Population | None:
+    """Who is asked about; ``None`` where there are specifications only, whose imports may offer inputs."""
     from isonomia.populations import Census, Sample
 
     if program is None:
         if data is None:
+            if specified and not census:
+                return None
             raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
         return Census(data) if census else Sample(data)
     if data is not None:
@@ -157,7 +154,7 @@ def _population(program: Path | None, data: Path | None, census: bool) -> Popula
     return Program(program)
 
 
-def _from_ratio(population: Population, ratio: float | None) -> list[Property]:
+def _from_ratio(population: Population | None, ratio: float | None) -> list[Property]:
     if ratio is None:
         return []
     from isonomia.populations.program import Program

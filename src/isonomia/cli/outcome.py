@@ -10,15 +10,10 @@ from rich.console import Console
 
 from isonomia.errors import UsageError
 from isonomia.records.verdict import Verdict
+from isonomia.report.entries import exit_code
 from isonomia.report.terminal import summary
 
 __all__ = ["conclude", "exit_code", "store"]
-
-
-def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 where all hold, 1 where one is violated, 3 where none is violated but one is undecided."""
-    answers = {verdict.answer for verdict in verdicts}
-    return 1 if "violated" in answers else 3 if "undecided" in answers else 0
 
 
 def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from isonomia.cli.models import MODEL_HELP, ModelOptions, Trust, TrustPickle, open_model
 from isonomia.cli.outcome import conclude, store
 from isonomia.errors import UsageError
 
@@ -24,7 +25,7 @@ def principal(
     attribute: Annotated[str, typer.Option(help="The column with the protected attribute.", show_default=False)],
     outcome: Annotated[str, typer.Option(help="The column with the outcome that is predicted.", show_default=False)],
     prediction: Annotated[str, typer.Option(help="The column with the prediction or decision.")] = "prediction",
-    model: Annotated[str | None, typer.Option(help="The model as module:object, in place of such a column.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"{MODEL_HELP}, in place of such a column.")] = None,
     given: Annotated[
         list[str] | None, typer.Option(help="A column within whose values the attribute is as good as random.")
     ] = None,
@@ -47,6 +48,9 @@ def principal(
     budget: Annotated[str | None, typer.Option(help="The most people, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
     features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    model_options: ModelOptions = None,
     repair: Annotated[bool, typer.Option("--repair", help="Also print how to change decisions.")] = False,
     objective: Annotated[str, typer.Option(help="What a repair keeps small: total, changes or accuracy.")] = "total",
     never_lower: Annotated[
@@ -62,7 +66,6 @@ def principal(
     school --definition 1 --repair
     """
     from isonomia.audits.check import check
-    from isonomia.models.loading import load
     from isonomia.populations import Census, Sample
     from isonomia.report import LiveProgress, show
     from isonomia.report.terminal import summary
@@ -86,8 +89,7 @@ def principal(
     if json is not None:
         store([], json)
     chosen = _objective(objective)
-    columns = None if features is None else [name.strip() for name in features.split(",")]
-    loaded = None if model is None else load(model, columns)
+    loaded = open_model(model, features, trust_pickle, trust, model_options, quiet)
     verdict = check(
         prop,
         loaded,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from isonomia.records.scale import scale_of
 from isonomia.records.verdict import Expression
 
 __all__ = ["ASCII", "UNICODE", "Marks", "gauge"]
@@ -30,12 +31,7 @@ def gauge(item: Expression, width: int, marks: Marks = UNICODE) -> str:
     The scale reaches a quarter beyond what must be seen on either side; an end that is infinite runs off the line.
     Where the threshold and the estimate fall on one place, the threshold is shown.
     """
-    seen = [
-        value for value in (item.low, item.high, item.threshold, item.estimate) if value is not None and isfinite(value)
-    ]
-    least, most = min(seen), max(seen)
-    reach = 0.25 * (most - least) or 0.25 * abs(most) or 1.0
-    left, right = least - reach, most + reach
+    left, right = scale_of(item)
 
     def place(value: float) -> int:
         return round((min(max(value, left), right) - left) / (right - left) * (width - 1))

@@ -1,4 +1,4 @@
-"""Progress while a check runs: people asked, the interval closing in, and a guess at what is left."""
+"""Progress while a check runs: how much was asked, the interval closing in, and a guess at what is left."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _line(progress: Progress) -> Table:
         remaining += f" ({left / pace:,.0f} s)"
     grid.add_row(
         ProgressBar(total=1.0, completed=progress.share, width=24),
-        f"{progress.samples:,} people",
+        f"{progress.samples:,} {progress.counted}",
         Text(progress.closing_in(), style="cyan"),
         Text(remaining, style="dim"),
     )

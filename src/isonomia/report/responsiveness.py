@@ -57,11 +57,16 @@ def _counts(verdict: Verdict, fancy: bool) -> RenderableType:
     table.add_column("who", overflow="fold", min_width=10)
     for heading in ("people", "responsive", "fixed", "undecided", "exact", ""):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    everybody = verdict.details["who"] or "everybody"
-    for label, counts in [(everybody, verdict.details["counts"]), *_groups(verdict)]:
+    for label, counts in [(_whom(verdict.details), verdict.details["counts"]), *_groups(verdict)]:
         cells = [f"{counts[key]:,}" for key in ("people", "responsive", "fixed", "undecided", "exact")]
         table.add_row(Text(label), *cells, _bar(counts, fancy))
     return Padding(table, (0, 0, 1, 0))
+
+
+def _whom(details: Mapping[str, Any]) -> str:
+    rows = details.get("rows")
+    among = "" if rows is None else f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows"
+    return ", ".join(filter(None, (among, details["who"]))) or "everybody"
 
 
 def _groups(verdict: Verdict) -> list[tuple[str, Mapping[str, int]]]:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import answer_line, guarantee, number
+from isonomia.records.words import answer_line, cost, guarantee, number
 from isonomia.report.gauge import ASCII, UNICODE, gauge
 from isonomia.report.principal import AUDIT, subgroups
 from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
@@ -64,13 +64,13 @@ def summary(verdicts: list[Verdict], console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("answer", no_wrap=True)
     table.add_column("property", overflow="fold")
-    table.add_column("people asked", justify="right")
+    table.add_column("asked about", justify="right")
     table.add_column("risk", justify="right")
     table.add_column("stopped because")
     for verdict in verdicts:
         answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
         risk = "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
-        table.add_row(answer, Text(verdict.name or verdict.text), f"{verdict.samples:,}", risk, Text(verdict.stopped))
+        table.add_row(answer, Text(verdict.name or verdict.text), cost(verdict), risk, Text(verdict.stopped))
     console.print(table)
 
 

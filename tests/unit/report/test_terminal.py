@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
 from isonomia.engine.observer import Progress
+from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
 from isonomia.report.gauge import ASCII, gauge
@@ -81,3 +83,35 @@ def test_progress_is_shown_on_a_terminal_only() -> None:
         live.end()
         assert ("1,234 people" in _output(console)) is terminal
         assert ("[0.4, 0.6] >= 0.5?" in _output(console)) is terminal
+
+
+@pytest.mark.parametrize(
+    ("counted", "samples", "told"),
+    [("people", 10, "10 people"), ("pairs", 1, "1 pair"), ("cases", 2, "2 cases"), ("points", 1, "1 point")],
+)
+def test_what_was_counted_is_told_everywhere(counted: str, samples: int, told: str) -> None:
+    verdict = replace(_verdict(), counted=counted, samples=samples)
+    console = _console(terminal=False)
+    show(verdict, console)
+    assert f"Violated after {told} (decided)" in _output(console)
+    console = _console(terminal=False)
+    summary([verdict], console)
+    assert told in _output(console)
+    assert f"violated after {told} (decided)" in str(verdict)
+    assert told in verdict._repr_html_()
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+
+
+def test_progress_tells_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.report.live.EVERY", 0.0)
+    console = _console(terminal=True)
+    progress = LiveProgress(console)
+    progress.begin("a property")
+    progress.advance(Progress(1234, 5000, 0.5, 1.0, lambda: "half way", "pairs"))
+    progress.end()
+    assert "1,234 pairs" in _output(console)
+
+
+def test_a_stored_verdict_that_counts_something_else_is_refused() -> None:
+    with pytest.raises(DataError, match="'sheep'"):
+        Verdict.from_dict({**_verdict().to_dict(), "counted": "sheep"})

@@ -1,0 +1,85 @@
+"""Files that tell others: CI servers, code hosts, people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isonomia.errors import UsageError
+
+if TYPE_CHECKING:
+    from isonomia.report.entries import Audit
+
+__all__ = ["Gates", "write_gates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Where each kind of file is to be written; ``None`` for nowhere."""
+
+    junit: Path | None = None
+    sarif: Path | None = None
+    json: Path | None = None
+    markdown: Path | None = None
+    card: Path | None = None
+    report: Path | None = None
+
+    def probe(self) -> None:
+        """Make sure that every file can be written, before hours are spent."""
+        for part in fields(self):
+            target = getattr(self, part.name)
+            if target is not None:
+                _write(part.name, target, "")
+
+
+def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
+    """Write every file that is wanted, and the summary of a GitHub job where there is one."""
+    from isonomia.report.junit import junit
+    from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
+    from isonomia.report.sarif import sarif
+
+    makers: dict[str, Callable[[Audit], str]] = {
+        "junit": junit,
+        "sarif": sarif,
+        "json": _as_json,
+        "markdown": as_markdown,
+        "card": model_card,
+        "report": _page,
+    }
+    for name, make in makers.items():
+        target = getattr(gates, name)
+        if target is not None:
+            _write(name, target, make(audit))
+    if summary_file:
+        with Path(summary_file).open("a", encoding="utf-8") as file:
+            file.write(summary(audit))
+        print(github_lines(audit), end="")
+
+
+def _as_json(audit: Audit) -> str:
+    content = {
+        "title": audit.title,
+        "run": audit.run,
+        "when": audit.when,
+        "file": audit.file,
+        "verdicts": [{"name": entry.name, **entry.verdict.to_dict()} for entry in audit.entries],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _page(audit: Audit) -> str:
+    from isonomia.report.page import page
+
+    return page(audit)
+
+
+def _write(option: str, target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"expected a file that can be written for --{option}, but {target}: {error.strerror}"
+        ) from error

@@ -1,0 +1,121 @@
+"""The audit as Markdown: a summary for a pull request, and a section for a model card."""
+
+from __future__ import annotations
+
+import re
+
+from isonomia.records.verdict import Verdict
+from isonomia.records.words import SIGNS, answer_line, guarantee, number, rows
+from isonomia.report.entries import Audit, Entry
+
+__all__ = ["as_markdown", "github_lines", "model_card", "summary"]
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+_MOST = 200
+
+
+def summary(audit: Audit) -> str:
+    """One table: a line a property."""
+    lines = [
+        f"## {_plain(audit.title)}",
+        "",
+        _counted(audit),
+        "",
+        "| | property | answer | what is known |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {SIGNS[entry.verdict.answer]} | {_plain(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
+        for entry in audit.entries
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(audit: Audit) -> str:
+    """The summary, then every verdict in full."""
+    return summary(audit) + "".join(_section(entry) for entry in audit.entries)
+
+
+def model_card(audit: Audit) -> str:
+    """A section for a model card: what was checked, with which guarantee, of whom."""
+    lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
+    for entry in audit.entries:
+        verdict = entry.verdict
+        lines.append(f"- **{_plain(entry.name)}** {verdict.answer}. {_plain(guarantee(verdict))}")
+        lines += [f"  - {_plain(entry.why)}"] if entry.why else []
+        lines += [f"  - assumes that {_plain(item)}" for item in verdict.assumptions]
+    models = dict.fromkeys(
+        f"{entry.verdict.model['name']} ({entry.verdict.model['fingerprint'][:12]})"
+        for entry in audit.entries
+        if entry.verdict.model
+    )
+    lines += ["", f"Audited: {', '.join(map(_plain, models)) or 'stored predictions'}."]
+    lines += [f"Run {_plain(audit.run)}{', ' + audit.when if audit.when else ''}."] if audit.run else []
+    return "\n".join(lines) + "\n"
+
+
+def github_lines(audit: Audit) -> str:
+    """Lines that GitHub's runners turn into remarks beside the audit file."""
+    kinds = {"violated": "error", "undecided": "warning"}
+    lines = []
+    for entry in audit.entries:
+        if entry.verdict.answer in kinds:
+            where = {"file": audit.file, "line": entry.line, "title": entry.name}
+            told = ",".join(
+                f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None
+            )
+            lines.append(f"::{kinds[entry.verdict.answer]} {told}::{_command(answer_line(entry.verdict))}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _counted(audit: Audit) -> str:
+    answers: list[str] = [entry.verdict.answer for entry in audit.entries]
+    told = [f"{answers.count(answer)} {words}" for answer, words in _COUNTS if answers.count(answer)]
+    return f"{len(answers)} {'property' if len(answers) == 1 else 'properties'}: {', '.join(told)}."
+
+
+_COUNTS = (("violated", "violated"), ("undecided", "undecided"), ("holds", "hold"))
+
+
+def _known(verdict: Verdict) -> str:
+    if not verdict.expressions:
+        return _plain(answer_line(verdict))
+    first = verdict.expressions[0]
+    return (
+        f"{number(first.estimate)} in \\[{number(first.low)}, {number(first.high)}\\], "
+        f"must be {_plain(first.relation)} {number(first.threshold)}"
+    )
+
+
+def _section(entry: Entry) -> str:
+    verdict = entry.verdict
+    lines = ["", f"### {SIGNS[verdict.answer]} {_plain(entry.name)}", "", f"`{_code(verdict.text)}`", ""]
+    lines += [_plain(entry.why), ""] if entry.why else []
+    lines += [f"{_plain(answer_line(verdict))}. {_plain(guarantee(verdict))}", ""]
+    table = rows(verdict)
+    if table:
+        lines += ["| quantity | estimate | interval | draws |", "|---|---|---|---|"]
+        lines += ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in table] + [""]
+    lines += [f"- assumes that {_plain(item)}" for item in verdict.assumptions]
+    lines += [f"- note: {_plain(item)}" for item in verdict.remarks]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", _on_one_line(text))
+
+
+def _code(text: str) -> str:
+    short = _on_one_line(text).replace("`", "'")
+    return short if len(short) <= _MOST else f"{short[: _MOST - 3]}..."
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _command(text: str, *, name: bool = False) -> str:
+    """Text as a workflow command takes it."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escaped.replace(":", "%3A").replace(",", "%2C") if name else escaped

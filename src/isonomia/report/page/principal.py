@@ -1,0 +1,90 @@
+"""Principal fairness as charts: for each effect, its bounds in every subgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from isonomia.records.scale import stretch
+from isonomia.records.verdict import Verdict
+from isonomia.report.page.drawings import SOONER, Drawing, left_out, short
+from isonomia.report.page.limits import Limits
+
+__all__ = ["principal_drawings"]
+
+_MOST_EFFECTS = 8
+
+Ends = Sequence[float] | None
+
+
+def principal_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
+    """A chart for each effect, the subgroups that violate first."""
+    found = verdict.details["subgroups"]
+    shown = sorted(found, key=lambda item: item["answer"] != "violated")[: limits.rows]
+    effects = range(min(len(shown[0]["effects"]), _MOST_EFFECTS)) if shown else ()
+    return [_effect(verdict, shown, number, left_out(found, shown)) for number in effects]
+
+
+def _effect(verdict: Verdict, shown: Sequence[Mapping[str, Any]], number: int, more: str) -> Drawing:
+    details, exact = verdict.details, verdict.method == "exact"
+    pairs = [_pair(item["effects"][number], details["normalised"]) for item in shown]
+    limits = (-details["within"], details["within"])
+    ends = stretch([*limits, *(end for pair in pairs for one in pair for end in one or ())], 0.08)
+    rows = [_row(place, item, pair, limits, exact) for place, (item, pair) in enumerate(zip(shown, pairs, strict=True))]
+    first = shown[0]["effects"][number]
+    return Drawing(
+        "bounds",
+        f"Difference in treatment: {first['words']}",
+        "; ".join(f"{row['label']}: {row['told']}, {row['answer']}" for row in rows[:6]),
+        tuple(rows),
+        ("subgroup", "people", "answer", "not refuted", "in the sample"),
+        tuple(
+            (short(item["subgroup"], 200), f"{item['people']:,}", item["answer"], _told(interval), _told(sample))
+            for item, (interval, sample) in zip(shown, pairs, strict=True)
+        ),
+        {"least": ends[0], "most": ends[1]},
+        _key(details["within"], exact, verdict.answer) + more,
+    )
+
+
+def _row(
+    place: int, item: Mapping[str, Any], pair: tuple[Ends, Ends], limits: tuple[float, float], exact: bool
+) -> dict[str, Any]:
+    interval, sample = pair
+    thick = interval if exact else sample
+    return {
+        "place": place,
+        "label": short(item["subgroup"], 160),
+        "size": f"{item['people']:,} people",
+        "answer": item["answer"],
+        "low": None if interval is None else interval[0],
+        "high": None if interval is None else interval[1],
+        "sample_low": None if thick is None else thick[0],
+        "sample_high": None if thick is None else thick[1],
+        "limit_low": limits[0],
+        "limit_high": limits[1],
+        "told": _told(interval),
+        "sample": _told(sample),
+    }
+
+
+def _pair(effect: Mapping[str, Any], normalised: bool) -> tuple[Ends, Ends]:
+    """The interval and the sample's bounds, of the effect within the stratum or in the whole subgroup."""
+    suffix = "_within_stratum" if normalised else ""
+    return effect[f"interval{suffix}"], effect[f"plug_in{suffix}"]
+
+
+def _told(ends: Ends) -> str:
+    return "-" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
+
+
+def _key(within: float, exact: bool, answer: str) -> str:
+    limit = (
+        f"the upright lines are the margin, {within:g} either way" if within else "the upright line is no difference"
+    )
+    if exact:
+        return f"The bar is what the counts of everybody allow; {limit}."
+    told = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
+    if answer != "violated":
+        return told
+    return f"{told} {SOONER}"

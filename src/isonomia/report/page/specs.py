@@ -1,0 +1,235 @@
+"""The charts of the page, one specification a kind, made with Altair: the page draws each as often as it needs it.
+
+Colours are the page's own (``var(--name)``), so that a chart follows light, dark and paper without being drawn anew.
+Labels stand above their bars instead of beside them: so a chart fits a phone as well as a page.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from isonomia.models.extras import needed
+
+__all__ = ["chart_specs"]
+
+LINE = 48
+"""How high a line of a chart is, in pixels; the page gives a chart as many lines as it needs."""
+
+_ANSWERS = ("holds", "violated", "undecided")
+_KINDS = ("responsive", "fixed", "undecided")
+
+
+@cache
+def chart_specs() -> dict[str, dict[str, Any]]:
+    """The specification of each kind of chart, for data by the name of ``data``.
+
+    Raises
+    ------
+    UsageError
+        Where Altair is not installed.
+    """
+    alt = needed("altair", "report", "the HTML report")
+    makers = {
+        "history": _history,
+        "intervals": _intervals,
+        "rates": _rates,
+        "shares": _shares,
+        "kinds": _kinds,
+        "bounds": _bounds,
+    }
+    return {kind: _finished(alt, make(alt)) for kind, make in makers.items()}
+
+
+def _finished(alt: Any, chart: Any) -> dict[str, Any]:
+    size = alt.AutoSizeParams(type="fit-x", contains="padding")
+    chart = chart.properties(data=alt.NamedData(name="data"), width="container", padding=2, autosize=size)
+    spec = chart.to_dict(validate=True)
+    kept = {key: value for key, value in spec.items() if key not in {"$schema", "config"}}
+    return kept | {"config": _config()}
+
+
+def _config() -> dict[str, Any]:
+    ink, quiet, line = "var(--ink)", "var(--quiet)", "var(--line)"
+    return {
+        "background": None,
+        "aria": False,  # the page gives the words; a label on every mark would drown them
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": quiet,
+            "titleColor": quiet,
+            "gridColor": line,
+            "domainColor": line,
+            "tickColor": line,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+        },
+        "legend": {"labelColor": ink, "titleColor": quiet, "labelFontSize": 12, "symbolType": "square"},
+        "text": {"color": ink, "fontSize": 12.5},
+    }
+
+
+def _numbers(alt: Any, **given: float) -> list[Any]:
+    """Parameters that the page gives a value for each drawing."""
+    return [alt.param(name=name, value=value) for name, value in given.items()]
+
+
+def _line(alt: Any, name: str) -> Any:
+    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
+    return alt.X(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, tickCount=5, format=".3~g", grid=False))
+
+
+def _across(alt: Any) -> Any:
+    return alt.Y("place:O", axis=None, scale=alt.Scale(paddingInner=0, paddingOuter=0))
+
+
+def _answer_colour(alt: Any, domain: tuple[str, ...], legend: bool = False) -> Any:
+    scale = alt.Scale(domain=list(domain), range=[f"var(--{name})" for name in domain])
+    shown = alt.Legend(orient="top", title=None) if legend else None
+    return alt.Color(("kind" if legend else "answer") + ":N", scale=scale, legend=shown)
+
+
+def _label(alt: Any, base: Any, room: int = 0) -> Any:
+    mark = {"align": "left", "baseline": "middle", "dy": -13, "limit": alt.expr(f"width - {room}")}
+    return base.mark_text(**mark).encode(y=_across(alt), x=alt.value(0), text="label:N", tooltip="label:N")
+
+
+def _size(alt: Any, base: Any, name: str) -> Any:
+    mark = base.mark_text(align="right", baseline="middle", dy=-13, color="var(--quiet)")
+    return mark.encode(y=_across(alt), x=alt.value("width"), text=f"{name}:N")
+
+
+def _tips(alt: Any, **named: str) -> list[Any]:
+    return [alt.Tooltip(f"{name}:N", title=title) for name, title in named.items()]
+
+
+def _intervals(alt: Any) -> Any:
+    base = alt.Chart()
+    tips = _tips(alt, label="quantity", must="claim", told="known")
+    zone = base.mark_bar(color="var(--zone)", height=14, dy=0, yOffset=7, clip=True)
+    zone = zone.encode(y=_across(alt), x=_line(alt, "fine_low"), x2="fine_high:Q")
+    bar = base.mark_rule(strokeWidth=7, strokeCap="round", yOffset=7, clip=True)
+    bar = bar.encode(
+        y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt, _ANSWERS), tooltip=tips
+    )
+    dot = base.mark_point(filled=True, size=85, color="var(--paper)", opacity=1, strokeWidth=2.5, yOffset=7)
+    dot = dot.encode(y=_across(alt), x=_line(alt, "estimate"), stroke=_stroke(alt), tooltip=tips)
+    tick = base.mark_tick(color="var(--ink)", thickness=2.5, height=24, yOffset=7)
+    tick = tick.encode(y=_across(alt), x=_line(alt, "threshold"))
+    return _layered(alt, zone, bar, tick, dot, _label(alt, base, 110), _size(alt, base, "must"))
+
+
+def _rates(alt: Any) -> Any:
+    base = alt.Chart()
+    tips = _tips(alt, label="rate", told="known", size="people")
+    bar = base.mark_rule(strokeWidth=6, strokeCap="round", color="var(--accent)", opacity=0.45, yOffset=7)
+    bar = bar.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", tooltip=tips)
+    dot = base.mark_point(filled=True, size=70, color="var(--accent)", opacity=1, yOffset=7)
+    dot = dot.encode(y=_across(alt), x=_line(alt, "estimate"), tooltip=tips)
+    return _layered(alt, bar, dot, _label(alt, base, 90), _size(alt, base, "size"))
+
+
+def _bounds(alt: Any) -> Any:
+    base = alt.Chart()
+    tips = _tips(alt, label="subgroup", told="not refuted", sample="in the sample", answer="answer")
+    wide = base.mark_rule(strokeWidth=2.5, yOffset=7)
+    wide = wide.encode(
+        y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt, _ANSWERS), tooltip=tips
+    )
+    thick = base.mark_rule(strokeWidth=8, strokeCap="round", yOffset=7)
+    thick = thick.encode(
+        y=_across(alt),
+        x=_line(alt, "sample_low"),
+        x2="sample_high:Q",
+        color=_answer_colour(alt, _ANSWERS),
+        tooltip=tips,
+    )
+    ticks = [
+        base.mark_tick(color="var(--ink)", thickness=2, height=24, yOffset=7).encode(
+            y=_across(alt), x=_line(alt, f"limit_{end}")
+        )
+        for end in ("low", "high")
+    ]
+    return _layered(alt, wide, thick, *ticks, _label(alt, base, 110), _size(alt, base, "size"))
+
+
+def _kinds(alt: Any) -> Any:
+    base = alt.Chart()
+    bar = base.mark_bar(height=14, yOffset=7, stroke="var(--paper)", strokeWidth=1).encode(
+        y=_across(alt),
+        x=alt.X(
+            "from:Q", axis=alt.Axis(title=None, format="%", tickCount=5, grid=False), scale=alt.Scale(domain=[0, 1])
+        ),
+        x2="to:Q",
+        color=_answer_colour(alt, _KINDS, legend=True),
+        tooltip=[*_tips(alt, label="who", kind="is"), alt.Tooltip("count:Q", title="people", format=",")],
+    )
+    once = base.transform_filter("datum.kind == 'responsive'")
+    return alt.layer(bar, _label(alt, once, 110), _size(alt, once, "size")).properties(height=LINE)
+
+
+def _shares(alt: Any) -> Any:
+    bars = (
+        alt.Chart()
+        .mark_bar(stroke="var(--paper)", strokeWidth=1)
+        .encode(
+            x=alt.X(
+                "from:Q",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(title="share of reachable points", format="%", tickCount=5),
+            ),
+            x2="to:Q",
+            y=alt.Y("bottom:Q", axis=alt.Axis(title="people", tickMinStep=1, format=",d")),
+            y2="top:Q",
+            color=_answer_colour(alt, _KINDS, legend=True),
+            tooltip=[*_tips(alt, told="share", kind="are"), alt.Tooltip("count:Q", title="people", format=",")],
+        )
+    )
+    limit = alt.Chart().mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
+    limit = limit.encode(x="min(threshold):Q")
+    return alt.layer(bars, limit).properties(height=190)
+
+
+def _samples(alt: Any) -> Any:
+    return alt.Axis(title=None, tickCount=6, format="~s", grid=False)
+
+
+def _history(alt: Any) -> Any:
+    base = alt.Chart()
+    across = alt.X("n:Q", scale=alt.Scale(type="log", nice=False), axis=_samples(alt))
+    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
+
+    def up(name: str) -> Any:
+        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, format=".3~g", tickCount=5))
+
+    near = alt.selection_point(name="near", fields=["n"], nearest=True, on="pointerover", empty=False)
+    band = base.mark_area(color="var(--accent)", opacity=0.22, interpolate="step-after", clip=True)
+    line = base.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
+    limit = base.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
+    dots = base.mark_point(filled=True, size=60, color="var(--accent)", clip=True).encode(
+        x=across,
+        y=up("estimate"),
+        opacity=alt.condition(near, alt.value(1), alt.value(0)),
+        tooltip=[alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, told="known")],
+    )
+    return (
+        alt.layer(
+            band.encode(x=across, y=up("low"), y2="high:Q"),
+            line.encode(x=across, y=up("estimate")),
+            limit.encode(y=up("min(threshold)")),
+            dots.add_params(near),
+        )
+        .add_params(*_numbers(alt, least=0.0, most=1.0))
+        .properties(height=220)
+    )
+
+
+def _stroke(alt: Any) -> Any:
+    scale = alt.Scale(domain=list(_ANSWERS), range=[f"var(--{name})" for name in _ANSWERS])
+    return alt.Stroke("answer:N", scale=scale, legend=None)
+
+
+def _layered(alt: Any, *layers: Any) -> Any:
+    return alt.layer(*layers).add_params(*_numbers(alt, least=0.0, most=1.0)).properties(height=LINE)

@@ -1,0 +1,204 @@
+"""``isonomia run`` as a person uses it: killed, resumed, and read by machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+MODEL = """
+import time
+import numpy as np
+
+def model(table):
+    time.sleep(0.002)  # as if it were expensive, so that there is time to be killed
+    return ((np.asarray(table["points"]) > 0.4) & (np.asarray(table["priors"]) < 4)).astype(int)
+"""
+AUDIT = """
+title = "Hiring"
+seed = 11
+
+[model]
+load = "scoring:model"
+
+[population]
+sample = "people.csv"
+
+[[property]]
+name = "women"
+check = "P[prediction == 1 | sex == 'F'] >= 0.35"
+
+[[property]]
+name = "parity"
+fairness = "demographic_parity"
+with = {attribute = "sex", minority = "F", majority = "M", difference = 0.1}
+
+[[property]]
+name = "priors never help"
+safety = "monotone"
+with = {feature = "priors", up = [1, 2], at_most = 5, output = "not higher"}
+
+[[property]]
+name = "too many"
+check = "P[prediction == 1] >= 0.9"
+"""
+COMMAND = [sys.executable, "-c", "from isonomia.cli import main; main()", "run"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "scoring.py").write_text(MODEL)
+    (tmp_path / "audit.toml").write_text(AUDIT)
+    rng = np.random.default_rng(5)
+    n = 6000
+    rows = zip(rng.choice(["F", "M"], n), rng.random(n).round(4), rng.integers(0, 6, n), strict=True)
+    lines = ["sex,points,priors", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "GITHUB_STEP_SUMMARY": ""}
+    return subprocess.run(
+        [*COMMAND, "audit.toml", *arguments], cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def _verdicts(path: Path) -> list[dict[str, object]]:
+    found = json.loads(path.read_text())["verdicts"]
+    return [{key: value for key, value in verdict.items() if key != "seconds"} for verdict in found]
+
+
+def test_a_run_that_is_killed_many_times_ends_as_the_undisturbed_one(folder: Path) -> None:
+    whole = _run(folder, "-q", "--records", "whole", "--json", "whole.json")
+    assert whole.returncode == 1, whole.stderr
+    kills, resume = 0, False
+    draw = random.Random(3)
+    while True:
+        more = ["--resume"] if resume else []
+        command = [*COMMAND, "audit.toml", "-q", "--records", "cut", "--json", "cut.json", *more]
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if kills >= 5:
+            _, problems = process.communicate()
+            assert process.returncode == 1, problems.decode()
+            break
+        before = _entries(folder)
+        wanted = before + draw.randint(1, 40)
+        while process.poll() is None and _entries(folder) < wanted:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+        assert _sound(folder)
+        resume = resume or _entries(folder) > 0
+    assert _verdicts(folder / "cut.json") == _verdicts(folder / "whole.json")
+
+
+def _entries(folder: Path) -> int:
+    try:
+        with sqlite3.connect(folder / "cut" / "runs.sqlite", timeout=30) as connection:
+            (found,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+    except sqlite3.OperationalError:
+        return 0  # not there yet
+    finally:
+        if "connection" in locals():
+            connection.close()
+    return int(found)
+
+
+def _sound(folder: Path) -> bool:
+    path = folder / "cut" / "runs.sqlite"
+    if not path.exists():
+        return True
+    with sqlite3.connect(path) as connection:
+        answer = connection.execute("PRAGMA integrity_check").fetchone()
+    connection.close()
+    return bool(answer == ("ok",))
+
+
+def test_everybody_who_should_know_is_told(folder: Path) -> None:
+    summary = folder / "summary.md"
+    environment = {**os.environ, "NO_COLOR": "1", "GITHUB_STEP_SUMMARY": str(summary)}
+    files = {"--junit": "v.xml", "--sarif": "v.sarif", "--json": "v.json", "--markdown": "v.md", "--card": "card.md"}
+    arguments = [part for pair in files.items() for part in pair]
+    done = subprocess.run(
+        [*COMMAND, "audit.toml", "-q", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    suite = ElementTree.parse(folder / "v.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
+    (sarif,) = json.loads((folder / "v.sarif").read_text())["runs"]
+    lines = AUDIT.splitlines()
+    for result in sarif["results"]:
+        line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
+        assert lines[line - 1] == "[[property]]"
+    assert "4 properties: 1 violated, 3 hold." in summary.read_text()
+    assert "::error file=audit.toml" in done.stdout
+    assert len(_verdicts(folder / "v.json")) == 4
+    assert "too many" in (folder / "v.md").read_text() + (folder / "card.md").read_text()
+
+
+BAD = [
+    (["--resume"], "there is none of the file as it is"),
+    (["--junit", "no/such/folder/x.xml"], "expected a file that can be written for --junit"),
+    (["--records", "people.csv"], "expected a folder for records"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), BAD)
+def test_a_wrong_call_says_what_to_do(folder: Path, arguments: list[str], told: str) -> None:
+    done = _run(folder, *arguments)
+    assert done.returncode == 2
+    assert told in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_pickled_model_needs_permission_from_outside_the_file(folder: Path) -> None:
+    import pickle
+
+    (folder / "model.pkl").write_bytes(pickle.dumps({"not": "a model"}))
+    text = AUDIT.replace('load = "scoring:model"', 'load = "model.pkl"\noptions = {trust_pickle = true}')
+    (folder / "audit.toml").write_text(text)
+    done = _run(folder)
+    assert done.returncode == 2
+    assert "trust" in done.stderr
+
+
+def _isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    command = [*COMMAND[:-1], *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_what_is_kept_can_be_listed_shown_and_reported(folder: Path) -> None:
+    nothing = _isonomia(folder, "runs")
+    assert nothing.returncode == 2
+    assert "expected records in .isonomia" in nothing.stderr
+    _run(folder, "-q")
+    listed = _isonomia(folder, "runs")
+    assert "Hiring" in listed.stdout
+    assert "1 violated, 3 holds" in listed.stdout
+    shown = _isonomia(folder, "show")
+    assert shown.returncode == 1, "the exit code is that of the run"
+    assert "VIOLATED  too many" in shown.stdout
+    written = _isonomia(folder, "report", "latest", "-o", "page.html", "--junit", "again.xml")
+    assert written.returncode == 0, written.stderr
+    page = (folder / "page.html").read_text()
+    assert page.startswith(("<!doctype html>", "<!DOCTYPE html>"))
+    assert "too many" in page
+    assert ElementTree.parse(folder / "again.xml").getroot()[0].get("failures") == "1"

@@ -1,0 +1,112 @@
+"""What CI servers and code hosts are told."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+import isonomia as iso
+from isonomia.records.verdict import Verdict
+from isonomia.report.entries import Audit, Entry, exit_code
+from isonomia.report.junit import junit
+from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
+from isonomia.report.sarif import sarif
+
+NASTY = "<script>alert(1)</script> | `code` \x00\x1b[31m ]]> & %0A::error::\nsecond line"
+
+
+def _verdict(threshold: float, text: str | None = None) -> Verdict:
+    people = {"hired": [1] * 60 + [0] * 40}
+    verdict = iso.check(f"P[hired] >= {threshold}", population=iso.Census(people))
+    return verdict if text is None else replace(verdict, text=text, remarks=(text,))
+
+
+@pytest.fixture(scope="module")
+def audit() -> Audit:
+    undecided = iso.check("P[hired] >= 0.6", population=iso.Sample({"hired": [1, 0, 1]}), seed=1)
+    assert undecided.answer == "undecided"
+    return Audit(
+        "Hiring & promotion",
+        (
+            Entry("enough", _verdict(0.5), why="the law", line=12),
+            Entry("too many", _verdict(0.9), line=20),
+            Entry("not known", undecided, line=25),
+            Entry(NASTY, _verdict(0.95, NASTY), why=NASTY),
+        ),
+        run="20261115-1200-ab12",
+        when="2026-11-15T12:00:00+00:00",
+        file="audits/audit.toml",
+    )
+
+
+def test_exit_codes_say_the_worst(audit: Audit) -> None:
+    holds, violated, undecided, _ = (entry.verdict for entry in audit.entries)
+    assert exit_code([holds]) == 0
+    assert exit_code([holds, undecided]) == 3
+    assert exit_code([undecided, violated, holds]) == 1
+    assert exit_code([]) == 0
+
+
+def test_junit_counts_violations_as_failures_and_undecided_as_errors(audit: Audit) -> None:
+    suites = ElementTree.fromstring(junit(audit).encode())
+    (suite,) = suites
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "2", "1")
+    assert suite.get("timestamp") == "2026-11-15T12:00:00"
+    kinds = [[child.tag for child in case] for case in suite]
+    assert kinds == [["system-out"], ["failure"], ["error"], ["failure"]]
+    failure = suite[1][0]
+    assert "violated after 100 people" in (failure.get("message") or "")
+    assert "P[hired]" in (failure.text or "")
+
+
+def test_junit_survives_characters_that_xml_cannot_hold(audit: Audit) -> None:
+    case = ElementTree.fromstring(junit(audit).encode())[0][3]
+    name = case.get("name") or ""
+    assert name.startswith("<script>")
+    assert "\x00" not in name
+    assert "\N{REPLACEMENT CHARACTER}" in name
+
+
+def test_sarif_has_a_rule_and_a_result_for_every_property(audit: Audit) -> None:
+    (run,) = json.loads(sarif(audit))["runs"]
+    rules, results = run["tool"]["driver"]["rules"], run["results"]
+    assert len({rule["id"] for rule in rules}) == len(rules) == len(results) == 4
+    assert [(result["kind"], result["level"]) for result in results] == [
+        ("pass", "none"),
+        ("fail", "error"),
+        ("review", "none"),
+        ("fail", "error"),
+    ]
+    assert all(result["ruleId"] == rules[result["ruleIndex"]]["id"] for result in results)
+    where = results[1]["locations"][0]["physicalLocation"]
+    assert where == {"artifactLocation": {"uri": "audits/audit.toml"}, "region": {"startLine": 20}}
+    assert json.loads(sarif(audit)) == json.loads(sarif(audit)), "the same audit is the same log"
+
+
+def test_a_summary_has_a_line_for_every_property_and_lets_nothing_out(audit: Audit) -> None:
+    for text in (summary(audit), as_markdown(audit), model_card(audit)):
+        outside_code = re.sub("`[^`\n]*`", "", text.replace("\\`", ""))
+        assert "<script>" not in outside_code
+        assert not re.search("[\x00-\x09\x0b-\x1f]", text)
+        assert "4 properties: 2 violated, 1 undecided, 1 hold." in text
+    table = [line for line in summary(audit).splitlines() if line.startswith("| ")]
+    assert len(table) == 1 + 4
+    assert all(line.replace("\\|", "").count("|") == 5 for line in table)
+
+
+def test_a_model_card_says_what_was_assumed(audit: Audit) -> None:
+    assert "- assumes that the 100 rows are the whole population".replace("-", "-") in model_card(audit).replace(
+        "\\", ""
+    )
+    assert "Run 20261115-1200-ab12" in model_card(audit).replace("\\", "")
+
+
+def test_remarks_beside_the_file_cannot_be_forged_by_a_name(audit: Audit) -> None:
+    lines = github_lines(audit).splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::warning", "::error"]
+    assert lines[0].startswith("::error file=audits/audit.toml,line=20,title=too many::violated")
+    assert "::error::" not in lines[2].split("title=")[1].split("::")[0]

@@ -1,0 +1,279 @@
+"""The HTML report: what it says, what it may do, and what it makes of texts that mean harm."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from page_audits import NASTY, REVIEW, every_kind, principal, rates, responsiveness, safety, undecided
+
+from isonomia.errors import UsageError
+from isonomia.report.entries import Audit, Entry
+from isonomia.report.page import page, write_page, writing
+from isonomia.report.page.specs import chart_specs
+
+OURS = {
+    "html",
+    "head",
+    "meta",
+    "link",
+    "title",
+    "style",
+    "body",
+    "header",
+    "main",
+    "section",
+    "article",
+    "footer",
+    "script",
+}
+OURS |= {
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "a",
+    "span",
+    "bdi",
+    "strong",
+    "mark",
+    "code",
+    "pre",
+    "div",
+    "ul",
+    "ol",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+}
+OURS |= {"table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details", "summary"}
+OURS |= {"button", "label", "input", "svg", "circle", "path", "line"}
+
+
+class Reading(HTMLParser):
+    """Reads a page as a browser does: elements, texts, and the scripts apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.texts: list[str] = []
+        self._inside: str | None = None
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        self._inside = None if tag in {"script", "style"} else self._inside
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif self._inside != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+def _read(html: str) -> Reading:
+    reading = Reading()
+    reading.feed(html)
+    return reading
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return page(every_kind())
+
+
+@pytest.fixture(scope="module")
+def reading(html: str) -> Reading:
+    return _read(html)
+
+
+def test_every_property_has_its_answer_and_those_that_are_violated_come_first(reading: Reading) -> None:
+    answers = [attributes["data-answer"] for tag, attributes in reading.tags if tag == "article"]
+    assert answers == ["violated"] * 4 + ["undecided", "holds"]
+    assert "6 properties: 4 are violated, 1 is undecided, 1 holds." in reading.text
+
+
+def test_the_page_says_in_words_what_each_kind_of_answer_means(reading: Reading) -> None:
+    assert "The claim is refuted: it is not true of the population that was audited." in reading.text
+    assert "is at most one in 1,000, however often one looked" in reading.text
+    assert "Nothing is proved, and this is not a pass" in reading.text
+    assert "Another prior never lowers the risk class." in reading.text
+    assert "people with hired true" in reading.text  # explained from the formula, where nobody else explained it
+
+
+def test_assumptions_remarks_seed_and_fingerprints_are_on_the_page(reading: Reading) -> None:
+    for entry in every_kind().entries:
+        for item in (*entry.verdict.assumptions, *entry.verdict.remarks, entry.verdict.population["fingerprint"]):
+            assert " ".join(item.split()) in reading.text
+    assert "isonomia run 'audits/spring audit.toml'" in reading.text
+    assert "isonomia show 20261115-1200-ab12" in reading.text
+
+
+def test_texts_from_outside_are_shown_and_make_no_element(reading: Reading) -> None:
+    assert {tag for tag, _ in reading.tags} <= OURS
+    assert not [name for _, attributes in reading.tags for name in attributes if name.startswith("on")]
+    assert f"Spring audit {NASTY}" in reading.text
+    assert REVIEW in reading.text
+    assert sum(NASTY in text for text in reading.texts) > 5
+
+
+def test_the_browser_may_run_the_two_scripts_of_the_page_and_no_other(reading: Reading) -> None:
+    (rules,) = [item["content"] for _, item in reading.tags if item.get("http-equiv") == "Content-Security-Policy"]
+    run = [text for attributes, text in reading.scripts if attributes.get("type") != "application/json"]
+    sums = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run]
+    assert len(run) == 2
+    assert re.findall(r"'sha256-([^']+)'", rules or "") == sums
+    assert "default-src 'none'" in (rules or "")
+    assert "unsafe-eval" not in (rules or "")
+
+
+def test_the_page_points_at_nothing_outside_itself(reading: Reading) -> None:
+    places = [attributes[name] for _, attributes in reading.tags for name in ("src", "href") if name in attributes]
+    assert places
+    assert all(
+        place is not None and (place.startswith("#property-") or place in {"#summary", "data:,"}) for place in places
+    )
+
+
+def test_every_link_within_the_page_has_an_end(reading: Reading) -> None:
+    ends = {attributes["id"] for _, attributes in reading.tags if "id" in attributes}
+    links = {attributes["href"] for tag, attributes in reading.tags if tag == "a"}
+    assert {str(link)[1:] for link in links} <= ends
+    labelled = {attributes["aria-labelledby"] for _, attributes in reading.tags if "aria-labelledby" in attributes}
+    assert labelled <= ends
+
+
+def _fields(spec: object) -> set[str]:
+    if isinstance(spec, dict):
+        own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+        return own.union(*(_fields(value) for value in spec.values()), set())
+    return set().union(*(_fields(value) for value in spec)) if isinstance(spec, list) else set()
+
+
+def test_every_chart_has_the_data_that_its_specification_asks_for(html: str) -> None:
+    found = re.findall(
+        r'<figure class="chart" data-kind="(\w+)">.*?<script type="application/json">(.*?)</script>', html, re.DOTALL
+    )
+    assert {kind for kind, _ in found} == {"history", "intervals", "rates", "kinds", "shares", "bounds"}
+    for kind, data in found:
+        columns = json.loads(data)["columns"]
+        assert _fields(chart_specs()[kind]) <= set(columns)
+        assert len({len(column) for column in columns.values()}) == 1
+
+
+def test_every_chart_has_words_and_a_table(reading: Reading) -> None:
+    canvases = [attributes for _, attributes in reading.tags if "canvas" in (attributes.get("class") or "")]
+    figures = [tag for tag, _ in reading.tags if tag == "figure"]
+    assert len(canvases) == len(figures) == len([1 for _, item in reading.tags if item.get("class") == "numbers"])
+    assert all(item["role"] == "img" and len(item["aria-label"] or "") > 30 for item in canvases)
+
+
+def test_an_interval_without_end_is_drawn_to_the_edge_and_told_as_it_is(html: str) -> None:
+    (data,) = re.findall(r'data-kind="history">.*?application/json">(.*?)</script>', html, re.DOTALL)
+    history = json.loads(data)
+    assert history["columns"]["low"][0] == history["params"]["least"]
+    assert history["columns"]["told"][0] == "- in [-inf, inf]"
+    assert "Infinity" not in data
+    assert "NaN" not in data
+
+
+def test_without_a_history_there_is_the_final_interval(html: str) -> None:
+    plain = page(Audit("one", (Entry("rule", rates()),)))
+    assert 'data-kind="history"' in html
+    assert 'data-kind="history"' not in plain
+    assert 'data-kind="intervals"' in plain
+
+
+def test_the_counts_of_groups_and_subgroups_are_on_the_page(reading: Reading) -> None:
+    counts = responsiveness().details["counts"]
+    assert f"{counts['responsive']} responsive, {counts['fixed']} fixed of {counts['people']} people" in reading.text
+    for group in principal().details["subgroups"]:
+        assert group["subgroup"] in reading.text
+    cases = safety().details
+    assert f"{cases['violations']['cases']} of {cases['cases']['tested']} cases break it" in reading.text
+
+
+def test_a_counterexample_table_of_a_hundred_megabytes_is_cut_with_a_word() -> None:
+    first = safety().counterexamples[0]
+    long = "x" * 500_000
+    huge = {**first, "inputs": {"x1": first["inputs"]["x1"] | {f"f{k}": long for k in range(200)}}}
+    audit = Audit("cut", (Entry("huge", replace(safety(), counterexamples=(huge,) * 5_000)),))
+    html = page(audit)
+    assert len(html) < 5_000_000
+    text = _read(html).text
+    assert re.search(r"Cut: \d+ of 5,000 counterexamples are shown here", text)
+    assert re.search(r"Cut: \d+ of 203 features are shown here", text)
+    assert "(cut: 500,000 characters in all)" in text
+
+
+def test_a_huge_property_is_cut_with_a_word() -> None:
+    some = rates()
+    long = replace(
+        some,
+        text="P[a] >= 0.5 and " * 100_000,
+        remarks=("word " * 100_000,) * 1_000,
+        leaves=some.leaves * 50_000,
+        expressions=some.expressions * 50_000,
+        name="n" * 100_000,
+    )
+    html = page(Audit("t" * 100_000, (Entry("e" * 100_000, long, why="y" * 1_000_000),), run="r" * 10_000))
+    assert len(html) < 2_000_000
+    assert "Shown are 60 of 50,000; the record has them all." in html
+
+
+def test_a_thousand_properties_are_all_there_and_take_little_each() -> None:
+    entries = tuple(Entry(f"property {k}", safety()) for k in range(1_000))
+    html = page(Audit("many", entries))
+    assert html.count("<article") == 1_000
+    assert len(html) < 15_000_000
+
+
+def test_control_characters_are_seen_and_the_file_can_be_written(tmp_path) -> None:
+    name = "a\x00b\x1b[31m\u202egnp.exe\ud800 \u05e9\u05dc\u05d5\u05dd\u2028"
+    write_page(Audit(name, (Entry(name, replace(undecided(), text=name), why=name),)), tmp_path / "page.html")
+    text = _read((tmp_path / "page.html").read_text("utf-8")).text
+    assert "a␀b␛[31m[U+202E]gnp.exe\ufffd" in text
+    assert "שלום" in text
+    assert not re.search("[\x00\x1b\u202e\u2028]", text)
+
+
+def test_an_audit_of_nothing_is_a_page_too() -> None:
+    assert "No property was checked." in _read(page(Audit("empty", ()))).text
+
+
+def test_a_page_that_cannot_be_written_says_where(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"can be written for the report, but .*missing"):
+        write_page(Audit("empty", ()), tmp_path / "missing" / "page.html")
+
+
+@pytest.mark.parametrize("module", ["jinja2", "altair", "vl_convert"])
+def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(module, monkeypatch) -> None:
+    from isonomia.report.page import script, specs
+
+    script.bundle.cache_clear()
+    specs.chart_specs.cache_clear()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UsageError, match=rf"needs the package {module}.*pip install 'isonomia\[report\]'"):
+        writing.page(Audit("empty", ()))
+
+
+def test_exact_answers_and_risks_are_summed_up_for_the_whole_audit() -> None:
+    exact, bets = Entry("exact", safety()), Entry("bets", rates())
+    assert "Every answer is exact" in page(Audit("one", (exact,)))
+    assert "any answer on this page is wrong is at most one in 500" in page(Audit("two", (exact, bets, bets)))
