@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isonomia.audits.audit_file.building import (
+    AnyProperty,
     Permissions,
     interventions_of,
     models_of,
@@ -17,6 +18,7 @@ from isonomia.audits.audit_file.reading import DEFAULT, AuditFile, Entry
 from isonomia.audits.audit_file.sharing_out import shared_out
 from isonomia.audits.check import Options, arrange
 from isonomia.errors import IsonomiaError, nearest
+from isonomia.spec.safety import Safety
 
 __all__ = ["plan_audit"]
 
@@ -43,7 +45,7 @@ def plan_audit(file: AuditFile, seed: int, permissions: Permissions) -> list[Pla
     planned = []
     for entry, name in zip(entries, names, strict=True):
         prop = property_of(entry, interventions, permissions)
-        model, population = _chosen(entry, "model", models), _chosen(entry, "population", populations)
+        model, population = _chosen(entry, "model", models), _people(entry, prop, populations)
         options = {
             "delta": entry.get("delta", share),
             "budget": entry.get("budget", file.content.get("budget")),
@@ -87,6 +89,13 @@ def _chosen(entry: Entry, what: str, known: Mapping[str, Any]) -> Any:
         listed = ", ".join(each for each in known if each != DEFAULT) or "none"
         raise entry.error(f"there is no {what} {name!r}; the file names {listed}.{nearest(name, known)}", what)
     return known[name]
+
+
+def _people(entry: Entry, prop: AnyProperty, populations: Mapping[str, Any]) -> Any:
+    """Whom a property is about: those that it names, else those that its specification imports, else the default."""
+    imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
+    named = [populations[name] for name in imported if name in populations]
+    return named[0] if named else _chosen(entry, "population", populations)
 
 
 def _model_entry(file: AuditFile, entry: Entry) -> Mapping[str, Any]:

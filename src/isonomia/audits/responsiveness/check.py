@@ -81,7 +81,7 @@ def _about(request: Request, members: Members, table: Table, asker: Asker, obser
 
 def _reach(request: Request, members: Members) -> ReachableSets:
     try:
-        sets: ReachableSets = request.prop.actions.reach(members.table)
+        sets: ReachableSets = request.prop.actions.reach(members.table, request.prop.memory)
     except DataError as error:
         if request.prop.who is None and request.prop.rows is None:
             raise

@@ -29,8 +29,8 @@ class Actions(Protocol):
     def only(self, which: str | Sequence[str]) -> Any:
         """The same with only some features actionable."""
 
-    def reach(self, people: Any) -> Any:
-        """What people can reach."""
+    def reach(self, people: Any, memory: Any = None) -> Any:
+        """What people can reach; a memory keeps what was found out for the next time."""
 
     def fingerprint(self) -> str:
         """Tell these interventions from others."""
@@ -73,6 +73,9 @@ class Responsiveness:
         The most draws for one person.
     most_listed
         Up to how many reachable points a person's are all looked at, which is exact.
+    memory
+        An :class:`isonomia.interventions.Memory`, which keeps what was found out about reachable points for other
+        models and other runs; nothing is kept unless given.
     name
         What people call it, for reports.
 
@@ -100,6 +103,7 @@ class Responsiveness:
     most_listed: int = 500
     name: str | None = None
     rows: Sequence[int] | int | None = None
+    memory: Any = None
     _target: Row = field(init=False)
     _who: Row | None = field(init=False)
 
@@ -109,6 +113,8 @@ class Responsiveness:
         if not all(hasattr(self.interventions, part) for part in ("names", "only", "reach", "fingerprint")):
             kind = type(self.interventions).__name__
             raise UsageError(f"expected interventions as Interventions(...), but a {kind} came")
+        if self.memory is not None and not hasattr(self.memory, "moves"):
+            raise UsageError(f"expected memory as interventions.Memory(), but a {type(self.memory).__name__} came")
         put(self, "_target", target_of(self.target))
         put(self, "_who", None if self.who is None else condition_of(self.who))
         put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))

@@ -198,6 +198,17 @@ def test_a_file_may_hold_properties_of_every_kind(folder: Path) -> None:
     assert store.run().ended is not None
 
 
+def test_a_specification_may_import_a_population_of_the_file(folder: Path) -> None:
+    body = ALL_KINDS.replace('nomos = "points.nom"\npopulation = "all"', 'nomos = "points.nom"')
+    _all_kinds(folder)
+    (folder / "points.nom").write_text("import all;\n" + NOMOS)
+    (each,) = [each for each in _planned(folder, body) if each.name == "a specification"]
+    assert each.arranged.request.population.kind == "census"  # type: ignore[union-attr]
+    (folder / "points.nom").write_text(NOMOS)
+    (each,) = [each for each in _planned(folder, body) if each.name == "a specification"]
+    assert each.arranged.request.population.kind == "sample"  # type: ignore[union-attr]
+
+
 def test_the_whole_risk_is_divided_over_the_properties_that_state_none(folder: Path) -> None:
     body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.2) + "delta = 0.001\n"
     body += RATE.format(k=2, sex="M", least=0.2) + RATE.format(k=3, sex="M", least=0.3)

@@ -10,7 +10,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import SpecError, UsageError
-from isonomia.interventions import Feature, Interventions, Linkage, Noise
+from isonomia.interventions import Feature, Interventions, Linkage, Memory, Noise
 from isonomia.records import Verdict
 from isonomia.report.responsiveness import people_table, points_table
 
@@ -339,3 +339,32 @@ def test_ctrl_c_before_anything_is_counted_is_undecided() -> None:
     claim = iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0")
     verdict = iso.check(claim, interrupts, iso.Census(PEOPLE))
     assert (verdict.answer, verdict.stopped, verdict.samples) == ("undecided", "interrupted", 0)
+
+
+def test_a_memory_saves_other_models_and_other_runs_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    coupled = Interventions(
+        (Feature("a", "integer", 0, 4), Feature("b", "integer", 0, 4)),
+        (Linkage("a", ("b",), (1.0,), keep_bounds=True),),
+    )
+    people, memory = {"a": [0, 1, 2], "b": [0, 0, 1]}, Memory()
+
+    def claim(known: Memory) -> iso.Responsiveness:
+        return iso.Responsiveness(coupled, 1, at_least=0.1, memory=known)
+
+    first = iso.check(claim(memory), lambda table: (table["a"] >= 3).astype(int), iso.Census(people))
+    assert memory.known
+    stored = Memory.from_bytes(memory.to_bytes())
+    expected = iso.check(
+        iso.Responsiveness(coupled, 1, at_least=0.1), lambda table: (table["b"] >= 2).astype(int), iso.Census(people)
+    )
+
+    def searched(*_: Any) -> Any:
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr("isonomia.interventions.memory.enumerate_moves", searched)
+    again = iso.check(claim(memory), lambda table: (table["a"] >= 3).astype(int), iso.Census(people))
+    assert again.details["people"] == first.details["people"]
+    other = iso.check(claim(stored), lambda table: (table["b"] >= 2).astype(int), iso.Census(people))
+    assert other.details["people"] == expected.details["people"]
+    with pytest.raises(UsageError, match="expected memory as"):
+        iso.Responsiveness(coupled, 1, at_least=0.1, memory={})
