@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import ceil, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import binom
 
 from isonomia.errors import UsageError
 from isonomia.evidence.binomial import clopper_pearson
@@ -65,7 +65,7 @@ def power_below(n: int, delta: float, threshold: float, share: float) -> float:
     if not 0.0 <= share < threshold:
         raise UsageError(f"expected share at least 0 and below the threshold {threshold:g}, but {share!r} came")
     most = _critical(np.asarray([n]), delta, threshold)[0]
-    return float(binom.cdf(most, n, share))
+    return float(_at_most(most, n, share))
 
 
 def draws_for_power(delta: float, threshold: float, share: float, power: float, *, lasting: bool = True) -> int:
@@ -93,7 +93,7 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
     spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
     while most <= _MOST and (spread / (threshold - share)) ** 2 < _MOST / 4:
         n = np.arange(1, most + 1)
-        enough = binom.cdf(_critical(n, delta, threshold), n, share) >= power
+        enough = _at_most(_critical(n, delta, threshold), n, share) >= power
         first = int(np.argmax(enough)) + 1
         last_short = int(np.flatnonzero(~enough)[-1]) + 1 if not enough.all() else 0
         # A long stretch in which it never falls short: the swings shrink with the square root of n.
@@ -105,8 +105,17 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
 
 def _critical(n: Whole, delta: float, threshold: float) -> NDArray[np.float64]:
     """The most successes with which a test at ``delta`` still claims a share below the threshold; -1 for none."""
+    from scipy.stats import binom
+
     guess = binom.ppf(delta, n, threshold)
-    return np.asarray(np.where(binom.cdf(guess, n, threshold) <= delta, guess, guess - 1.0))
+    return np.asarray(np.where(_at_most(guess, n, threshold) <= delta, guess, guess - 1.0))
+
+
+def _at_most(successes: ArrayLike, n: ArrayLike, share: float) -> Any:
+    """The probability of so many successes or fewer."""
+    from scipy.stats import binom  # half a second, so only where it is needed
+
+    return binom.cdf(successes, n, share)
 
 
 def _widest(n: int, delta: float) -> float:

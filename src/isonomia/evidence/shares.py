@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, xlog1py, xlogy
-from scipy.stats import binom
 
 from isonomia.errors import UsageError
 
@@ -46,6 +45,8 @@ def log_wealth_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Fl
 
 def tail_above(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
     """The exact p-value of ``p <= threshold`` for a fixed ``n``: the chance of so many successes or more."""
+    from scipy.stats import binom  # half a second, so only where it is needed
+
     s, total = _counts(successes, n, threshold)
     return np.asarray(binom.sf(s - 1.0, total, threshold))
 
@@ -55,6 +56,8 @@ def tail_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
 
     It is at most ``delta`` exactly where the upper Clopper-Pearson limit at ``delta`` is at most the threshold.
     """
+    from scipy.stats import binom
+
     s, total = _counts(successes, n, threshold)
     return np.asarray(binom.cdf(s, total, threshold))
 
