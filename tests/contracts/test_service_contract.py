@@ -88,6 +88,7 @@ DESCRIBED = {
     "backoff": 0.01,
     "timeout": 0.5,
 }
+PATIENT = {**DESCRIBED, "timeout": 1.0}  # so that a busy machine does not make good answers late
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -196,7 +197,7 @@ def test_an_audit_through_failures_gives_the_same_verdict_and_count(workers):
     people = iso.Sample(PEOPLE)
     expected = iso.check(CLAIM, LOGISTIC, people, seed=4, growth=1.2)
     with Service(scored, fault=lambda number: FAULTS[number % len(FAULTS)]).running() as service:
-        model = HttpModel(service.url, **{**DESCRIBED, "batch_size": 100, "parallel": 2, "retries": 12})
+        model = HttpModel(service.url, **{**PATIENT, "batch_size": 100, "parallel": 2, "retries": 12})
         verdict = iso.check(CLAIM, model, people, seed=4, growth=1.2, workers=workers)
         model.close()
     assert {fault for _, _, fault in service.requests} == set(FAULTS)
@@ -209,12 +210,13 @@ def test_an_audit_through_failures_gives_the_same_verdict_and_count(workers):
 def test_a_census_through_failures_counts_everybody_once():
     census = iso.Census(PEOPLE)
     with Service(scored, fault=lambda number: FAULTS[number % len(FAULTS)]).running() as service:
-        model = HttpModel(service.url, **{**DESCRIBED, "batch_size": 150, "parallel": 4, "retries": 12})
+        model = HttpModel(service.url, **{**PATIENT, "batch_size": 150, "parallel": 4, "retries": 12})
         verdict = iso.check(CLAIM, model, census, random_model=True)
         model.close()
-    assert verdict.leaves == iso.check(CLAIM, LOGISTIC, census).leaves
+    assert verdict.leaves == iso.check(CLAIM, LOGISTIC, census).leaves, "nobody is lost or counted twice"
     answered = [tuple(row.values()) for request in service.served for row in request["instances"]]
-    assert sorted(answered) == sorted(PEOPLE[FEATURES].itertuples(index=False, name=None))
+    # On a busy machine an answer may come too late and be asked for again: it is served twice, and counted once.
+    assert set(answered) == set(PEOPLE[FEATURES].itertuples(index=False, name=None))
 
 
 @pytest.mark.parametrize("keep_alive", [False, True])
