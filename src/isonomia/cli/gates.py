@@ -28,11 +28,15 @@ class Gates:
     report: Path | None = None
 
     def probe(self) -> None:
-        """Make sure that every file can be written, before hours are spent."""
+        """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
         for part in fields(self):
             target = getattr(self, part.name)
             if target is not None:
-                _write(part.name, target, "")
+                _write(part.name, target, "", add=True)
+        if self.report is not None:
+            from isonomia.report.page import page_packages
+
+            page_packages()
 
 
 def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
@@ -76,9 +80,10 @@ def _page(audit: Audit) -> str:
     return page(audit)
 
 
-def _write(option: str, target: Path, text: str) -> None:
+def _write(option: str, target: Path, text: str, *, add: bool = False) -> None:
     try:
-        target.write_text(text, encoding="utf-8")
+        with target.open("a" if add else "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise UsageError(
             f"expected a file that can be written for --{option}, but {target}: {error.strerror}"

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isonomia as iso
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.rates.asking import Asker, Memory
 from isonomia.audits.rates.sharing import Pool, Shared, _edges, _parts
 from isonomia.engine.seeds import root
 from isonomia.models import adapt
+from isonomia.populations import Table
 
 
 class Counting:
@@ -117,3 +118,17 @@ def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
     assert model.rows == 14
     check(drawn, want_score=False, want_prediction=True)
     assert model.rows == 14
+
+
+def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.audits.rates.asking.MOST_REMEMBERED", 250)
+    memory, model = Memory(want_prediction=True, want_score=False), Counting()
+    table = Table.of({"x": np.linspace(0.0, 1.0, 100)})
+    first, second = (Asker(adapt(model), memory=memory) for _ in range(2))
+    for asker in (first, second):
+        for _ in range(4):
+            answer = asker(table, want_score=False, want_prediction=True)
+            assert answer.prediction is not None
+            assert answer.prediction.sum() == 70
+    assert len(memory.answers) == 2
+    assert model.rows == 400 + 200, "what was not remembered is asked about again"

@@ -20,6 +20,9 @@ from isonomia.populations.table import Table
 
 __all__ = ["Asker", "Asks", "Memory"]
 
+MOST_REMEMBERED = 2**24
+"""People whose answers are remembered; of a longer table, each check asks about the rest itself."""
+
 
 class Asks(Protocol):
     """Whoever answers for a model."""
@@ -45,22 +48,33 @@ class Memory:
         What the checks want, all of them together.
     answers
         What was said so far, by the number of the question.
+    rows
+        About how many people that was.
     """
 
     want_prediction: bool
     want_score: bool
     answers: dict[int, Answer] = field(default_factory=dict, repr=False)
+    rows: int = 0
 
     def answer(self, number: int, want_score: bool, want_prediction: bool, ask_all: Callable[[], Answer]) -> Answer:
         """What was said to a question, or is now."""
-        if number not in self.answers:
-            self.answers[number] = ask_all()
-        known = self.answers[number]
+        known = self.answers.get(number)
+        if known is None:
+            known = ask_all()
+            self._remember(number, known)
         return Answer(
             known.prediction if want_prediction else None,
             known.score if want_score else None,
             known.classes if want_score else (),
         )
+
+    def _remember(self, number: int, answer: Answer) -> None:
+        """Keep an answer, unless there are so many already that a long table would fill the memory."""
+        given = answer.prediction if answer.prediction is not None else answer.score
+        self.rows += 0 if given is None else len(given)
+        if self.rows <= MOST_REMEMBERED:
+            self.answers[number] = answer
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from isonomia.report.page.sections import Section, section_of
 from isonomia.report.page.specs import chart_specs
 from isonomia.version import __version__
 
-__all__ = ["page", "write_page"]
+__all__ = ["page", "page_packages", "write_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,18 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
         Path(path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"expected a file that can be written for the report, but {path}: {error.strerror}") from error
+
+
+def page_packages() -> None:
+    """Make sure that everything is installed that a page takes, before there is anything to put on it.
+
+    Raises
+    ------
+    UsageError
+        Where a package is missing, with the command that installs it.
+    """
+    for module in ("jinja2", "altair", "vl_convert"):
+        needed(module, "report", "the HTML report")
 
 
 def page(audit: Audit) -> str:
