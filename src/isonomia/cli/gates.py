@@ -29,14 +29,14 @@ class Gates:
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
-        for part in fields(self):
-            target = getattr(self, part.name)
-            if target is not None:
-                _write(part.name, target, "", add=True)
         if self.report is not None:
             from isonomia.report.page import page_packages
 
             page_packages()
+        for part in fields(self):
+            target = getattr(self, part.name)
+            if target is not None:
+                _write(part.name, target, "", add=True)
 
 
 def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:

@@ -29,3 +29,4 @@ def test_a_report_without_its_packages_is_refused_before_the_work(
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(UsageError, match=r"pip install 'isonomia\[report\]'"):
         Gates(report=tmp_path / "page.html").probe()
+    assert not (tmp_path / "page.html").exists()

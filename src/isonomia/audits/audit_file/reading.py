@@ -120,7 +120,7 @@ def _text(file: File) -> str:
         return file.read_text("utf-8")
     except FileNotFoundError as error:
         beside = [other.name for other in file.parent.glob("*.toml")] if file.parent.is_dir() else []
-        hint = nearest(file.name, beside) or " Draft one: isonomia init MODEL DATA."
+        hint = nearest(file.name, beside) or " It is TOML with [model], [population] and [[property]] tables."
         raise UsageError(f"expected an audit file, but {file} does not exist.{hint}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"expected an audit file that can be read as UTF-8, but {file}: {error}") from error
