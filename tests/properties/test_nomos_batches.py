@@ -19,7 +19,7 @@ from isonomia.audits.ksafety.program import lower
 from isonomia.audits.ksafety.running import Runner
 from isonomia.audits.rates.asking import Asker
 from isonomia.models.adapt import adapt
-from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.domains.grouped_table import table_domain
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import parse_nomos
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from one_person import ImpossibleError, Person, one_by_one
 
 from isonomia.errors import DataError, SpecError
+from isonomia.populations.programs.allowed import check_version
 from isonomia.populations.programs.compiling import compile_block
 from isonomia.populations.programs.kept import Kept
 from isonomia.populations.programs.running import Frame, Run
@@ -202,7 +203,7 @@ def test_a_mediator_is_what_it_would_have_been_with_all_other_noise_bearing_vari
     items = [AsIf(mediator, (Setting(changed, Literal(as_if[changed])),))]
     version = Do((*items, *(Setting(name, Literal(value)) for name, value in fixed.items())))
     try:
-        world.check_version(version)
+        check_version(world, version)
         actual, before = (one_by_one(world, kept, [given] * ROWS) for given in ({}, fixed))
         held = noise_bearing(world.statements) - {mediator, changed}
         inside = [{**{n: p[n] for n in held if n in p}, **as_if} for p in before]

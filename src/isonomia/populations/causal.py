@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.abducted import Abducted
-from isonomia.populations.columns import column_from, distinct
-from isonomia.populations.fingerprint import fingerprint_of, identity_of
+from isonomia.populations.columns import distinct
+from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.programs.abduction import abduct, why_not
+from isonomia.populations.programs.allowed import check_version
+from isonomia.populations.programs.causal_parts import condition_of, declared_values, identity_of_equation
 from isonomia.populations.programs.directing import Direction, direction_for
 from isonomia.populations.programs.equations import intervened, parents_in, world_of
 from isonomia.populations.programs.focusing import focused, told
-from isonomia.populations.programs.mechanisms import Categories, Custom, Equation, Mechanism
+from isonomia.populations.programs.mechanisms import Mechanism
 from isonomia.populations.programs.settings import settings_for
 from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.programs.world import Columns, World
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.names import columns_of, outputs_of, versions_of
-from isonomia.spec.parse import parse_condition
 from isonomia.spec.terms import Term
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, RowJunction, Value
@@ -72,7 +73,7 @@ class Causal:
         world = world_of(equations)
         if not isinstance(values, Mapping | None):
             raise UsageError(f"expected values as {{'variable': [value, ...]}}, but {values!r} came")
-        listed = {name: _declared(name, given, world.names) for name, given in (values or {}).items()}
+        listed = {name: declared_values(name, given, world.names) for name, given in (values or {}).items()}
         self._fill(world, listed, None, (None,))
 
     def _fill(
@@ -139,7 +140,7 @@ class Causal:
         Where the condition says within which interval, or which category, a variable lies that is drawn with constant
         parameters, such people are drawn directly; otherwise others are drawn again.
         """
-        row = _condition(condition)
+        row = condition_of(condition)
         if outputs_of(row) or versions_of(row):
             raise UsageError(f"expected a condition on people as they are, but {to_text(row)} came")
         for name in columns_of(row):
@@ -198,7 +199,7 @@ class Causal:
             Where the people could not have come from the equations.
         """
         for version in wanted:
-            self.world.check_version(version)
+            check_version(self.world, version)
         columns = self._columns(people)
         kept = abduct(self.world, columns, people.rows)
         return {version: self.world.rerun(kept, columns, version, names) for version, names in wanted.items()}
@@ -241,7 +242,7 @@ class Causal:
         asked = wanted or Wanted()
         for version in asked.versions:
             if isinstance(version, Do):
-                self.world.check_version(version)
+                check_version(self.world, version)
         return WorldSource(self.world, asked, self.directions, self.among)
 
     def focused(self, conditions: Sequence[Row | None]) -> Causal:
@@ -253,7 +254,7 @@ class Causal:
     def fingerprint(self) -> str:
         """Tell this model from others by its equations."""
         parts = [
-            f"{item.target} = {_identity(item)}" if isinstance(item, Mechanism) else repr(item)
+            f"{item.target} = {identity_of_equation(item)}" if isinstance(item, Mechanism) else repr(item)
             for item in self.world.statements
         ]
         among = "" if self.among is None else to_text(self.among)
@@ -275,34 +276,3 @@ class Causal:
     def _need(self, name: str) -> None:
         if name not in self.names:
             raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}")
-
-
-def _declared(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
-    if name not in names:
-        raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}")
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)
-
-
-def _condition(given: str | Row | Term) -> Row:
-    if isinstance(given, str):
-        return parse_condition(given)
-    node: Any = given.node if isinstance(given, Term) else given
-    if not isinstance(node, Row):
-        raise UsageError(
-            f"expected a condition, such as 'age >= 18' or col('age') >= 18, but {given!r} of type "
-            f"{type(given).__name__} came"
-        )
-    return node
-
-
-def _identity(item: Mechanism) -> str:
-    """Tell an equation from others: by its functions, its noise and how it is undone."""
-    equation = item.equation
-    if isinstance(equation, Categories):
-        return repr(equation)
-    noise = identity_of(equation.noise.draw) if isinstance(equation.noise, Custom) else repr(equation.noise)
-    inverse = equation.inverse if isinstance(equation, Equation) else None
-    undone = "" if inverse is None else identity_of(inverse)
-    return f"{type(equation).__name__} {identity_of(equation.function)} {noise} {undone}"

@@ -12,6 +12,7 @@ import numpy as np
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.programs.allowed import check_version
 from isonomia.populations.programs.directing import Direction
 from isonomia.populations.programs.focusing import focused, told
 from isonomia.populations.programs.source import WorldSource
@@ -151,7 +152,7 @@ class Program:
         return fingerprint_of(self.kind, self.text)
 
     def _check(self, version: Do) -> None:
-        self.world.check_version(version)
+        check_version(self.world, version)
         for item in version.items:
             for setting in item.settings if isinstance(item, AsIf) else (item,):
                 value = setting.value.value if isinstance(setting.value, Literal) else None

@@ -16,8 +16,8 @@ from isonomia.errors import DataError, IsonomiaError, SpecError, UsageError
 from isonomia.populations.census import Census
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains import TableDomain
+from isonomia.populations.domains.grouped_table import table_domain
 from isonomia.populations.domains.items import Items
-from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety

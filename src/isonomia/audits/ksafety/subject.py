@@ -23,8 +23,8 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.census import Census
 from isonomia.populations.domains import Domain, Function
+from isonomia.populations.domains.grouped_table import table_domain
 from isonomia.populations.domains.items import Items
-from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.protocol import Population
 from isonomia.populations.rows import random_order
 from isonomia.populations.sample import Sample

@@ -12,7 +12,8 @@ from isonomia.populations.domains.items import ItemRecords, Items
 from isonomia.populations.domains.lunar import LunarLander
 from isonomia.populations.domains.protocol import Ask, Domain, Function, Kind, Records
 from isonomia.populations.domains.sounds import Sounds
-from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.domains.table_records import TableRecords
+from isonomia.populations.domains.tables import TableDomain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.domains.turns import Ending
 

@@ -14,7 +14,8 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains.playing import Benches, first_observations, played
 from isonomia.populations.domains.protocol import Ask, Function
-from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.domains.table_records import TableRecords
+from isonomia.populations.domains.tables import TableDomain
 from isonomia.populations.domains.turns import Ending, State
 from isonomia.populations.table import Table
 

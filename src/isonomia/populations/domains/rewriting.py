@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.domains.protocol import Function
-from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.domains.table_records import TableRecords
+from isonomia.populations.domains.tables import TableDomain
 
 __all__ = ["text_functions"]
 

@@ -13,35 +13,13 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.differing import Gap, differing
-from isonomia.populations.domains.groups import Group, OneHot, Ordinal
+from isonomia.populations.domains.groups import Group
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.domains.replacing import replaced
+from isonomia.populations.domains.table_records import TableRecords
 from isonomia.populations.table import Table
 
-__all__ = ["TableDomain", "TableRecords", "table_domain"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableRecords:
-    """Rows of a table, some columns of which may have other values than in the table.
-
-    Attributes
-    ----------
-    rows
-        Which row each record comes from.
-    changed
-        The columns that are not as in the table.
-    """
-
-    rows: NDArray[np.intp]
-    changed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, indices: NDArray[np.intp]) -> TableRecords:
-        """The records at these positions."""
-        return TableRecords(self.rows[indices], {name: values[indices] for name, values in self.changed.items()})
+__all__ = ["TableDomain"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,37 +220,6 @@ class TableDomain:
         cut = self.whole.take(records.rows)
         rows = replaced(cut, records.changed).select(self.columns)
         return rows if self.view is None else self.view(rows)
-
-
-def table_domain(
-    table: Table,
-    groups: Mapping[str, Sequence[str]],
-    orders: Mapping[str, Sequence[Any]],
-    label: str | None,
-    functions: Mapping[str, Function],
-) -> TableDomain:
-    """A table with its groups; a column whose categories have a declared order is an ordinal feature by itself.
-
-    Raises
-    ------
-    DataError
-        Where a group or the label names a column that the table lacks, or a group's name is already that of a column.
-    """
-    made: dict[str, Group] = {}
-    for name, columns in groups.items():
-        if name in table.names:
-            raise DataError(f"the group {name!r} has the name of a column: call it something else")
-        made[name] = OneHot(tuple(columns))
-    for name in table.names:
-        levels = orders.get(name, table.order(name))
-        if levels:
-            made[name] = Ordinal(name, tuple(levels))
-    unknown = [name for name in orders if name not in table.names]
-    mentioned = [*unknown, *(() if label is None else (label,)), *(c for group in made.values() for c in group.columns)]
-    for name in mentioned:
-        if name not in table.names:
-            raise DataError(f"the table has no column {name!r}.{nearest(name, table.names)}")
-    return TableDomain(table, made, label, functions)
 
 
 def _as_column(values: list[Any], like: NDArray[Any]) -> NDArray[Any]:

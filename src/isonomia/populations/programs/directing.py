@@ -15,11 +15,12 @@ from math import inf, prod
 
 import numpy as np
 
+from isonomia.populations.programs.assigning import assignments, most_assignments
 from isonomia.populations.programs.distributions import StepTable, normal_mass
 from isonomia.populations.programs.intervals import EVERYTHING, Intervals
 from isonomia.populations.programs.mechanisms import Additive, Categories, Equation, Mechanism
 from isonomia.populations.programs.running import UNIFORM
-from isonomia.populations.programs.world import World, assignments, most_assignments
+from isonomia.populations.programs.world import World
 from isonomia.spec.groups import conjuncts
 from isonomia.spec.programs.tree import (
     Assign,

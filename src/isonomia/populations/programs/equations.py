@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import UsageError, nearest
+from isonomia.populations.programs.allowed import why_not_set
 from isonomia.populations.programs.mechanisms import Mechanism, mechanism_of
 from isonomia.populations.programs.world import World
 from isonomia.spec.programs.read import read_equation
@@ -68,7 +69,7 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
             raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
     values = {name: settable(name, value) for name, value in values.items()}
     for name, value in values.items():
-        why = world.why_not_set(name, value)
+        why = why_not_set(world, name, value)
         if why is not None:
             raise UsageError(why)
     statements = tuple(

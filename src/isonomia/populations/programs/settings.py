@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.columns import column_from
+from isonomia.populations.programs.allowed import why_not_set
 from isonomia.populations.programs.equations import settable
 from isonomia.populations.programs.world import World
 
@@ -62,6 +63,6 @@ def _column(name: str, given: Any, rows: int) -> NDArray[Any]:
 
 
 def _need_category(world: World, name: str, value: Any, where: str) -> None:
-    why = world.why_not_set(name, value)
+    why = why_not_set(world, name, value)
     if why is not None:
         raise SpecError(f"{why}{where}")

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, SpecError, nearest
+from isonomia.errors import DataError, SpecError
+from isonomia.populations.programs.assigning import assignments, set_by_chance
 from isonomia.populations.programs.compiling import Block, compile_block
 from isonomia.populations.programs.intervals import Intervals
 from isonomia.populations.programs.kept import Kept
 from isonomia.populations.programs.mechanisms import Categories, Mechanism
 from isonomia.populations.programs.running import Frame, Run
-from isonomia.spec.programs.tree import Assign, If, Statement, draws_of
+from isonomia.spec.programs.tree import Statement
 from isonomia.spec.tree import AsIf, Do, Literal, Setting
 
-__all__ = ["Columns", "Drawn", "World", "assignments", "most_assignments"]
+__all__ = ["Columns", "Drawn", "World"]
 
 Columns = dict[str, NDArray[Any]]
 
@@ -65,7 +66,7 @@ class World:
     @cached_property
     def random_names(self) -> frozenset[str]:
         """The variables with noise of their own."""
-        return frozenset(_with_noise(self.statements, False))
+        return frozenset(set_by_chance(self.statements))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what was compiled, which another process compiles again."""
@@ -132,36 +133,6 @@ class World:
         with np.errstate(all="ignore"):
             return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
 
-    def check_version(self, version: Do) -> None:
-        """Make sure that an intervention means something here.
-
-        Raises
-        ------
-        SpecError
-            Where it sets what is no variable, or a category to what is none of its values; or where a mediator reads a
-            variable that is set twice or that some people do not have.
-        """
-        for item in version.items:
-            self._need(item)
-            for setting in item.settings if isinstance(item, AsIf) else (item,):
-                self._need(setting)
-                self._need_category(setting)
-            if isinstance(item, AsIf):
-                self._check_mediator(item)
-
-    def why_not_set(self, name: str, value: Any) -> str | None:
-        """Why a variable cannot be set to a value, or ``None`` where it can.
-
-        Equations that read a category compare it with its values. Any other value would take the last way through
-        each of them, silently: a misspelt one must not pass for a group.
-        """
-        found = self.categories(name)
-        if found is None or value in found.shares:
-            return None
-        listed = ", ".join(map(repr, found.shares))
-        hint = nearest(str(value), map(str, found.shares))
-        return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
-
     def categories(self, name: str) -> Categories | None:
         """The categories of a variable that has some."""
         for item in self.statements:
@@ -169,34 +140,9 @@ class World:
                 return item.equation
         return None
 
-    def _need_category(self, item: Setting) -> None:
-        if isinstance(item.value, Literal):
-            why = self.why_not_set(item.name, item.value.value)
-            if why is not None:
-                raise SpecError(why, item.place)
-
-    def _need(self, item: Setting | AsIf) -> None:
-        if item.name not in self.names:
-            raise SpecError(
-                f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
-                f"{nearest(item.name, self.names)}",
-                item.place,
-            )
-
-    def _check_mediator(self, item: AsIf) -> None:
-        for parent in sorted(self._mediator_block(item).needs & self._held(item)):
-            if parent not in self.names:
-                raise SpecError(
-                    f"{item.name!r} reads {parent!r}, which some people do not have, so it cannot stay as it is: set "
-                    "it on every way",
-                    item.place,
-                )
-            if most_assignments(self.statements, parent) > 1:
-                raise SpecError(
-                    f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
-                    "which of its values stays as it is: give the later value another name",
-                    item.place,
-                )
+    def read_by_mediator(self, item: AsIf) -> frozenset[str]:
+        """The noise-bearing variables that a mediator reads and that stay as they are."""
+        return self._mediator_block(item).needs & self._held(item)
 
     def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
         """Run the people of a frame under an intervention, each with the noise that they have."""
@@ -252,41 +198,6 @@ class World:
         if key not in self._compiled:
             self._compiled[key] = compile_block(self.statements, wanted, given)
         return self._compiled[key]
-
-
-def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
-    """Every assignment, those within branches included."""
-    for statement in statements:
-        if isinstance(statement, If):
-            yield from assignments(statement.then)
-            yield from assignments(statement.otherwise)
-        else:
-            yield statement
-
-
-def _with_noise(statements: Sequence[Statement | Mechanism], by_chance: bool) -> Iterator[str]:
-    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
-    for item in statements:
-        match item:
-            case If(condition, then, otherwise):
-                chance = by_chance or bool(draws_of(condition))
-                yield from _with_noise((*then, *otherwise), chance)
-            case Mechanism(target=target):
-                if item.random:
-                    yield target
-            case Assign(target, value):
-                if by_chance or draws_of(value):
-                    yield target
-
-
-def most_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
-    """How often a variable is set, on the way that sets it most often."""
-    return sum(
-        max(most_assignments(statement.then, name), most_assignments(statement.otherwise, name))
-        if isinstance(statement, If)
-        else int(statement.target == name)
-        for statement in statements
-    )
 
 
 def _plain(setting: Setting) -> Any:
