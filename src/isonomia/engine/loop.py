@@ -14,6 +14,7 @@ from isonomia.engine.journal import Blank, Keeping, NothingMoreError, once
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.schedule import Schedule
 from isonomia.errors import DataError
+from isonomia.records.verdict import Expression
 
 __all__ = ["Outcome", "Plan", "Work", "run"]
 
@@ -92,6 +93,10 @@ class Work(Protocol, Generic[Reading, State]):
         """A line on what is known, for a person who watches."""
         ...
 
+    def compared(self, state: State) -> Expression | None:
+        """What is known of the first compared quantity; ``None`` where that is not told along the way."""
+        ...
+
 
 def run(
     work: Work[Reading, State],
@@ -136,8 +141,8 @@ def run(
             reading = work.measure(plan) if keeping is None else _kept(work, plan, keeping, watch)
             state = work.absorb(state, reading)
             samples += work.asked(reading)
-            told = partial(work.closing_in, state)
-            observer.advance(Progress(samples, most, work.share(state), watch.elapsed(), told, counted))
+            words, known = partial(work.closing_in, state), partial(work.compared, state)
+            observer.advance(Progress(samples, most, work.share(state), watch.elapsed(), words, counted, known))
             if work.decided(state):
                 reason = "decided"
                 break

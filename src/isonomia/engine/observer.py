@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from isonomia.records.verdict import Expression
+
 __all__ = ["Observer", "Progress", "Silent"]
 
 
@@ -28,6 +30,8 @@ class Progress:
         observer that shows it.
     counted
         What the samples are, as in a verdict.
+    compared
+        Computes what is known of the first compared quantity; ``None`` where that is not told along the way.
     """
 
     samples: int
@@ -36,6 +40,7 @@ class Progress:
     seconds: float
     closing_in: Callable[[], str]
     counted: str = "people"
+    compared: Callable[[], Expression | None] = lambda: None
 
     @property
     def samples_left(self) -> float:

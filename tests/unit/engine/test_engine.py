@@ -50,6 +50,9 @@ class Counting:
     def closing_in(self, state: int) -> str:
         return str(state)
 
+    def compared(self, state: int) -> None:
+        return None
+
 
 def _run(work: Counting, budget: Budget | None = None, **options: float) -> Outcome[int]:
     return run(work, Schedule(), budget or Budget(), Silent(), **options)  # type: ignore[arg-type]

@@ -72,6 +72,9 @@ class Walk:
     def closing_in(self, state: int) -> str:
         return str(state)
 
+    def compared(self, state: int) -> None:
+        return None
+
 
 def _run(work: Walk, journal: Remembering | Blank, budget: Budget | None = None, **options: object) -> Outcome[int]:
     keeping = Keeping(journal, work.pack, work.unpack)

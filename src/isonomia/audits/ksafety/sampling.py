@@ -162,6 +162,10 @@ class Sampling:
         totals = state.totals
         return f"{totals.violating:,} violations in {totals.tested:,} cases"
 
+    def compared(self, state: State) -> None:  # noqa: ARG002
+        """Nothing along the way: one violation settles it, and until then there is none to estimate from."""
+        return
+
 
 def _joined(reading: Reading, piece: Reading) -> Reading:
     return Reading(

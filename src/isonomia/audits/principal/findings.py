@@ -19,7 +19,7 @@ from isonomia.evidence.shadows.region import CellRegion, Refuted
 from isonomia.evidence.strata.effects import Effect
 from isonomia.records.verdict import Expression
 
-__all__ = ["Bet", "Finding", "find"]
+__all__ = ["Bet", "Finding", "find", "first_effect"]
 
 Floats = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -142,6 +142,14 @@ def find(
         intervals, inside = (_confidence(question, seen, delta, normalised) for normalised in (False, True))
         findings.append(Finding(key, seen, answer, table, intervals, inside, bet))
     return findings
+
+
+def first_effect(question: Question, key: Key, counts: Floats, delta: float) -> Expression | None:
+    """What is known of the first effect in one subgroup; ``None`` where the assumptions are refuted."""
+    effect, region = question.effects[0], CellRegion(counts, delta)
+    normalised, assumed = question.prop.normalised, question.constraints
+    ends = effect_interval(region, question.shape, effect, normalised=normalised, assumptions=assumed)
+    return None if isinstance(ends, Refuted) else _expression(question, effect, key, ends)
 
 
 def _confidence(question: Question, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:

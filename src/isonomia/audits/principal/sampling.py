@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.principal.counting import Counts, Key, count, refuse_many
+from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.pooling import Pool, named, pooled, weights_of
 from isonomia.audits.principal.question import Question
 from isonomia.audits.rates.asking import Asker
@@ -19,6 +20,7 @@ from isonomia.evidence.allocation import split
 from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
 from isonomia.evidence.shadows.wealth import State
 from isonomia.populations.protocol import Source
+from isonomia.records.verdict import Expression
 
 __all__ = ["Progressed", "Reading", "Sampling"]
 
@@ -186,6 +188,12 @@ class Sampling:
     def closing_in(self, state: Progressed) -> str:
         """How strong the evidence against fairness is, of what is needed."""
         return f"against fairness {state.fair.peak:.1f} of {self.need:.1f} nats"
+
+    def compared(self, state: Progressed) -> Expression | None:
+        """What is known of the first effect in the first subgroup."""
+        if not state.keys:
+            return None
+        return first_effect(self.question, state.keys[0], state.evidence.fair.tally[0], self.worlds.delta)
 
 
 def _joined(first: FairWorldsState, second: FairWorldsState) -> FairWorldsState:

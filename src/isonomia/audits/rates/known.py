@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from isonomia.audits.rates.question import Question
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.finite import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
@@ -114,11 +113,9 @@ class Knowledge:
         return 0.5 * (low + high) if np.isfinite(low) and np.isfinite(high) else None
 
 
-def closing_in(question: Question, knowledge: Knowledge) -> str:
-    """One line on the first compared quantity."""
-    quantity, relation, threshold = next(compared(question.formula))
-    item = knowledge.expression(quantity, relation, threshold)
-    return f"[{number(item.low)}, {number(item.high)}] {relation} {number(threshold)}?"
+def closing_in(item: Expression) -> str:
+    """One line on a compared quantity."""
+    return f"[{number(item.low)}, {number(item.high)}] {item.relation} {number(item.threshold)}?"
 
 
 def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float]:

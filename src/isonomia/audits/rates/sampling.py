@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
-from isonomia.audits.rates.known import Knowledge, closing_in
+from isonomia.audits.rates.known import Knowledge, closing_in, compared
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
@@ -29,6 +29,7 @@ from isonomia.evidence.region import LeafTally
 from isonomia.populations.people import people
 from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.table import Table
+from isonomia.records.verdict import Expression
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Row
 from isonomia.spec.versions import Version
@@ -176,7 +177,11 @@ class Sampling(Generic[S]):
 
     def closing_in(self, state: Progressed[S]) -> str:
         """The first compared quantity with its interval and threshold."""
-        return closing_in(self.question, self.knowledge(state))
+        return closing_in(self.compared(state))
+
+    def compared(self, state: Progressed[S]) -> Expression:
+        """What is known of the first compared quantity."""
+        return self.knowledge(state).expression(*next(compared(self.question.formula)))
 
     def knowledge(self, state: Progressed[S]) -> Knowledge:
         """What is known of every leaf and every compared quantity."""
