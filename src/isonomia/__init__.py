@@ -30,10 +30,12 @@ from typing import TYPE_CHECKING, Any
 from isonomia.version import __version__
 
 if TYPE_CHECKING:
+    from isonomia.audits.asserting import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
     from isonomia.audits.principal import PrincipalRepair
     from isonomia.engine.budget import Budget
     from isonomia.errors import (
+        ChangingModelError,
         DataError,
         IsonomiaError,
         ModelError,
@@ -84,6 +86,7 @@ __all__ = [
     "Categories",
     "Causal",
     "Census",
+    "ChangingModelError",
     "Custom",
     "DataError",
     "E",
@@ -104,6 +107,7 @@ __all__ = [
     "PrincipalRepair",
     "Program",
     "Property",
+    "PropertyFailure",
     "RecordError",
     "Responsiveness",
     "Sample",
@@ -117,6 +121,7 @@ __all__ = [
     "Weighted",
     "__version__",
     "as_if",
+    "assert_holds",
     "check",
     "col",
     "do",
@@ -153,6 +158,7 @@ _SPEC = (
     "score",
 )
 _ERRORS = (
+    "ChangingModelError",
     "DataError",
     "IsonomiaError",
     "ModelError",
@@ -172,8 +178,10 @@ _LATER = {
     "PrincipalFairness": "isonomia.spec.principal",
     "PrincipalRepair": "isonomia.audits.principal.wrapper",
     "Program": "isonomia.populations.program",
+    "PropertyFailure": "isonomia.audits.asserting",
     "Responsiveness": "isonomia.spec.responsiveness",
     "Verdict": "isonomia.records",
+    "assert_holds": "isonomia.audits.asserting",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",
     "plan": "isonomia.audits.check",

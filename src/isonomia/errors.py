@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "ChangingModelError",
     "DataError",
     "IsonomiaError",
     "ModelError",
@@ -90,6 +91,10 @@ class UnreliableModelError(ModelError):
 
     Asking about fewer or other people would not help, so no audit looks for the people who are to blame.
     """
+
+
+class ChangingModelError(UnreliableModelError):
+    """The model gave another answer to the same question: what it said before is not to be relied on either."""
 
 
 class RecordError(IsonomiaError):

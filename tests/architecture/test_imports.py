@@ -11,7 +11,7 @@ import isonomia
 
 SOURCE = Path(isonomia.__file__).parent
 LEVELS = (
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("report",),
     ("audits",),
     ("engine",),

@@ -95,7 +95,7 @@ def violations(kind: str, n: int) -> Violations:
     program = lower(prop.spec, RANDOM)
     runner = Runner(program, Questioner(Asker(request.model)), 10.0, False)
     inputs = inputs_of(request, program, domain, make)
-    work = Sampling(runner, inputs, evidence(0.05), make is not None, False, request.seed)
+    work = Sampling(runner, inputs, request.seed)
     reading = work.measure(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
     assert reading.rejected > n // 20
     found = np.concatenate([judged.violating for judged, _, _ in reading.pieces])

@@ -33,6 +33,7 @@ from isonomia.errors import ModelError
 from isonomia.models import adapt
 from isonomia.models.cache import Cached
 from isonomia.models.executable import ExecutableModel
+from isonomia.models.guarded import Guarded
 from isonomia.models.http_model import HttpModel
 from isonomia.models.steady import Steady
 
@@ -138,6 +139,7 @@ MODELS = {
     "cached estimator": (lambda _, f: Cached(LOGISTIC, f / "estimator.sqlite"), True),
     "cached http": (lambda s, f: Cached(http(s), f / "http.sqlite", key="1"), True),
     "watched estimator": (lambda *_: Steady(adapt(LOGISTIC)), True),
+    "guarded estimator": (lambda *_: Guarded(adapt(LOGISTIC)), True),
 }
 
 

@@ -169,12 +169,15 @@ def test_a_plan_is_printed(folder: Path) -> None:
     assert "--guess" in wrong.stderr
 
 
-def test_the_demo_shows_all_three_answers(folder: Path) -> None:
-    done = isonomia(folder, "demo")
+def test_the_demo_shows_all_three_answers_and_writes_the_report(folder: Path) -> None:
+    done = isonomia(folder, "demo", "--report", "demo.html")
     assert done.returncode == 1
     for word in ("HOLDS", "VIOLATED", "UNDECIDED"):
         assert word in done.stdout
     assert done.stderr == ""
+    assert "the report: demo.html" in done.stdout
+    assert "a way to be hired" in (folder / "demo.html").read_text("utf-8")
+    assert not (folder / ".isonomia").exists()
 
 
 def test_ctrl_c_ends_with_an_undecided_verdict_that_shows_what_is_known(folder: Path) -> None:
@@ -210,7 +213,7 @@ def test_a_terminal_without_special_characters_changes_no_exit_code(folder: Path
     )
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
-    assert isonomia(folder, "demo", PYTHONIOENCODING=encoding).returncode == 1
+    assert isonomia(folder, "demo", "--no-report", PYTHONIOENCODING=encoding).returncode == 1
 
 
 def test_a_narrow_terminal_still_names_the_rates(folder: Path) -> None:

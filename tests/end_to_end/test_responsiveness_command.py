@@ -1,4 +1,4 @@
-"""``isonomia init`` and ``isonomia responsiveness`` as a person meets them: real files, real exit codes.
+"""``isonomia init --interventions`` and ``isonomia responsiveness`` as a person meets them: real files and exit codes.
 
 Most runs are calls of the command's own ``main`` in this process, which spares the start of an interpreter; those where
 the process itself matters are processes.
@@ -313,7 +313,7 @@ def test_ctrl_c_ends_with_an_undecided_verdict_that_shows_what_is_known(folder: 
 
 
 def test_init_drafts_a_file_that_reads_back_and_audits_at_once(folder: Path, audit: Command, isonomia: Command) -> None:
-    done = isonomia("init", "people.csv", "-o", "draft.toml", "--leave-out", "limit")
+    done = isonomia("init", "people.csv", "--interventions", "-o", "draft.toml", "--leave-out", "limit")
     assert done.returncode == 0, done.stderr
     text = (folder / "draft.toml").read_text("utf-8")
     drafted = Interventions.from_toml(text, "draft.toml")
@@ -328,16 +328,16 @@ def test_init_drafts_a_file_that_reads_back_and_audits_at_once(folder: Path, aud
 
 def test_init_never_writes_over_a_file_unless_told_to(folder: Path, isonomia: Command) -> None:
     (folder / "mine.toml").write_text("# edited\n")
-    refused = isonomia("init", "people.csv", "-o", "mine.toml")
+    refused = isonomia("init", "people.csv", "--interventions", "-o", "mine.toml")
     assert refused.returncode == 2
     assert "--force" in refused.stderr
     assert (folder / "mine.toml").read_text() == "# edited\n"
-    assert isonomia("init", "people.csv", "-o", "mine.toml", "--force").returncode == 0
+    assert isonomia("init", "people.csv", "--interventions", "-o", "mine.toml", "--force").returncode == 0
     assert "[features.savings]" in (folder / "mine.toml").read_text()
 
 
 def test_init_prints_what_it_would_write(isonomia: Command) -> None:
-    done = isonomia("init", "people.csv", "-o", "-", "--outcome", "guarantor")
+    done = isonomia("init", "people.csv", "--interventions", "-o", "-", "--outcome", "guarantor")
     assert done.returncode == 0
     assert "guarantor" not in Interventions.from_toml(done.stdout).names
 
@@ -353,7 +353,7 @@ def test_init_prints_what_it_would_write(isonomia: Command) -> None:
     ],
 )
 def test_init_says_what_is_wrong(arguments: tuple[str, ...], message: str, isonomia: Command) -> None:
-    done = isonomia("init", *arguments)
+    done = isonomia("init", "--interventions", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from isonomia.audits.journaled import CACHE
+from isonomia.engine.journal import Journal, once
 from isonomia.models.cache import Cached
 from isonomia.models.protocol import Model
-from isonomia.models.steady import steady
+from isonomia.models.recorded import RecordedModel
+from isonomia.models.steady import Steady, steady
 from isonomia.records.verdict import Verdict
 
 __all__ = ["SAME", "stated", "watched"]
@@ -34,13 +37,18 @@ def watched(model: Model, random_model: bool) -> Model:
     return model.around(model.model) if isinstance(model, Cached) else model
 
 
-def stated(verdict: Verdict, model: Model | None, random_model: bool) -> Verdict:
-    """Say in a verdict what was allowed to the model, and what a cache saved."""
+def stated(verdict: Verdict, model: Model | None, random_model: bool, journal: Journal) -> Verdict:
+    """Say in a verdict what was allowed to the model, and what a cache saved, which is kept in the journal."""
     remarks, assumptions = verdict.remarks, verdict.assumptions
     if model is not None and random_model:
         kept = tuple(sentence for sentence in assumptions if sentence not in SAME)
         finite = verdict.method == "exact" or verdict.population.get("kind") == "census"
         assumptions = (*kept, _RANDOM, *((_FINITE,) if finite else ()))
-    if isinstance(model, Cached):
+    if isinstance(model, Cached) and verdict.stopped != "interrupted":
+        remarks = (*remarks, once(journal, CACHE, lambda: {"remark": model.remark})["remark"])
+    elif isinstance(model, Cached):
         remarks = (*remarks, model.remark)
+    recorded = model.model if isinstance(model, Steady) else model
+    if isinstance(recorded, RecordedModel) and recorded.remark is not None:
+        remarks = (*remarks, recorded.remark)
     return replace(verdict, remarks=remarks, assumptions=assumptions)

@@ -179,7 +179,7 @@ def carry_out(arranged: Arranged, observer: Observer) -> Verdict:
             verdict = check_principal(request, observer)
         case request:
             verdict = check_rates(request, observer)
-    return stated(verdict, arranged.request.model, arranged.random_model)
+    return stated(verdict, arranged.request.model, arranged.random_model, arranged.request.journal)
 
 
 def plan(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from isonomia.engine.journal import Entry, Journal, once
-from isonomia.errors import DataError
+from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model
+from isonomia.models.recorded import RecordedModel
 from isonomia.populations.protocol import Population
+from isonomia.populations.recorded import RecordedPopulation
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
 
-__all__ = ["introduce", "values_in"]
+__all__ = ["introduce", "recorded_model", "recorded_population", "values_in"]
+
+VALUES = "values of "
+"""What the keys of values begin with; the name of the column follows."""
+
+CACHE = "cache"
+"""The key of what a cache of answers had to say."""
 
 
 def introduce(population: Population | Any, model: Model | None, journal: Journal) -> None:
@@ -33,10 +42,34 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
 
 def values_in(population: Population, column: str, journal: Journal) -> tuple[Value, ...]:
     """The values that occur in a column."""
-    return tuple(once(journal, f"values of {column}", lambda: {"values": list(population.values(column))})["values"])
+    found = once(journal, f"{VALUES}{column}", lambda: {"values": list(population.values(column))})
+    return tuple(found["values"])
+
+
+def recorded_population(entries: Mapping[str, Entry]) -> RecordedPopulation:
+    """What a finished check's journal tells of its population.
+
+    Raises
+    ------
+    RecordError
+        Where it tells nothing.
+    """
+    if "population" not in entries:
+        raise RecordError("expected in the journal what the population said of itself, but it is not there")
+    known = {
+        key.removeprefix(VALUES): tuple(entry["values"]) for key, entry in entries.items() if key.startswith(VALUES)
+    }
+    return RecordedPopulation.of(entries["population"], known)
+
+
+def recorded_model(entries: Mapping[str, Entry]) -> RecordedModel | None:
+    """What a finished check's journal tells of its model; ``None`` where there was none."""
+    return RecordedModel.of(entries.get("model", {}), entries.get(CACHE, {}).get("remark"))
 
 
 def _population(population: Any) -> Entry:
+    if isinstance(population, RecordedPopulation):
+        return {"fingerprint": population.stored_fingerprint}
     if not hasattr(population, "streams"):  # a domain of a k-safety property
         known = {"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {}
         return {"kind": "domain", "name": population.name, "size": population.size, **known}

@@ -13,10 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from isonomia.cli.check import check
+from isonomia.cli.compare import compare
 from isonomia.cli.demo import demo
+from isonomia.cli.evidence import export
 from isonomia.cli.init import init
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
+from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
 from isonomia.cli.runs import report, runs, show
@@ -43,6 +46,9 @@ app.command()(run)
 app.command()(runs)
 app.command()(show)
 app.command()(report)
+app.command()(export)
+app.command()(replay)
+app.command()(compare)
 
 
 def _print_version(wanted: bool) -> None:

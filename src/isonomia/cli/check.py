@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.models import MODEL_HELP, ModelOptions, Trust, TrustPickle, open_model
+from isonomia.cli.models import (
+    MODEL_HELP,
+    CacheFile,
+    CacheKey,
+    ModelOptions,
+    RandomModel,
+    Trust,
+    TrustPickle,
+    open_model,
+)
+from isonomia.cli.models import (
+    kept as kept_answers,
+)
 from isonomia.cli.nomos import SUFFIX, keep, read_specification
 from isonomia.cli.outcome import conclude, store
 from isonomia.cli.programs import ratio_property, split_arguments
@@ -57,6 +69,9 @@ def check(
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
     model_options: ModelOptions = None,
+    cache: CacheFile = None,
+    cache_key: CacheKey = None,
+    random_model: RandomModel = False,
     eps: Annotated[
         float | None, typer.Option(help="Of a specification: the share of cases that a sampled holds leaves open.")
     ] = None,
@@ -95,7 +110,8 @@ def check(
     if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
     known = parse_ranges(ranges or [])
-    loaded = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    loaded = kept_answers(opened, cache, cache_key, random_model)
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdicts: list[Verdict] = []
     for prop in properties:
@@ -109,6 +125,7 @@ def check(
                 seed=seed,
                 method=method,
                 ranges=known,
+                random_model=random_model,
                 observer=observer,
             )
         )

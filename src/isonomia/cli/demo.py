@@ -1,66 +1,102 @@
-"""``isonomia demo``: a complete audit of a hiring model, made up on the spot."""
+"""``isonomia demo``: a complete audit of a hiring model, made up on the spot, and its report."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
+from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from isonomia.cli.hiring import FEATURES, applicants, train
 from isonomia.cli.outcome import conclude
+from isonomia.errors import UsageError
 
-__all__ = ["PROPERTIES", "demo"]
+if TYPE_CHECKING:
+    from isonomia.records.verdict import Verdict
+    from isonomia.report.entries import Entry
 
-PROPERTIES = {
-    "qualified women and men": (
-        "P[prediction == 1 | sex == 'F' and qualified] / P[prediction == 1 | sex == 'M' and qualified] >= 0.8"
-    ),
-    "four-fifths rule": "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8",
-    "scores by region": "abs(E[score | region == 'town'] - E[score | region == 'island']) <= 0.25",
-    "islanders in a small sample": "P[prediction == 1 | region == 'island'] >= 0.25",
-}
+__all__ = ["demo"]
 
-DELTA = 1e-6
+PAGE = Path("isonomia-demo.html")
 
 
-def demo(seed: Annotated[int, typer.Option(help="Another seed, another world.")] = 1) -> None:
-    """Audit a hiring model over a population that is made up on the spot.
+def demo(
+    seed: Annotated[int, typer.Option(help="Another seed, another world.")] = 1,
+    report: Annotated[Path, typer.Option(metavar="FILE", help="Where the report is written.")] = PAGE,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    show_it: Annotated[bool, typer.Option("--open", help="Open the report in a browser, without asking.")] = False,
+) -> None:
+    """Audit a hiring model over a population that is made up on the spot, and write the report.
 
-    It trains a small model on unfair past decisions and asks four questions of it. Example: isonomia demo
+    Example: isonomia demo. It trains a small model on unfair past decisions and asks seven questions of it: about
+    rates, about two runs of the model, about what people can do, and about what would have been.
     """
-    from isonomia.audits.check import check
-    from isonomia.populations import Generator, Sample
+    from isonomia.cli.hiring_questions import DELTA, FEW, answers
     from isonomia.report import LiveProgress, show
-    from isonomia.spec import parse
 
     console = Console(highlight=False)
     console.print(Rule("Isonomia: an audit of a hiring model", style="cyan"))
     console.print(
         Text(
             "A model was trained on 4,000 past decisions. It sees experience, test score and distance, never sex. What "
-            f"must hold is checked on applicants drawn from a simulation, at a risk of {DELTA:g}; the last question is "
-            "asked of 300 people only, as if there were no more data.\n"
+            f"must hold is checked on applicants drawn from a simulation, at a risk of {DELTA:g}; where a question is "
+            f"about a small sample or about people one by one, there are {FEW} of them.\n"
         )
     )
-    model = train(np.random.default_rng([seed, 0]))
-    everybody = Generator(applicants)
-    sample = Sample(applicants(300, np.random.default_rng([seed, 1])))
-    verdicts = []
-    for name, text in PROPERTIES.items():
-        prop = parse(text).named(name)
-        population = sample if "sample" in name else everybody
-        observer = LiveProgress(Console(stderr=True))
-        verdict = check(prop, model, population, delta=DELTA, seed=seed, features=list(FEATURES), observer=observer)
-        show(verdict, console, prop.explain())
-        verdicts.append(verdict)
+    entries = []
+    for entry in answers(seed, LiveProgress(Console(stderr=True))):
+        if entry.verdict.details.get("audit"):
+            _show_briefly(entry, console)
+        else:
+            show(entry.verdict, console, entry.explanation)
+        entries.append(entry)
     console.print()
-    code = conclude(verdicts, console, None)
-    console.print(Text(f"\nexit code {code}: {_meaning(code)}. Next: isonomia check --help", style="dim"))
+    code = conclude([entry.verdict for entry in entries], console, None)
+    console.print(Text(f"\nexit code {code}: {_meaning(code)}.", style="dim"))
+    if not no_report:
+        _offer(console, entries, report, show_it)
+    console.print(Text("Next, with a model and a table of your own: isonomia init MODEL DATA", style="dim"))
     raise typer.Exit(code)
+
+
+def _show_briefly(entry: Entry, console: Console) -> None:
+    """An audit of single people in a few lines; the report has the rest."""
+    verdict, sign = entry.verdict, {"violated": "VIOLATED", "holds": "HOLDS", "undecided": "UNDECIDED"}
+    style = {"violated": "red", "holds": "green", "undecided": "yellow"}[verdict.answer]
+    told = Text.assemble((f"{entry.explanation}\n", "italic"), f"{_finding(verdict)}")
+    title = Text.assemble((sign[verdict.answer], f"bold {style}"), (f"  {entry.name}", "bold"))
+    console.print(Panel(told, title=title, title_align="left", border_style=style, padding=(0, 1)))
+
+
+def _finding(verdict: Verdict) -> str:
+    """The first thing to know, from the record."""
+    details = verdict.details
+    match details["audit"], verdict.counterexamples:
+        case _ if verdict.answer != "violated":
+            return f"{verdict.answer.capitalize()} after {verdict.samples:,} {verdict.counted}."
+        case "k-safety", (first, *_):
+            moved = ", ".join(
+                f"{name} {_short(old)} -> {_short(new)}" for name, (old, new) in first["differs"]["x2"].items()
+            )
+            answers = " and then ".join(map(str, first["outputs"].values()))
+            return f"Not so. For example {moved}: the answer is {answers}."
+        case "responsiveness", _:
+            counts = details["counts"]
+            return (
+                f"Not so: {counts['fixed']} of {counts['people']} people have less than that, {counts['responsive']} "
+                f"have it, and {counts['undecided']} are undecided."
+            )
+        case _:
+            return f"Not so: {verdict.remarks[0]}." if verdict.remarks else "Not so."
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _meaning(code: int) -> str:
@@ -69,3 +105,31 @@ def _meaning(code: int) -> str:
         1: "a property is violated, which is what stops a pipeline",
         3: "no property is violated, but one is undecided",
     }[code]
+
+
+def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) -> None:
+    """Write the report, say where it is, and open it if that is wanted; the demonstration succeeds without it."""
+    from isonomia.report.entries import Audit
+    from isonomia.report.page import page_packages, write_page
+
+    try:
+        page_packages()
+        write_page(Audit("A hiring model", tuple(entries)), target)
+    except UsageError as error:
+        console.print(Text(f"no report was written: {error}", style="dim"), soft_wrap=True)
+        return
+    console.print(
+        Text.assemble("the report: ", (str(target), "bold"), ", one page that needs nothing else"), soft_wrap=True
+    )
+    if show_it or _wanted():
+        typer.launch(target.resolve().as_uri())
+
+
+def _wanted() -> bool:
+    """Whether somebody who sits at a terminal says yes."""
+    if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    try:
+        return input("open it in a browser? [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False

@@ -25,7 +25,9 @@ def read_interventions(path: Path) -> Interventions:
     """
     from isonomia.interventions import Interventions
 
-    return Interventions.from_toml(_text(path, "isonomia init people.csv writes a first draft"), str(path))
+    return Interventions.from_toml(
+        _text(path, "isonomia init people.csv --interventions writes a first draft"), str(path)
+    )
 
 
 def write_text(text: str, path: Path, *, force: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -41,6 +40,7 @@ class Gates:
 
 def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
     """Write every file that is wanted, and the summary of a GitHub job where there is one."""
+    from isonomia.report.as_json import as_json
     from isonomia.report.junit import junit
     from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
     from isonomia.report.sarif import sarif
@@ -48,7 +48,7 @@ def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
     makers: dict[str, Callable[[Audit], str]] = {
         "junit": junit,
         "sarif": sarif,
-        "json": _as_json,
+        "json": as_json,
         "markdown": as_markdown,
         "card": model_card,
         "report": _page,
@@ -63,17 +63,6 @@ def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
         print(github_lines(audit), end="")
 
 
-def _as_json(audit: Audit) -> str:
-    content = {
-        "title": audit.title,
-        "run": audit.run,
-        "when": audit.when,
-        "file": audit.file,
-        "verdicts": [{"name": entry.name, **entry.verdict.to_dict()} for entry in audit.entries],
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def _page(audit: Audit) -> str:
     from isonomia.report.page import page
 
@@ -82,7 +71,7 @@ def _page(audit: Audit) -> str:
 
 def _write(option: str, target: Path, text: str, *, add: bool = False) -> None:
     try:
-        with target.open("a" if add else "w", encoding="utf-8") as file:
+        with target.open("a" if add else "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
         raise UsageError(

@@ -1,37 +1,205 @@
-"""``isonomia init``: a first draft of what people can change, to be read and corrected."""
+"""``isonomia init``: a first draft of an audit, or of what people can change, to be read and corrected."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from isonomia.cli.files import write_text
+from isonomia.cli.files import read_interventions, write_text
+from isonomia.cli.models import ModelOptions, Trust, TrustPickle, parse_model_options
+from isonomia.errors import UsageError
+
+if TYPE_CHECKING:
+    from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
+    from isonomia.models.protocol import Model
 
 __all__ = ["init"]
 
 STANDARD_OUTPUT = Path("-")
+AUDIT, CHANGES = Path("audit.toml"), Path("changes.toml")
 
 
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
-    outcome: Annotated[
-        str | None, typer.Option(help="The column that is predicted; guessed from the names unless given.")
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[MODEL] DATA",
+            help="The model (a file, a folder, an address, or module:object), and the table: CSV, Parquet, Arrow or "
+            "JSON lines. Without a model, the table holds its answers.",
+            show_default=False,
+        ),
+    ],
+    outcome: Annotated[str | None, typer.Option(help="The column with what turned out; guessed unless given.")] = None,
+    protected: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A protected attribute; guessed unless given.")
     ] = None,
+    favourable: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The answer that people want; guessed unless given.")
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Without a model: the column with predictions or decisions.")
+    ] = None,
+    census: Annotated[bool, typer.Option("--census", help="The rows are everybody, not a sample.")] = False,
+    features: Annotated[str | None, typer.Option(help="The columns that the model is given, with commas.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    model_option: ModelOptions = None,
+    interventions: Annotated[
+        bool, typer.Option("--interventions", help="Draft only what people can change, from a table.")
+    ] = False,
     leave_out: Annotated[
-        list[str] | None, typer.Option(help="A column that is no feature, or a pattern: 'juv_*'.")
+        list[str] | None,
+        typer.Option(help="With --interventions: a column that is no feature, or a pattern: 'juv_*'."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; - prints it instead.")] = Path(
-        "changes.toml"
-    ),
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file to write; - prints it instead. audit.toml, or changes.toml with --interventions.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
-    """Draft what people can change, from a table: a TOML file with the reasons of every guess.
+    """Draft an audit from a model and a table: a TOML file with the reason of every guess, which runs as it is.
 
-    Example: isonomia init people.csv --outcome repaid -o changes.toml
+    Example: isonomia init model.onnx people.csv. What people can change is drafted beside it, as changes.toml.
     """
+    model, data = _sources(sources)
+    if interventions:
+        _refuse_with_interventions(model, protected, favourable, decision, census, features, trust_pickle, trust)
+        _draft_interventions(Path(data), outcome, leave_out, output or CHANGES, force)
+        return
+    if leave_out:
+        raise UsageError(
+            "expected --leave-out with --interventions only: an audit leaves out what the model does not read"
+        )
+    if model is not None and decision is not None:
+        raise UsageError("expected either a model or --decision, but both came: with a model, its answers are audited")
+    from isonomia.audits.audit_file.drafting import Wishes
+
+    target = output or AUDIT
+    columns = None if features is None else tuple(name.strip() for name in features.split(","))
+    wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
+    options = {**parse_model_options(model_option or []), **({"trusted": trust} if trust else {})}
+    if model is None and (options or columns or trust_pickle):
+        raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but none came")
+    _draft_audit(model, data, target, wishes, options, census=census, trust_pickle=trust_pickle, force=force)
+
+
+def _sources(given: list[str]) -> tuple[str | None, str]:
+    if len(given) > 2:
+        raise UsageError(f"expected a model and a table, or a table alone, but {len(given)} arguments came: {given}")
+    return (given[0], given[1]) if len(given) == 2 else (None, given[0])
+
+
+def _refuse_with_interventions(*given: Any) -> None:
+    if any(given):
+        raise UsageError(
+            "expected only a table, --outcome and --leave-out with --interventions: what people can change does not "
+            "depend on a model"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------ an audit
+
+
+def _draft_audit(
+    model: str | None,
+    data: str,
+    target: Path,
+    wishes: Wishes,
+    options: dict[str, Any],
+    *,
+    census: bool,
+    trust_pickle: bool,
+    force: bool,
+) -> None:
+    from isonomia.audits.audit_file.drafting import Files, draft_audit
+    from isonomia.populations.door import rows_from
+
+    printed = target == STANDARD_OUTPUT
+    folder = Path() if printed else target.parent
+    if not printed:
+        _refuse_to_overwrite(target, force)
+    rows = rows_from(data)
+    opened = None if model is None else _opener(model, folder, options, trust_pickle)
+    files = Files(
+        None if model is None else _relative(model, folder), _relative(data, folder), options, census, trust_pickle
+    )
+    beside = folder / CHANGES
+    known = read_interventions(beside) if beside.exists() and not force else None
+    draft = draft_audit(rows, opened, files, wishes, known, alone=printed)
+    if printed:
+        typer.echo(draft.text, nl=False)
+        return
+    if draft.changes is not None:
+        write_text(draft.changes, beside, force=force)
+    write_text(draft.text, target, force=force)
+    _tell(draft, target, beside, trust_pickle=trust_pickle)
+
+
+def _refuse_to_overwrite(target: Path, force: bool) -> None:
+    """Before a model is asked; writing refuses as well."""
+    if target.exists() and not force:
+        raise UsageError(
+            f"expected a new file, but {target} is there already, and somebody may have edited it: give another name "
+            "with -o, or --force to write over it"
+        )
+
+
+def _opener(
+    model: str, folder: Path, options: dict[str, Any], trust_pickle: bool
+) -> Callable[[Sequence[str] | None], Model]:
+    from isonomia.models import load_model
+
+    sys.path.insert(0, str(folder.resolve()))  # as isonomia run does, so that the draft finds the same module
+    extra = {"trust_pickle": True} if trust_pickle else {}
+    return lambda features: load_model(model, features=features, **options, **extra)
+
+
+def _relative(source: str, folder: Path) -> str:
+    """A path as a file in the folder names it; an absolute one, an address or ``module:object`` as it is."""
+    path = Path(source)
+    pattern = any(sign in source for sign in "*?[")
+    if path.is_absolute() or not (path.exists() or pattern):
+        return source
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _tell(draft: AuditDraft, target: Path, beside: Path, *, trust_pickle: bool) -> None:
+    seen, claims = draft.seen, draft.suggestions
+    active = sum(claim.active for claim in claims)
+    lines = [
+        f"{target}: {active} properties, {len(claims) - active} more commented out with the reason.",
+        f"favourable: {seen.decision.event} ({seen.decision.why}); say --favourable where it is another.",
+        f"outcome: {seen.outcome.column.name}; say --outcome where it is another."
+        if seen.outcome is not None
+        else "outcome: no column looks like it; --outcome names one.",
+        f"protected: {', '.join(each.column for each in seen.attributes) or 'none seen'}; --protected names others.",
+    ]
+    if draft.changes is not None:
+        lines.append(f"{beside}: what people can change, which {target.name} uses; read it too.")
+    flag = " --trust-pickle" if trust_pickle else ""
+    lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flag}")
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print("".join(sign if sign.isprintable() else " " for sign in line), markup=False)
+
+
+# --------------------------------------------------------------------------------------------- what people can change
+
+
+def _draft_interventions(
+    data: Path, outcome: str | None, leave_out: list[str] | None, output: Path, force: bool
+) -> None:
     from isonomia.interventions import Draft
     from isonomia.populations.files import read_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,18 @@ from isonomia.errors import UsageError
 if TYPE_CHECKING:
     from isonomia.models.protocol import Model
 
-__all__ = ["MODEL_HELP", "ModelOptions", "Trust", "TrustPickle", "open_model", "parse_model_options"]
+__all__ = [
+    "MODEL_HELP",
+    "CacheFile",
+    "CacheKey",
+    "ModelOptions",
+    "RandomModel",
+    "Trust",
+    "TrustPickle",
+    "kept",
+    "open_model",
+    "parse_model_options",
+]
 
 MODEL_HELP = "The model: a file, a folder, an address, or module:object"
 """What ``--model`` takes."""
@@ -28,6 +40,16 @@ Trust = Annotated[
 ModelOptions = Annotated[
     list[str] | None,
     typer.Option("--model-option", metavar="NAME=VALUE", help="How to read the model: output=logits, classes=no,yes."),
+]
+
+CacheFile = Annotated[
+    Path | None, typer.Option("--cache", help="Keep the model's answers in this file, and take them from there.")
+]
+CacheKey = Annotated[
+    str | None, typer.Option("--cache-key", help="Which version of the model it is, where the cache cannot tell.")
+]
+RandomModel = Annotated[
+    bool, typer.Option("--random-model", help="The model may answer the same person differently each time.")
 ]
 
 
@@ -77,6 +99,30 @@ def open_model(
     if not quiet:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(found)}", markup=False)
     return found
+
+
+def kept(model: Model | None, cache: Path | None, key: str | None, random_model: bool) -> Model | None:
+    """The model with its answers on disk, where ``--cache`` says so.
+
+    Raises
+    ------
+    UsageError
+        Where an option comes without what it needs, or the cache cannot tell this model from others.
+    """
+    if cache is None:
+        if key is not None:
+            raise UsageError("expected --cache with --cache-key, but it did not come")
+        return model
+    if model is None:
+        raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
+    if random_model:
+        raise UsageError("expected --cache or --random-model, but both came: answers at random are not to be kept")
+    from isonomia.models.cache import Cached
+
+    try:
+        return Cached(model, cache, key)
+    except UsageError as error:
+        raise UsageError(f"{error} On the command line: --cache-key 'credit 2024-05'") from error
 
 
 def parse_model_options(items: list[str]) -> dict[str, Any]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from isonomia.errors import UsageError
-from isonomia.records.verdict import Verdict
-from isonomia.report.entries import exit_code
-from isonomia.report.terminal import summary
 
-__all__ = ["conclude", "exit_code", "store"]
+if TYPE_CHECKING:
+    from isonomia.records.verdict import Verdict
+
+__all__ = ["conclude", "store"]
 
 
 def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:
     """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
+    from isonomia.report.entries import exit_code
+    from isonomia.report.terminal import summary
+
     if len(verdicts) > 1 or always:
         summary(list(verdicts), console)
     if target is not None:

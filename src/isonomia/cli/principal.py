@@ -10,7 +10,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from isonomia.cli.models import MODEL_HELP, ModelOptions, Trust, TrustPickle, open_model
+from isonomia.cli.models import (
+    MODEL_HELP,
+    CacheFile,
+    CacheKey,
+    ModelOptions,
+    RandomModel,
+    Trust,
+    TrustPickle,
+    open_model,
+)
+from isonomia.cli.models import (
+    kept as kept_answers,
+)
 from isonomia.cli.outcome import conclude, store
 from isonomia.errors import UsageError
 
@@ -51,6 +63,9 @@ def principal(
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
     model_options: ModelOptions = None,
+    cache: CacheFile = None,
+    cache_key: CacheKey = None,
+    random_model: RandomModel = False,
     repair: Annotated[bool, typer.Option("--repair", help="Also print how to change decisions.")] = False,
     objective: Annotated[str, typer.Option(help="What a repair keeps small: total, changes or accuracy.")] = "total",
     never_lower: Annotated[
@@ -89,7 +104,8 @@ def principal(
     if json is not None:
         store([], json)
     chosen = _objective(objective)
-    loaded = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    loaded = kept_answers(opened, cache, cache_key, random_model)
     verdict = check(
         prop,
         loaded,
@@ -97,6 +113,7 @@ def principal(
         delta=delta,
         budget=budget,
         seed=seed,
+        random_model=random_model,
         observer=None if quiet else LiveProgress(Console(stderr=True)),
     )
     console = Console(highlight=False)

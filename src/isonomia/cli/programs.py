@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isonomia.errors import UsageError
-from isonomia.spec import P, Property, col
 
 if TYPE_CHECKING:
     from isonomia.populations.program import Program
+    from isonomia.spec import Property
 
 __all__ = ["ratio_property", "split_arguments"]
 
@@ -41,6 +41,8 @@ def ratio_property(program: Program, ratio: float) -> Property:
     UsageError
         Where the program does not say who the minority is, or what is favourable.
     """
+    from isonomia.spec import P, col
+
     for column, mark in (("minority", "sensitiveAttribute"), ("target", "fairnessTarget")):
         if column not in program.names:
             raise UsageError(

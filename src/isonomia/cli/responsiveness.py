@@ -10,7 +10,19 @@ from rich.console import Console
 
 from isonomia.cli.claims import Claim, control_of
 from isonomia.cli.files import read_interventions
-from isonomia.cli.models import MODEL_HELP, ModelOptions, Trust, TrustPickle, open_model
+from isonomia.cli.models import (
+    MODEL_HELP,
+    CacheFile,
+    CacheKey,
+    ModelOptions,
+    RandomModel,
+    Trust,
+    TrustPickle,
+    open_model,
+)
+from isonomia.cli.models import (
+    kept as kept_answers,
+)
 from isonomia.cli.outcome import conclude, store
 
 if TYPE_CHECKING:
@@ -23,7 +35,10 @@ def responsiveness(
     data: Annotated[Path, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
     model: Annotated[str, typer.Option(help=f"{MODEL_HELP}.", show_default=False)],
     interventions: Annotated[
-        Path, typer.Option(help="What people can change, as TOML; isonomia init drafts it.", show_default=False)
+        Path,
+        typer.Option(
+            help="What people can change, as TOML; isonomia init --interventions drafts it.", show_default=False
+        ),
     ],
     target: Annotated[
         list[str] | None,
@@ -67,6 +82,9 @@ def responsiveness(
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
     model_options: ModelOptions = None,
+    cache: CacheFile = None,
+    cache_key: CacheKey = None,
+    random_model: RandomModel = False,
     points: Annotated[
         Path | None, typer.Option(help="Write points that break the claim, the nearest first: .csv or .parquet.")
     ] = None,
@@ -98,9 +116,19 @@ def responsiveness(
         control=control_of(each_person),
     )
     population = Census(data)
-    loaded = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
+    loaded = kept_answers(opened, cache, cache_key, random_model)
     observer = None if quiet else LiveProgress(Console(stderr=True))
-    verdict = check(prop, loaded, population, delta=delta, budget=budget, seed=seed, observer=observer)
+    verdict = check(
+        prop,
+        loaded,
+        population,
+        delta=delta,
+        budget=budget,
+        seed=seed,
+        random_model=random_model,
+        observer=observer,
+    )
     console = Console(highlight=False)
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)

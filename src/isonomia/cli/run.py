@@ -12,18 +12,18 @@ from rich.console import Console
 
 from isonomia.cli.gates import Gates, write_gates
 from isonomia.cli.models import TrustPickle
-from isonomia.cli.outcome import conclude
-from isonomia.cli.runs import audit_of
-from isonomia.errors import RecordError
+from isonomia.cli.runs import audit_of, with_histories
+from isonomia.errors import RecordError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from isonomia.audits.audit_file.carrying import Outcome
     from isonomia.audits.audit_file.planned import Planned
+    from isonomia.audits.audit_file.reading import AuditFile
     from isonomia.audits.audit_file.running import Started
-    from isonomia.engine.observer import Observer
-    from isonomia.records.store import Store
-    from isonomia.records.verdict import Verdict
+    from isonomia.records.store import RunRecord, Store
+    from isonomia.report.standing import Result
 
 __all__ = ["run"]
 
@@ -31,12 +31,22 @@ __all__ = ["run"]
 def run(
     file: Annotated[Path, typer.Argument(metavar="AUDIT.toml", help="The audit file.", show_default=False)],
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the latest run of this file that was cut off.")
+        bool,
+        typer.Option("--resume", help="Go on with the latest run of this file that was cut off or had a failure."),
     ] = False,
     records: Annotated[
         Path | None, typer.Option(help="The folder for records; .isonomia beside the file unless given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed than the file's.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="How many properties to check side by side; one for each core unless given.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Keep the models' answers in this file, and take them from there.")
+    ] = None,
+    known_first: Annotated[
+        bool, typer.Option("--known-first", help="Try the counterexamples first that earlier runs found.")
+    ] = False,
     trust_pickle: TrustPickle = False,
     allow_code: Annotated[
         bool, typer.Option("--allow-code", help="Let the blocks of specifications run as Python.")
@@ -57,60 +67,99 @@ def run(
     from isonomia.audits.audit_file.building import Permissions
     from isonomia.audits.audit_file.planning import plan_audit
     from isonomia.audits.audit_file.reading import read_audit_file
-    from isonomia.audits.audit_file.running import begin_run, resume_run, run_checks, unfinished
-    from isonomia.engine.seeds import fresh_seed
+    from isonomia.audits.audit_file.running import begin_run, resume_run, unfinished
+    from isonomia.audits.audit_file.wrapping import Wrapping
     from isonomia.records.store import FOLDER, Store
 
     gates = Gates(junit, sarif, json, markdown, card, report)
     gates.probe()
     audit = read_audit_file(file)
+    threads = _jobs(audit, jobs)
     sys.path.insert(0, str(audit.folder.resolve()))  # modules beside the file are found, as beside a script
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
     earlier = unfinished(store, audit) if resume else None
+    chosen = _seed(audit, earlier, seed)
+    wrapping = Wrapping(audit, cache)
+    planned = plan_audit(audit, chosen, Permissions(trust_pickle, allow_code), wrapping)
+    started = resume_run(store, audit, earlier, planned) if earlier else begin_run(store, audit, planned, chosen)
+    console = Console(highlight=False)
+    outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
+    for cached in wrapping.caches:
+        console.print(cached.remark, markup=False, soft_wrap=True)
+    _finish(console, store, started, outcomes, gates, file, quiet)
+
+
+def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
+    wanted = audit.content.get("jobs") if jobs is None else jobs
+    if wanted is not None and wanted < 1:
+        told = f"expected jobs, the properties to check side by side, as 1 or more, but {wanted} came"
+        raise UsageError(told) if jobs is not None else audit.error(told, "jobs")
+    return None if wanted is None else int(wanted)
+
+
+def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None) -> int:
+    from isonomia.engine.seeds import fresh_seed
+
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")
     wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed")]
     chosen = next((each for each in wanted if each is not None), None)
-    chosen = fresh_seed() if chosen is None else chosen
-    planned = plan_audit(audit, chosen, Permissions(trust_pickle, allow_code))
-    started = resume_run(store, earlier, planned) if earlier else begin_run(store, audit, planned, chosen)
-    console = Console(highlight=False)
-    verdicts = run_checks(store, started, planned, lambda _: _observer(quiet), _teller(planned, console, quiet))
-    _finish(console, store, started, planned, verdicts, gates, file)
+    return fresh_seed() if chosen is None else int(chosen)
 
 
-def _observer(quiet: bool) -> Observer:
-    from isonomia.engine.observer import Silent
-    from isonomia.report import LiveProgress
+def _carried_out(
+    store: Store,
+    started: Started,
+    planned: Sequence[Planned],
+    console: Console,
+    jobs: int | None,
+    quiet: bool,
+    known_first: bool,
+) -> list[Outcome | None]:
+    from isonomia.audits.audit_file.running import run_checks
+    from isonomia.report.board import showing
 
-    return Silent() if quiet else LiveProgress(Console(stderr=True))
+    board = showing([each.name for each in planned], console, Console(stderr=True, highlight=False), quiet)
+
+    def tell(number: int, outcome: Outcome) -> None:
+        board.finished(number, _result(planned[number], outcome))
+
+    with board:
+        return run_checks(store, started, planned, board.observer, tell, jobs, board.stopping, known_first=known_first)
 
 
-def _teller(planned: list[Planned], console: Console, quiet: bool) -> Callable[[int, Verdict], None]:
-    from isonomia.report import show
+def _result(each: Planned, outcome: Outcome) -> Result:
+    from isonomia.audits.audit_file.carrying import Failed
+    from isonomia.report.entries import Failure
 
-    def tell(number: int, verdict: Verdict) -> None:
-        if not quiet:
-            show(verdict, console, planned[number].why)
-
-    return tell
+    if isinstance(outcome, Failed):
+        return Failure(each.name, outcome.kind, outcome.message, each.why, each.line)
+    return outcome
 
 
 def _finish(
     console: Console,
     store: Store,
     started: Started,
-    planned: list[Planned],
-    verdicts: list[Verdict],
+    outcomes: Sequence[Outcome | None],
     gates: Gates,
     file: Path,
+    quiet: bool,
 ) -> None:
-    code = conclude(verdicts, console, None, always=True)
-    cut = len(verdicts) < len(planned) or verdicts[-1].stopped == "interrupted"
-    if len(verdicts) > 1 or not cut:
-        write_gates(gates, audit_of(store, started.run), os.environ.get("GITHUB_STEP_SUMMARY"))
-    if cut:
-        console.print(f"run {started.run} was cut off: go on with isonomia run {file} --resume")
-        raise typer.Exit(3)
-    console.print(f"run {started.run} is kept in {store.folder}")
-    raise typer.Exit(code)
+    from isonomia.audits.audit_file.running import cut_off
+    from isonomia.records.verdict import Verdict
+    from isonomia.report.entries import audit_exit_code
+    from isonomia.report.overview import overview, show_trouble
+
+    known = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Verdict)}
+    audit = audit_of(store, started.run, known)
+    if not quiet:
+        show_trouble(audit, console)
+    overview(audit, console)
+    audit = audit if gates.report is None else with_histories(store, audit)
+    write_gates(gates, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
+    told = f"run {started.run} is kept in {store.folder}"
+    if cut_off(outcomes):
+        told = f"run {started.run} was cut off: go on with isonomia run {file} --resume"
+    console.print(told, markup=False, soft_wrap=True)
+    raise typer.Exit(audit_exit_code(audit))

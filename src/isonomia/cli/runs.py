@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.gates import Gates, write_gates
-from isonomia.cli.outcome import conclude
 from isonomia.errors import RecordError
 
 if TYPE_CHECKING:
-    from isonomia.records.store import RunRecord, Store
+    from collections.abc import Mapping
+
+    from isonomia.records.store import CheckRecord, RunRecord, Store
+    from isonomia.records.verdict import Verdict
     from isonomia.report.entries import Audit
 
-__all__ = ["audit_of", "report", "runs", "show"]
+__all__ = ["FOLDER", "Name", "Records", "audit_of", "open_store", "report", "runs", "show", "with_histories"]
 
 Records = Annotated[Path, typer.Option(help="The folder with the records.")]
 Name = Annotated[str, typer.Argument(metavar="RUN", help="Its name, the beginning of its name, or latest.")]
@@ -30,14 +33,15 @@ def runs(records: Records = FOLDER) -> None:
 
     Example: isonomia runs
     """
-    store = _store(records)
+    store = open_store(records)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("run", no_wrap=True)
     for heading in ("audit", "begun", "properties", "answers"):
         table.add_column(heading, overflow="fold")
     for run in store.runs():
         checks = store.checks(run.id)
-        answers = [check.verdict.answer for check in checks if check.verdict is not None]
+        answers: list[str] = [check.verdict.answer for check in checks if check.verdict is not None]
+        answers += ["could not be checked" for check in checks if check.verdict is None and check.error is not None]
         told = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
         state = told if run.ended else f"cut off; {told}" if told else "cut off"
         table.add_row(Text(run.id), Text(run.title), run.begun.replace("T", " ")[:19], str(len(checks)), state)
@@ -52,12 +56,15 @@ def show(run: Name = "latest", records: Records = FOLDER) -> None:
     Example: isonomia show latest
     """
     from isonomia.report import show as show_verdict
+    from isonomia.report.entries import audit_exit_code
+    from isonomia.report.overview import overview
 
-    audit = audit_of(_store(records), run)
+    audit = audit_of(open_store(records), run)
     console = Console(highlight=False)
     for entry in audit.entries:
         show_verdict(entry.verdict, console, entry.why)
-    raise typer.Exit(conclude([entry.verdict for entry in audit.entries], console, None, always=True))
+    overview(audit, console)
+    raise typer.Exit(audit_exit_code(audit))
 
 
 def report(
@@ -75,7 +82,8 @@ def report(
 
     Example: isonomia report latest --open
     """
-    audit = audit_of(_store(records), run)
+    store = open_store(records)
+    audit = with_histories(store, audit_of(store, run))
     target = output or Path(f"{audit.run}.html")
     write_gates(Gates(junit, sarif, json, markdown, card, target), audit, None)
     Console(highlight=False, soft_wrap=True).print(f"written: {target}")
@@ -83,38 +91,69 @@ def report(
         typer.launch(target.resolve().as_uri())
 
 
-def audit_of(store: Store, name: str) -> Audit:
-    """What is kept of a run, as a report needs it; checks without a verdict are left out.
+def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None) -> Audit:
+    """What is kept of a run, as a report needs it.
+
+    Properties that could not be checked are its failures; so are those that have not been checked to the end.
+
+    Parameters
+    ----------
+    store, name
+        Where the run is kept, and its name.
+    known
+        Verdicts by the numbers of their checks, for those of which the store has none.
 
     Raises
     ------
     RecordError
-        Where there is no such run, or none of its checks has a verdict yet.
+        Where there is no such run.
     """
-    from isonomia.report.entries import Audit, Entry
+    from isonomia.report.entries import Audit, Entry, Failure
 
     run = store.run(name)
-    entries = tuple(
-        Entry(
-            check.name,
-            check.verdict,
-            check.definition.get("why"),
-            check.options.get("line"),
-            check.options.get("explanation"),
-        )
-        for check in store.checks(run.id)
-        if check.verdict is not None
-    )
-    if not entries:
-        raise RecordError(f"expected a verdict in run {run.id}, but it has none yet: {_advice(run)}")
-    return Audit(run.title, entries, run.id, run.begun, run.request.get("file"))
+    entries: list[Entry] = []
+    failures: list[Failure] = []
+    for check in store.checks(run.id):
+        verdict = (known or {}).get(check.number) if check.verdict is None else check.verdict
+        why, line = check.definition.get("why"), check.options.get("line")
+        if verdict is not None:
+            entries.append(Entry(check.name, verdict, why, line, check.options.get("explanation")))
+        else:
+            failures.append(Failure(check.name, *_problem(run, check), why, line))
+    return Audit(run.title, tuple(entries), run.id, run.begun, run.request.get("file"), tuple(failures))
 
 
-def _advice(run: RunRecord) -> str:
-    return f"go on with isonomia run {run.request.get('file', 'AUDIT.toml')} --resume"
+def _problem(run: RunRecord, check: CheckRecord) -> tuple[str, str]:
+    """Why a check has no verdict: the kind, and the message."""
+    from isonomia.report.counts import UNFINISHED
+
+    if check.error is not None:
+        return check.error["kind"], check.error["message"]
+    file = run.request.get("file", "AUDIT.toml")
+    return UNFINISHED, f"it was not checked to the end: isonomia run {file} --resume goes on with it"
 
 
-def _store(folder: Path) -> Store:
+def with_histories(store: Store, audit: Audit) -> Audit:
+    """The same with how each interval closed in, computed from what was kept; none where the run is not complete."""
+    from isonomia.audits.replaying.closing import closings
+    from isonomia.records.evidence import evidence_of
+
+    try:
+        found = closings(evidence_of(store, audit.run or "latest"))
+    except RecordError:
+        return audit
+    entries = tuple(replace(entry, history=found.get(entry.name, ())) for entry in audit.entries)
+    return replace(audit, entries=entries)
+
+
+def open_store(folder: Path) -> Store:
+    """The store in a folder, which must have one.
+
+    Raises
+    ------
+    RecordError
+        Where there is none.
+    """
     from isonomia.records.store import Store
 
     if not (folder / "runs.sqlite").exists():

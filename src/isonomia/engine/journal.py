@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
+__all__ = ["Apart", "Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
 
 Reading = TypeVar("Reading")
 
@@ -81,6 +81,22 @@ class ReadOnly:
             Always.
         """
         raise NothingMoreError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A part of a journal with keys of its own, which begin as they would elsewhere and end with what they are for."""
+
+    journal: Journal
+    purpose: str
+
+    def recall(self, key: str) -> Entry | None:
+        """What was kept for this purpose."""
+        return self.journal.recall(f"{key} of {self.purpose}")
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        """Keep it for this purpose."""
+        self.journal.keep(f"{key} of {self.purpose}", make)
 
 
 @dataclass(frozen=True, slots=True)

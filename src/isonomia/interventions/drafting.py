@@ -53,7 +53,9 @@ class Draft:
     rows: int
 
     @classmethod
-    def of(cls, table: Any, leave_out: str | Sequence[str] = (), outcome: str | None = None) -> Draft:
+    def of(
+        cls, table: Any, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None
+    ) -> Draft:
         """Guess from any kind of table; see :func:`drafted`."""
         return drafted(Table.of(table), leave_out, outcome)
 
@@ -84,7 +86,7 @@ class Draft:
         return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
 
 
-def drafted(table: Table, leave_out: str | Sequence[str] = (), outcome: str | None = None) -> Draft:
+def drafted(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Draft:
     """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem.
 
     Parameters
@@ -92,9 +94,10 @@ def drafted(table: Table, leave_out: str | Sequence[str] = (), outcome: str | No
     table
         The people.
     leave_out
-        Columns that are no features: a name, a list, or a pattern.
+        Columns that are no features: a name, a list, or a pattern; or each with the reason, as the end of a sentence
+        that begins with its name, and then these are all.
     outcome
-        What is predicted; a column that looks like it unless given.
+        What is predicted; a column that looks like it unless given, or unless reasons are.
 
     Raises
     ------
@@ -103,11 +106,7 @@ def drafted(table: Table, leave_out: str | Sequence[str] = (), outcome: str | No
     UsageError
         Where there is no such column.
     """
-    given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]
-    left = dict.fromkeys(chosen(given, table.names, "column"), "is left out as you said") if given else {}
-    likely = likely_outcome([name for name in table.names if name not in left])
-    if outcome is None and likely is not None:
-        left[likely] = "looks like the outcome, which is predicted"
+    left = _left_out(table, leave_out, outcome)
     features: dict[str, Feature] = {}
     why: dict[str, str] = {}
     for name in table.names:
@@ -131,6 +130,18 @@ def drafted(table: Table, leave_out: str | Sequence[str] = (), outcome: str | No
         left_out={name: left[name] for name in table.names if name in left},
         rows=table.rows,
     )
+
+
+def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], outcome: str | None) -> dict[str, str]:
+    """The columns that are no features from the start, each with the reason."""
+    if isinstance(leave_out, Mapping):
+        return dict(leave_out)
+    given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]
+    left = dict.fromkeys(chosen(given, table.names, "column"), "is left out as you said") if given else {}
+    likely = likely_outcome([name for name in table.names if name not in left])
+    if outcome is None and likely is not None:
+        left[likely] = "looks like the outcome, which is predicted"
+    return left
 
 
 def _rules(features: Mapping[str, Feature], table: Table) -> Iterator[tuple[Constraint, str]]:

@@ -172,7 +172,7 @@ class ReachableSets:
             place = _places(part, len(self))[owner]
             rows = None if len(part.rows) == len(self) else np.flatnonzero(place >= 0)
             mine, left = (place, rest) if rows is None else (place[rows], rest[rows])
-            size = part.counts().astype(np.intp)[mine]
+            size = part.counts()[mine].astype(np.intp)  # of others there may be infinitely many
             left, number = np.divmod(left, size)
             _write(columns, part, part.ends(mine, number), rows)
             if rows is None:

@@ -14,7 +14,7 @@ from isonomia.interventions.constraints import Condition, Constraint
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature
 
-__all__ = ["Comments", "key_text", "stored_fields", "written"]
+__all__ = ["Comments", "comment_lines", "key_text", "stored_fields", "toml_value", "written"]
 
 _WIDTH = 116
 _HEAD = (
@@ -57,12 +57,12 @@ def written(
         Where a part is a Python function or object, which a text cannot hold.
     """
     told = comments or Comments()
-    lines = [line for paragraph in (*told.head, _HEAD) for line in _comment(paragraph) or ["#"]]
+    lines = [line for paragraph in (*told.head, _HEAD) for line in comment_lines(paragraph) or ["#"]]
     for feature in features:
-        lines += ["", *_comment(told.features.get(feature.name, "")), *_feature(feature)]
+        lines += ["", *comment_lines(told.features.get(feature.name, "")), *_feature(feature)]
     for number, rule in enumerate(constraints):
         why = f"{_capital(rule.words())}. {told.constraints[number]}" if number < len(told.constraints) else ""
-        lines += ["", *_comment(why), *_item("constraints", rule)]
+        lines += ["", *comment_lines(why), *_item("constraints", rule)]
     for effect in effects:
         lines += ["", *_item("effects", effect)]
     return "\n".join(lines) + "\n"
@@ -81,7 +81,7 @@ def _feature(feature: Feature) -> Iterator[str]:
         implied |= feature.kind == "binary" and (part.name, value) in {("low", 0.0), ("high", 1.0)}
         always = part.name in {"kind", "actionable"}
         if part.name != "name" and not implied and (always or value != part.default):
-            yield f"{part.name} = {_value(value)}"
+            yield f"{part.name} = {toml_value(value)}"
 
 
 def _item(heading: str, item: Any) -> Iterator[str]:
@@ -91,17 +91,17 @@ def _item(heading: str, item: Any) -> Iterator[str]:
             "and add it after reading; a predicate can be a condition in words."
         )
     yield f"[[{heading}]]"
-    yield f"kind = {_value(item.kind)}"
+    yield f"kind = {toml_value(item.kind)}"
     names = stored_fields(type(item))
     if getattr(item, "condition", ""):
         names = ("condition",)
     for part in fields(item):
         value = getattr(item, part.name)
         if part.name in names and (part.default is MISSING or value != part.default):
-            yield f"{part.name} = {_value(value)}"
+            yield f"{part.name} = {toml_value(value)}"
 
 
-def _comment(text: str) -> list[str]:
+def comment_lines(text: str) -> list[str]:
     """A text as lines of comment. What came from a table can hold anything, but a comment is a single line."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
     return [f"# {line}" for line in wrap(plain, _WIDTH, break_long_words=False, break_on_hyphens=False)]
@@ -121,7 +121,14 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML: a text, a number, a truth value, a condition, or a list or table of these.
+
+    Raises
+    ------
+    UsageError
+        Where it is none of them.
+    """
     match value:
         case bool():
             return "true" if value else "false"
@@ -130,12 +137,14 @@ def _value(value: Any) -> str:
         case int() | float():
             return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
         case Condition():
-            parts = (f"{part.name} = {_value(getattr(value, part.name))}" for part in fields(value))
+            parts = (f"{part.name} = {toml_value(getattr(value, part.name))}" for part in fields(value))
             return f"{{ {', '.join(parts)} }}"
+        case dict():
+            return "{" + ", ".join(f"{key_text(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
         case tuple() | list():
-            line = f"[{', '.join(map(_value, value))}]"
+            line = f"[{', '.join(map(toml_value, value))}]"
             if len(line) <= _WIDTH:
                 return line
-            return "\n".join(["[", *(f"    {_value(item)}," for item in value), "]"])
+            return "\n".join(["[", *(f"    {toml_value(item)}," for item in value), "]"])
         case _:
             raise UsageError(f"a TOML text cannot hold {value!r} of type {type(value).__name__}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import UnreliableModelError
+from isonomia.errors import ChangingModelError
 from isonomia.models.adapt import adapt
 from isonomia.models.cache_keys import storage_key
 from isonomia.models.cache_rows import UndigestibleError, row_digests, signature
@@ -173,7 +173,7 @@ class Cached:
         )
         if changed is not None:
             row, stored, now = changed
-            raise UnreliableModelError(
+            raise ChangingModelError(
                 f"{self.name} is not what it was: {stored} is stored in {self.store.path} under key={self.key!r}, but "
                 f"now it gives {now} for the same row, {rows.row(row)!r}. Give the model of today a key of its own."
             )

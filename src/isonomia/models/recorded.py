@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.models.protocol import Answer
@@ -22,12 +24,24 @@ class RecordedModel:
         As the model said of itself.
     stored_fingerprint
         Its fingerprint.
+    remark
+        What a cache of its answers had to say at the end; ``None`` where there was no cache.
     """
 
     name: str
     score_range: tuple[float, float] | None
     classes: tuple[Value, ...]
     stored_fingerprint: str
+    remark: str | None = None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:
+        """The model that a journal tells of; ``None`` where the check had none."""
+        if not entry:
+            return None
+        span = entry["score_range"]
+        ends = None if span is None else (float(span[0]), float(span[1]))
+        return cls(entry["name"], ends, tuple(entry["classes"]), entry["fingerprint"], remark)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
         """Refuse.

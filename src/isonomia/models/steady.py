@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import UnreliableModelError
+from isonomia.errors import ChangingModelError
 from isonomia.models.cache import Cached
 from isonomia.models.describing import describe
 from isonomia.models.outputs import array_from
@@ -98,7 +98,7 @@ class Steady:
 
         Raises
         ------
-        UnreliableModelError
+        ChangingModelError
             When the second answer is another one, with the row and both answers.
         """
         answer = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
@@ -125,7 +125,7 @@ class Steady:
         changed = first_change(kept.answer, again)
         if changed is not None:
             row, before, after = changed
-            raise UnreliableModelError(
+            raise ChangingModelError(
                 f"{self.name} should give the same answer for the same person, but it gave {before} and then {after} "
                 f"for this one: {_shown(kept.table, row)}. Either it answers at random, or its answer for a person "
                 "depends on who else is in the batch, or it was changed in the meantime. Mend that (fix its seed, "

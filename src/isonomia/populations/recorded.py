@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import numpy as np
 
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, UsageError
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.table import Table
+from isonomia.spec.parse import parse_condition
 from isonomia.spec.tree import Row, Value
 
 __all__ = ["RecordedPopulation"]
@@ -23,11 +24,13 @@ class RecordedPopulation:
     Attributes
     ----------
     kind, size, streams, names, assumptions, remarks
-        As the population said of itself.
+        As the population said of itself. A domain of a k-safety property has no streams.
     stored_fingerprint
-        Its fingerprint.
+        Its fingerprint; ``None`` for a domain that has none.
     known
-        The values of a column, for the columns whose values were read.
+        The values of the columns whose values were read.
+    name
+        What a domain is called; ``None`` for people.
     """
 
     kind: str
@@ -36,12 +39,42 @@ class RecordedPopulation:
     names: tuple[str, ...]
     assumptions: tuple[str, ...]
     remarks: tuple[str, ...]
-    stored_fingerprint: str
-    known: Callable[[str], tuple[Value, ...]]
+    stored_fingerprint: str | None
+    known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    name: str | None = None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
+        """The population that a journal tells of.
+
+        Parameters
+        ----------
+        entry
+            What it said of itself.
+        known
+            The values of the columns whose values were read.
+
+        Raises
+        ------
+        SpecError
+            Where the condition of a stream cannot be read.
+        """
+        streams = tuple(None if text is None else parse_condition(text) for text in entry.get("streams", ()))
+        names, assumptions, remarks = (tuple(entry.get(key, ())) for key in ("names", "assumptions", "remarks"))
+        told = streams, names, assumptions, remarks
+        return cls(entry["kind"], entry["size"], *told, entry.get("fingerprint"), known, entry.get("name"))
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """The values that occurred in a column."""
-        return self.known(column)
+        """The values that occurred in a column.
+
+        Raises
+        ------
+        DataError
+            Where they were not read.
+        """
+        if column not in self.known:
+            raise DataError(f"expected the values of {column!r} in the record, but they are not there")
+        return self.known[column]
 
     @property
     def finite(self) -> bool:
@@ -66,5 +99,5 @@ class RecordedPopulation:
         raise UsageError("only the record of this population is here: nobody can be drawn from it")
 
     def fingerprint(self) -> str:
-        """The fingerprint that the population had."""
-        return self.stored_fingerprint
+        """The fingerprint that the population had; empty where it had none."""
+        return self.stored_fingerprint or ""

@@ -11,7 +11,10 @@ from typing import Any
 
 from isonomia.errors import RecordError
 
-__all__ = ["StoredJournal", "record_error"]
+__all__ = ["ANSWERS", "StoredJournal", "record_error"]
+
+ANSWERS = "answer "
+"""What the keys of the model's raw answers begin with: they are kept for going on, and nobody replays them."""
 
 
 @dataclass(slots=True)
@@ -32,12 +35,14 @@ class StoredJournal:
     run: str
     number: int
     _kept: dict[str, Mapping[str, Any]] = field(init=False)
+    _place: int = field(init=False)
 
     def __post_init__(self) -> None:
         found = self.connection.execute(
-            "SELECT key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
-        )
-        self._kept = {key: json.loads(entry) for key, entry in found}
+            "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
+        ).fetchall()
+        self._kept = {key: json.loads(entry) for _, key, entry in found}
+        self._place = found[-1][0] + 1 if found else 0
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
@@ -57,7 +62,7 @@ class StoredJournal:
             Where it cannot be written.
         """
         entry = make()
-        row = (self.run, self.number, len(self._kept), key, json.dumps(entry, allow_nan=False, ensure_ascii=False))
+        row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
         try:
             with self.connection:
                 self.connection.execute(
@@ -71,6 +76,7 @@ class StoredJournal:
         except sqlite3.Error as error:
             raise record_error(f"write {key} of run {self.run}", None, error) from error
         self._kept[key] = entry
+        self._place += 1
 
     def close(self) -> None:
         """Let go of the store."""
@@ -83,6 +89,11 @@ def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordEr
     hint = "Look at the file, or choose another folder with --records FOLDER"
     if "full" in told:
         hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"
+    elif "disk I/O error" in told:
+        hint = (
+            "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing "
+            "that was written before is lost"
+        )
     elif "readonly" in told or "unable to open" in told:
         hint = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
     elif "locked" in told:

@@ -1,9 +1,19 @@
 """The tables of the store."""
 
-__all__ = ["SCHEMA", "VERSION"]
+__all__ = ["KNOWN", "SCHEMA", "VERSION"]
 
 VERSION = 1
 """The version of the tables."""
+
+KNOWN = """
+CREATE TABLE IF NOT EXISTS known (
+    property TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    counterexample TEXT NOT NULL,
+    PRIMARY KEY (property, place)
+) WITHOUT ROWID;
+"""
+"""Counterexamples of earlier verdicts, by the digest of their property; the latest has the highest place."""
 
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
@@ -23,6 +33,7 @@ CREATE TABLE IF NOT EXISTS checks (
     definition TEXT NOT NULL,
     options TEXT NOT NULL,
     verdict TEXT,
+    error TEXT,
     PRIMARY KEY (run, number)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (
@@ -34,10 +45,4 @@ CREATE TABLE IF NOT EXISTS entries (
     PRIMARY KEY (run, number, place),
     UNIQUE (run, number, key)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS known (
-    property TEXT NOT NULL,
-    place INTEGER NOT NULL,
-    counterexample TEXT NOT NULL,
-    PRIMARY KEY (property, place)
-) WITHOUT ROWID;
-"""
+{KNOWN}"""

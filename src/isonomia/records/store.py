@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError, nearest
-from isonomia.records.journals import StoredJournal, record_error
+from isonomia.records.journals import ANSWERS, StoredJournal, record_error
 from isonomia.records.schema import SCHEMA, VERSION
 from isonomia.records.verdict import Verdict
 
@@ -58,7 +58,11 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """One property of a run: how it is defined, how it was to be checked, and its verdict, where there is one."""
+    """One property of a run: how it is defined, how it was to be checked, and its verdict, where there is one.
+
+    ``error`` says why it could not be checked, with ``kind`` and ``message``, where that was so; then there is no
+    verdict.
+    """
 
     run: str
     number: int
@@ -66,6 +70,7 @@ class CheckRecord:
     definition: Mapping[str, Any]
     options: Mapping[str, Any]
     verdict: Verdict | None
+    error: Mapping[str, str] | None = None
 
 
 class Store:
@@ -95,6 +100,7 @@ class Store:
                 ) from error
             with self._connection() as connection:
                 connection.executescript(SCHEMA)
+                _add_errors(connection)
                 (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
         if version != VERSION:
             raise RecordError(
@@ -126,12 +132,26 @@ class Store:
             return StoredJournal(self._connect(), run, number)
 
     def conclude(self, run: str, number: int, verdict: Verdict) -> None:
-        """Write down the verdict of a check."""
+        """Write down the verdict of a check, and forget the model's raw answers: nobody goes on from them any more."""
         with self._saying("write down a verdict"), self._connection() as connection, connection:
             connection.execute(
-                "UPDATE checks SET verdict = ? WHERE run = ? AND number = ?",
+                "UPDATE checks SET verdict = ?, error = NULL WHERE run = ? AND number = ?",
                 (_dumped(verdict.to_dict()), run, number),
             )
+            connection.execute(
+                "DELETE FROM entries WHERE run = ? AND number = ? AND substr(key, 1, ?) = ?",
+                (run, number, len(ANSWERS), ANSWERS),
+            )
+
+    def fail(self, run: str, number: int, kind: str, message: str, *, forget: bool = False) -> None:
+        """Write down that a property could not be checked; what was measured stays, unless it is to be forgotten."""
+        with self._saying("write down an error"), self._connection() as connection, connection:
+            connection.execute(
+                "UPDATE checks SET error = ? WHERE run = ? AND number = ?",
+                (_dumped({"kind": kind, "message": message}), run, number),
+            )
+            if forget:
+                connection.execute("DELETE FROM entries WHERE run = ? AND number = ?", (run, number))
 
     def end(self, run: str) -> None:
         """Write down that a run is complete."""
@@ -168,7 +188,8 @@ class Store:
 
     def checks(self, run: str) -> list[CheckRecord]:
         """The checks of a run, in order."""
-        query = "SELECT run, number, name, definition, options, verdict FROM checks WHERE run = ? ORDER BY number"
+        columns = "run, number, name, definition, options, verdict, error"
+        query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
         with self._saying("read a run"), self._connection() as connection:
             return [_check(row) for row in connection.execute(query, (run,))]
 
@@ -196,13 +217,24 @@ class Store:
 
 
 def _check(row: tuple[Any, ...]) -> CheckRecord:
-    run, number, name, definition, options, verdict = row
+    run, number, name, definition, options, verdict, error = row
     told = None if verdict is None else Verdict.from_dict(json.loads(verdict))
-    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told)
+    problem = None if error is None else json.loads(error)
+    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told, problem)
+
+
+def _add_errors(connection: sqlite3.Connection) -> None:
+    """Give a store that was made before checks could fail the column for it; older versions do not mind."""
+    if "error" not in {row[1] for row in connection.execute("PRAGMA table_info(checks)")}:
+        try:
+            connection.execute("ALTER TABLE checks ADD COLUMN error TEXT")
+        except sqlite3.OperationalError as error:
+            if "duplicate column" not in str(error):  # another process was faster
+                raise
 
 
 def _dumped(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    return json.dumps(value, allow_nan=False)  # in ASCII, so that half a character can be written too
 
 
 def _now() -> datetime:

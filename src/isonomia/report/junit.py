@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from isonomia.records.words import answer_line, as_text
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import Audit, Entry, Failure
 
 __all__ = ["junit"]
 
@@ -18,14 +18,14 @@ def junit(audit: Audit) -> str:
     """The audit as a test suite.
 
     A violated property is a failure. An undecided one is an error: it is not known to hold, so it must not look like
-    a pass.
+    a pass. So is one that could not be checked.
     """
     answers = [entry.verdict.answer for entry in audit.entries]
     seconds = sum(entry.verdict.seconds for entry in audit.entries)
     counts = {
-        "tests": str(len(answers)),
+        "tests": str(len(answers) + len(audit.failures)),
         "failures": str(answers.count("violated")),
-        "errors": str(answers.count("undecided")),
+        "errors": str(answers.count("undecided") + len(audit.failures)),
         "time": f"{seconds:.3f}",
     }
     suites = ElementTree.Element("testsuites", {"name": _clean(audit.title), **counts})
@@ -35,6 +35,8 @@ def junit(audit: Audit) -> str:
     )
     for entry in audit.entries:
         _case(suite, entry, audit)
+    for failure in audit.failures:
+        _failed(suite, failure, audit)
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -54,6 +56,14 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
         told.text = _clean(as_text(verdict))
     else:
         ElementTree.SubElement(case, "system-out").text = _clean(as_text(verdict))
+
+
+def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:
+    names = {"name": _clean(failure.name), "classname": _clean(audit.title), "time": "0.000"}
+    case = ElementTree.SubElement(suite, "testcase", names)
+    first = f"could not be checked: {failure.message.partition(chr(10))[0]}"
+    told = ElementTree.SubElement(case, "error", {"type": _clean(failure.kind), "message": _clean(first)})
+    told.text = _clean(failure.message)
 
 
 def _clean(text: str) -> str:

@@ -6,7 +6,8 @@ import re
 
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import SIGNS, answer_line, guarantee, number, rows
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.counts import UNFINISHED
+from isonomia.report.entries import Audit, Entry, Failure
 
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
 
@@ -25,6 +26,10 @@ def summary(audit: Audit) -> str:
         "|---|---|---|---|",
     ]
     lines += [
+        f"| {_FAILED} | {_plain(failure.name)} | could not be checked | {_plain(failure.message)} |"
+        for failure in audit.failures
+    ]
+    lines += [
         f"| {SIGNS[entry.verdict.answer]} | {_plain(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
         for entry in audit.entries
     ]
@@ -33,12 +38,14 @@ def summary(audit: Audit) -> str:
 
 def as_markdown(audit: Audit) -> str:
     """The summary, then every verdict in full."""
-    return summary(audit) + "".join(_section(entry) for entry in audit.entries)
+    sections = [*map(_failed, audit.failures), *map(_section, audit.entries)]
+    return summary(audit) + "".join(sections)
 
 
 def model_card(audit: Audit) -> str:
     """A section for a model card: what was checked, with which guarantee, of whom."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
+    lines += [f"- **{_plain(failure.name)}** could not be checked, so nothing is known." for failure in audit.failures]
     for entry in audit.entries:
         verdict = entry.verdict
         lines.append(f"- **{_plain(entry.name)}** {verdict.answer}. {_plain(guarantee(verdict))}")
@@ -57,24 +64,36 @@ def model_card(audit: Audit) -> str:
 def github_lines(audit: Audit) -> str:
     """Lines that GitHub's runners turn into remarks beside the audit file."""
     kinds = {"violated": "error", "undecided": "warning"}
-    lines = []
-    for entry in audit.entries:
-        if entry.verdict.answer in kinds:
-            where = {"file": audit.file, "line": entry.line, "title": entry.name}
-            told = ",".join(
-                f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None
-            )
-            lines.append(f"::{kinds[entry.verdict.answer]} {told}::{_command(answer_line(entry.verdict))}")
+    lines = [_remark("error", audit, failure, f"could not be checked: {failure.message}") for failure in audit.failures]
+    lines += [
+        _remark(kinds[entry.verdict.answer], audit, entry, answer_line(entry.verdict))
+        for entry in audit.entries
+        if entry.verdict.answer in kinds
+    ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> str:
+    where = {"file": audit.file, "line": about.line, "title": about.name}
+    told = ",".join(f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None)
+    return f"::{kind} {told}::{_command(message)}"
 
 
 def _counted(audit: Audit) -> str:
     answers: list[str] = [entry.verdict.answer for entry in audit.entries]
+    answers += [UNFINISHED if failure.kind == UNFINISHED else _FAILED for failure in audit.failures]
     told = [f"{answers.count(answer)} {words}" for answer, words in _COUNTS if answers.count(answer)]
-    return f"{len(answers)} {'property' if len(answers) == 1 else 'properties'}: {', '.join(told)}."
+    return f"{len(answers)} {'property' if len(answers) == 1 else 'properties'}: {', '.join(told) or 'none'}."
 
 
-_COUNTS = (("violated", "violated"), ("undecided", "undecided"), ("holds", "hold"))
+_FAILED = "⚠"
+_COUNTS = (
+    (_FAILED, "could not be checked"),
+    (UNFINISHED, "not checked to the end"),
+    ("violated", "violated"),
+    ("undecided", "undecided"),
+    ("holds", "hold"),
+)
 
 
 def _known(verdict: Verdict) -> str:
@@ -85,6 +104,12 @@ def _known(verdict: Verdict) -> str:
         f"{number(first.estimate)} in \\[{number(first.low)}, {number(first.high)}\\], "
         f"must be {_plain(first.relation)} {number(first.threshold)}"
     )
+
+
+def _failed(failure: Failure) -> str:
+    lines = ["", f"### {_FAILED} {_plain(failure.name)}", ""]
+    lines += [_plain(failure.why), ""] if failure.why else []
+    return "\n".join([*lines, f"Could not be checked: {_plain(failure.message)}"]) + "\n"
 
 
 def _section(entry: Entry) -> str:

@@ -23,7 +23,7 @@ def audit_as_html(audit: Audit) -> str:
     lines = "".join(_opening(entry) for entry in audit.entries[:MOST_OPEN])
     more = len(audit.entries) - MOST_OPEN
     rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
-    title, told = safe(audit.title, 200), counted(entry.verdict for entry in audit.entries)
+    title, told = safe(audit.title, 200), counted((entry.verdict for entry in audit.entries), audit.failures)
     return (
         f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
         f"<p style='margin:.2em 0'>{told}</p>{lines}{rest}</div>"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
+from urllib.parse import quote
 
 from isonomia.records.words import answer_line, guarantee
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.as_json import dumped
+from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.version import __version__
 
 __all__ = ["sarif"]
@@ -16,7 +17,10 @@ _LEVELS = {"violated": ("fail", "error"), "undecided": ("review", "none"), "hold
 
 
 def sarif(audit: Audit) -> str:
-    """The audit as a SARIF log with one run."""
+    """The audit as a SARIF log with one run.
+
+    A property that could not be checked has no result; it is a notification, and the run was not successful.
+    """
     rules = [_rule(entry) for entry in audit.entries]
     results = [_result(k, entry, audit) for k, entry in enumerate(audit.entries)]
     log = {
@@ -25,12 +29,13 @@ def sarif(audit: Audit) -> str:
         "runs": [
             {
                 "tool": {"driver": {"name": "Isonomia", "version": __version__, "rules": rules}},
+                "invocations": [_invocation(audit)],
                 "results": results,
                 "columnKind": "unicodeCodePoints",
             }
         ],
     }
-    return json.dumps(log, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return dumped(log)
 
 
 def _rule(entry: Entry) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
         "kind": kind,
         "level": level,
         "message": {"text": f"{entry.name}: {answer_line(verdict)}. {guarantee(verdict)}"},
-        "partialFingerprints": {"property/v1": hashlib.sha256(verdict.text.encode()).hexdigest()},
+        "partialFingerprints": {"property/v1": _digest(verdict.text)},
         "properties": {
             "answer": verdict.answer,
             "risk": verdict.risk,
@@ -62,14 +67,47 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
             "counterexamples": len(verdict.counterexamples),
         },
     }
-    if audit.file is not None:
-        place: dict[str, Any] = {"artifactLocation": {"uri": audit.file}}
-        if entry.line is not None:
-            place["region"] = {"startLine": entry.line}
-        result["locations"] = [{"physicalLocation": place}]
-    return result
+    return result | _locations(audit, entry.line)
+
+
+def _invocation(audit: Audit) -> dict[str, Any]:
+    told = [_notification(failure, audit) for failure in audit.failures]
+    invocation: dict[str, Any] = {"executionSuccessful": not told}
+    return invocation | ({"toolExecutionNotifications": told} if told else {})
+
+
+def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
+    return {
+        "level": "error",
+        "message": {"text": f"{failure.name}: could not be checked. {failure.message}"},
+        "exception": {"kind": failure.kind, "message": failure.message},
+        **_locations(audit, failure.line),
+    }
+
+
+def _locations(audit: Audit, line: int | None) -> dict[str, Any]:
+    """Where the audit file states it; nothing where there is no file."""
+    if audit.file is None:
+        return {}
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(audit.file)}}
+    if line is not None:
+        place["region"] = {"startLine": line}
+    return {"locations": [{"physicalLocation": place}]}
+
+
+def _uri(path: str) -> str:
+    """A path as a reference: relative to the folder where the command ran, or to this machine."""
+    plain = path.replace("\\", "/")
+    if plain[1:3] == ":/":
+        return f"file:///{quote(plain, '/:', errors='replace')}"
+    quoted = quote(plain, errors="replace")
+    return f"file://{quoted}" if plain.startswith("/") else quoted
 
 
 def _identity(entry: Entry) -> str:
     """A name for the rule that stays the same from run to run."""
-    return "ISO" + hashlib.sha256(f"{entry.name}\0{entry.verdict.text}".encode()).hexdigest()[:8].upper()
+    return "ISO" + _digest(f"{entry.name}\0{entry.verdict.text}")[:8].upper()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -50,7 +50,7 @@ class Counting:
     def closing_in(self, state: int) -> str:
         return str(state)
 
-    def compared(self, state: int) -> None:
+    def compared(self, state: int) -> None:  # noqa: ARG002
         return None
 
 

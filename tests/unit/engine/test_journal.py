@@ -72,7 +72,7 @@ class Walk:
     def closing_in(self, state: int) -> str:
         return str(state)
 
-    def compared(self, state: int) -> None:
+    def compared(self, state: int) -> None:  # noqa: ARG002
         return None
 
 

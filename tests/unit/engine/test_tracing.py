@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_the_trace_of_a_check_ends_near_its_verdict_and_looks_seldom() -> None:
     verdict = iso.check(text, population=iso.Sample(TABLE), delta=0.01, seed=3, observer=trace)
     samples = [point[0] for point in trace.points]
     assert len(samples) >= 5
-    assert all(later >= STEP * earlier for earlier, later in zip(samples, samples[1:], strict=False))
+    assert all(later >= STEP * earlier for earlier, later in pairwise(samples))
     assert samples[-1] * STEP > verdict.samples
     _, low, estimate, high = trace.points[-1]
     assert estimate is not None

@@ -137,3 +137,43 @@ def test_records_of_another_format_are_refused(store: Store) -> None:
     connection.close()
     with pytest.raises(RecordError, match="format 99"):
         Store(store.folder)
+
+
+def test_a_check_that_failed_says_why_until_it_has_a_verdict(store: Store) -> None:
+    name = _begun(store, 2)
+    journal = store.journal(name, 0)
+    journal.keep("batch 0", dict)
+    journal.close()
+    store.fail(name, 0, "ModelError", "it raised ü")
+    failed, untouched = store.checks(name)
+    assert failed.error == {"kind": "ModelError", "message": "it raised ü"}
+    assert (failed.verdict, untouched.error) == (None, None)
+    assert _kept(store, name) == ["batch 0"], "it can go on from there"
+    store.conclude(name, 0, iso.check("P[hired] >= 0.5", population=iso.Census({"hired": [1, 1, 0]})))
+    assert store.checks(name)[0].error is None
+
+
+def test_what_must_not_be_gone_on_from_is_forgotten(store: Store) -> None:
+    name = _begun(store)
+    journal = store.journal(name, 0)
+    journal.keep("batch 0", dict)
+    journal.close()
+    store.fail(name, 0, "ChangingModelError", "it changed its answers", forget=True)
+    assert _kept(store, name) == []
+
+
+def _kept(store: Store, name: str) -> list[str]:
+    journal = store.journal(name, 0)
+    journal.close()
+    return list(journal.entries)
+
+
+def test_a_store_from_before_checks_could_fail_goes_on(store: Store) -> None:
+    name = _begun(store)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("ALTER TABLE checks DROP COLUMN error")
+    connection.close()
+    again = Store(store.folder)
+    assert again.checks(name)[0].error is None
+    again.fail(name, 0, "ModelError", "now it can")
+    assert Store(store.folder).checks(name)[0].error == {"kind": "ModelError", "message": "now it can"}

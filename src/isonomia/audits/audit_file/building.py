@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isonomia.audits.audit_file.reading import AuditFile, Entry
+from isonomia.audits.audit_file.reading import AuditFile, Entry, is_file_name
 from isonomia.audits.audit_file.schema import ASKS
 from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
 from isonomia.interventions import Interventions
@@ -48,9 +48,10 @@ class Permissions:
     allow_code: bool = False
 
 
-def models_of(file: AuditFile, permissions: Permissions) -> dict[str, Model]:
-    """Every model by its name; ``default`` is the one without."""
-    return {name: _model(entry, permissions) for name, entry in file.entries("model", "models").items()}
+def models_of(file: AuditFile, permissions: Permissions, given: Mapping[str, Model]) -> dict[str, Model]:
+    """Every model by its name, those that are given as they are; ``default`` is the one without a name."""
+    entries = file.entries("model", "models")
+    return {name: given[name] if name in given else _model(entry, permissions) for name, entry in entries.items()}
 
 
 def populations_of(file: AuditFile) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def interventions_of(file: AuditFile) -> dict[str, Interventions]:
         if not isinstance(path, str):
             raise file.error(f"expected the file of interventions {name!r}, but {path!r} came", "interventions", name)
         with _pointing(file.error, "interventions", name):
-            found[name] = Interventions.from_toml(_text(file.folder / path), path)
+            found[name] = Interventions.from_toml(file.texts.read(path), path)
     return found
 
 
@@ -81,13 +82,6 @@ def property_of(entry: Entry, interventions: Mapping[str, Interventions], permis
     with _pointing(entry.error, kind):
         prop: AnyProperty = _MAKERS[kind](entry, interventions, permissions)
         return replace(prop, name=entry.get("name")) if entry.get("name") else prop
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"expected a file that can be read as UTF-8, but {path}: {error}") from error
 
 
 def _model(entry: Entry, permissions: Permissions) -> Model:
@@ -118,7 +112,7 @@ def _population(entry: Entry) -> Any:
             case "program":
                 from isonomia.populations.program import Program
 
-                return Program(_place(entry, source))
+                return Program.of(entry.file.texts.read(source), Path(source).name)
             case _:
                 return load_object(source)
 
@@ -146,10 +140,16 @@ def _fairness(entry: Entry, *_: Any) -> Property:
 
 
 def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
-    text, options = entry.get("nomos"), dict(entry.get("with", {}))
-    source = _place(entry, text) if text.strip().endswith(".nom") else text
+    source, options = entry.get("nomos"), dict(entry.get("with", {}))
+    if "allow_code" in options:
+        raise _PointedError(entry.error("a file cannot allow itself to run code: use --allow-code", "with"))
     _known(entry, safety.property, options, skip=1)
-    return safety.property(source, **{"allow_code": permissions.allow_code, **options})
+    options["allow_code"] = permissions.allow_code
+    if not is_file_name(source):
+        return safety.property(source, **options)
+    text = entry.file.texts.read(source)
+    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # one line alone could pass for a path
+    return replace(made, name=made.name or Path(source).stem, folder=str(_place(entry, source).parent))
 
 
 def _safety(entry: Entry, _: Any, permissions: Permissions) -> Safety:

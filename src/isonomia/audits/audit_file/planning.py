@@ -13,53 +13,92 @@ from isonomia.audits.audit_file.building import (
     populations_of,
     property_of,
 )
-from isonomia.audits.audit_file.planned import Planned
+from isonomia.audits.audit_file.planned import Planned, Stated
 from isonomia.audits.audit_file.reading import DEFAULT, AuditFile, Entry
 from isonomia.audits.audit_file.sharing_out import shared_out
+from isonomia.audits.audit_file.wrapping import Wrap, unwrapped
 from isonomia.audits.check import Options, arrange
 from isonomia.errors import IsonomiaError, nearest
+from isonomia.models.protocol import Model
 from isonomia.spec.safety import Safety
 
-__all__ = ["plan_audit"]
+__all__ = ["plan_audit", "planned_for", "stated_in"]
 
 DELTA = 0.05
 """The risk of the whole audit, where the file says nothing."""
 
 
-def plan_audit(file: AuditFile, seed: int, permissions: Permissions) -> list[Planned]:
+def plan_audit(
+    file: AuditFile,
+    seed: int,
+    permissions: Permissions,
+    wrap: Wrap = unwrapped,
+    *,
+    given: Mapping[str, Model] | None = None,
+) -> list[Planned]:
     """Open models and populations, and arrange every check.
 
     The file's risk is divided equally over the properties that state none of their own: then the probability that any
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
+    ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
+    file, are used in place of those that it names, which are not opened.
 
     Raises
     ------
     SpecError
         Where something cannot be opened or does not fit; the error points at the line of the file.
     """
-    models, populations = models_of(file, permissions), populations_of(file)
-    interventions = interventions_of(file)
-    entries = file.properties()
-    names = _names(entries)
-    share = _share(file, entries)
+    models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
+    populations = populations_of(file)
     planned = []
-    for entry, name in zip(entries, names, strict=True):
-        prop = property_of(entry, interventions, permissions)
-        model, population = _chosen(entry, "model", models), _people(entry, prop, populations)
-        options = {
-            "delta": entry.get("delta", share),
-            "budget": entry.get("budget", file.content.get("budget")),
-            "seed": seed,
-            "workers": file.content.get("workers", 1),
-            "random_model": bool(_model_entry(file, entry).get("random", False)),
-            **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
-        }
-        try:
-            arranged = arrange(prop, model, population, Options(**options))
-        except IsonomiaError as error:
-            raise entry.error(str(error)) from error
-        planned.append(Planned(name, entry.get("why"), entry.line, arranged, dict(entry.content)))
+    for each in stated_in(file, seed, permissions):
+        entry = each.entry
+        model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
+        planned.append(planned_for(each, model, population))
     return shared_out(planned)
+
+
+def planned_for(each: Stated, model: Any, population: Any) -> Planned:
+    """A stated property, arranged for a model and a population.
+
+    Raises
+    ------
+    SpecError
+        Where they do not fit; the error points at the line of the file.
+    """
+    entry = each.entry
+    try:
+        arranged = arrange(each.prop, model, population, each.options)
+    except IsonomiaError as error:
+        raise entry.error(str(error)) from error
+    return Planned(each.name, entry.get("why"), entry.line, arranged, dict(entry.content))
+
+
+def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stated]:
+    """Every property of a file with its options. No model and no population is opened.
+
+    Raises
+    ------
+    SpecError
+        Where a property cannot be made; the error points at its line.
+    """
+    interventions, entries = interventions_of(file), file.properties()
+    names, share = _names(entries), _share(file, entries)
+    return [
+        Stated(name, entry, property_of(entry, interventions, permissions), _options(file, entry, share, seed))
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
+def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> Options:
+    return Options(
+        delta=entry.get("delta", share),
+        budget=entry.get("budget", file.content.get("budget")),
+        seed=seed,
+        workers=file.content.get("workers", 1),
+        random_model=bool(_model_entry(file, entry).get("random", False)),
+        **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
+    )
 
 
 def _share(file: AuditFile, entries: list[Entry]) -> float:

@@ -10,9 +10,10 @@ from typing import Any
 
 from isonomia.audits.audit_file.positions import Path, Span, positions
 from isonomia.audits.audit_file.schema import ASKS, MODEL, POPULATION, PROPERTY, TOP, Key
+from isonomia.audits.audit_file.texts import FromFolder, FromRecord, Texts
 from isonomia.errors import Place, SpecError, UsageError, nearest
 
-__all__ = ["AuditFile", "Entry", "read_audit_file"]
+__all__ = ["AuditFile", "Entry", "read_audit_file", "recorded_audit_file"]
 
 DEFAULT = "default"
 """What the model and the population are called that have no name of their own."""
@@ -30,12 +31,15 @@ class AuditFile:
         What it holds: every key is known and every value of the right kind.
     spans
         Where each key stands.
+    texts
+        Where the texts come from that it names.
     """
 
     path: File
     text: str
     content: Mapping[str, Any]
     spans: Mapping[Path, Span] = field(repr=False)
+    texts: Texts = field(repr=False, compare=False)
 
     @property
     def folder(self) -> File:
@@ -50,6 +54,21 @@ class AuditFile:
         """The tables under a name that may stand alone or have names of their own: models, populations."""
         found = {DEFAULT: Entry(self, (one,), self.content[one])} if one in self.content else {}
         return found | {name: Entry(self, (many, name), each) for name, each in self.content.get(many, {}).items()}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every text that it names, by the name that it has for it: specifications, interventions and programs.
+
+        Raises
+        ------
+        UsageError
+            Where one cannot be read.
+        """
+        named = [source for entry in self.properties() if (source := entry.get("nomos")) and is_file_name(source)]
+        named += [source for source in self.content.get("interventions", {}).values() if isinstance(source, str)]
+        people = self.entries("population", "populations").values()
+        named += [entry.get("program") for entry in people if entry.get("program")]
+        return {name: self.texts.read(name) for name in dict.fromkeys(named)}
 
     def properties(self) -> list[Entry]:
         """What must hold, in order."""
@@ -91,12 +110,26 @@ def read_audit_file(path: str | File) -> AuditFile:
         key, says what is allowed, and which name is nearest.
     """
     file = File(path)
-    text = _text(file)
+    return _checked(file, _text(file), FromFolder(file.parent))
+
+
+def recorded_audit_file(path: str | File, text: str, files: Mapping[str, str]) -> AuditFile:
+    """An audit file of which a record has the text, and the texts that it names; nothing is read from disk.
+
+    Raises
+    ------
+    SpecError
+        As :func:`read_audit_file` does.
+    """
+    return _checked(File(path), text, FromRecord(files))
+
+
+def _checked(file: File, text: str, texts: Texts) -> AuditFile:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{file} is no TOML: {error}") from error
-    found = AuditFile(file, text, content, positions(text))
+    found = AuditFile(file, text, content, positions(text), texts)
     _check_table(found, (), content, TOP, "an audit file")
     for one, many, keys in (("model", "models", MODEL), ("population", "populations", POPULATION)):
         for name, entry in found.entries(one, many).items():
@@ -105,6 +138,11 @@ def read_audit_file(path: str | File) -> AuditFile:
             )
     _check_properties(found, content.get("property", []))
     return found
+
+
+def is_file_name(source: str) -> bool:
+    """Whether a specification is named by its file, and not written out."""
+    return source.strip().endswith(".nom")
 
 
 def place_of(text: str, known: Mapping[Path, Span], path: Path) -> Place | None:

@@ -1,23 +1,24 @@
-"""Running an audit file: one check after the other, everything kept as it comes."""
+"""Running an audit file: side by side where it can, everything kept as it comes."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from isonomia.audits.audit_file.carrying import INTERRUPTED, Carrier, Outcome
+from isonomia.audits.audit_file.lanes import lanes
 from isonomia.audits.audit_file.planned import Planned
 from isonomia.audits.audit_file.reading import AuditFile
-from isonomia.audits.check import carry_out
+from isonomia.audits.audit_file.side_by_side import in_order, side_by_side
 from isonomia.engine.observer import Observer
 from isonomia.errors import RecordError
 from isonomia.records.store import RunRecord, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Started", "begin_run", "resume_run", "run_checks", "unfinished"]
-
-INTERRUPTED = "interrupted"
+__all__ = ["Started", "begin_run", "cut_off", "resume_run", "run_checks", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Started:
 
 def begin_run(store: Store, file: AuditFile, planned: Sequence[Planned], seed: int) -> Started:
     """Write down a new run."""
-    request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed}
+    request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
     run = store.begin(file.content.get("title") or file.path.stem, request, checks)
     return Started(run, (None,) * len(planned))
@@ -42,7 +43,7 @@ def _options(each: Planned) -> dict[str, Any]:
 
 
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
-    """The run to go on with: the one that is named, or the latest of this file that did not end.
+    """The run to go on with: the one that is named, or the latest of this file that did not end, or had a failure.
 
     Raises
     ------
@@ -57,17 +58,33 @@ def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord
             )
         return found
     for run in store.runs():
-        if run.ended is None and run.request.get("digest") == digest(file):
+        if run.request.get("digest") == digest(file) and (run.ended is None or _has_failed(store, run)):
             return run
     raise RecordError(
-        f"expected a run of {file.path} in {store.folder} that was cut off, but there is none of the file as it is: "
-        "begin a new one, without --resume"
+        f"expected a run of {file.path} in {store.folder} that was cut off or had a failure, but there is none of the "
+        "file as it is: begin a new one, without --resume"
     )
 
 
-def resume_run(store: Store, run: RunRecord, planned: Sequence[Planned]) -> Started:
-    """Go on with a run: checks that have a verdict keep it."""
+def _has_failed(store: Store, run: RunRecord) -> bool:
+    return any(check.error is not None for check in store.checks(run.id))
+
+
+def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[Planned]) -> Started:
+    """Go on with a run: checks that have a verdict keep it, those that failed are tried anew.
+
+    Raises
+    ------
+    RecordError
+        Where the properties are others, or a file that the audit file names has changed since.
+    """
     checks = store.checks(run.id)
+    before = run.request.get("files", file.files)
+    changed = sorted(name for name in {*before, *file.files} if before.get(name) != file.files.get(name))
+    if changed:
+        raise RecordError(
+            f"expected {changed[0]} as it was when run {run.id} began, but it has changed: begin a new run"
+        )
     if [check.name for check in checks] != [each.name for each in planned]:
         raise RecordError(f"expected the properties that run {run.id} began with, but others came: begin a new run")
     return Started(run.id, tuple(check.verdict for check in checks))
@@ -77,35 +94,71 @@ def run_checks(
     store: Store,
     started: Started,
     planned: Sequence[Planned],
-    observe: Callable[[Planned], Observer],
-    tell: Callable[[int, Verdict], None],
-) -> list[Verdict]:
-    """Carry out every check that has no verdict yet, and write each verdict down as soon as it is there.
+    observe: Callable[[int], Observer],
+    tell: Callable[[int, Outcome], None],
+    jobs: int | None = 1,
+    stopping: Callable[[], None] = lambda: None,
+    *,
+    known_first: bool = False,
+) -> list[Outcome | None]:
+    """Carry out every check that has no verdict yet, and write down what comes of each as soon as it is there.
 
-    Somebody who presses Ctrl-C gets what is known so far; that check has no verdict in the store, and goes on where it
-    was when the run is resumed.
+    A check that fails does not keep the others from their verdicts. Somebody who presses Ctrl-C gets what is known so
+    far; checks that were running have no verdict in the store, and go on where they were when the run is resumed.
+
+    Parameters
+    ----------
+    store, started, planned
+        Where what is written; the run; its checks.
+    observe, tell
+        Who watches a check, by its number; and who hears what came of it, always in the thread that calls this.
+    jobs
+        How many checks may run side by side, as far as they share nothing; ``None`` for as many as there are cores.
+        With one, everything happens in the thread that calls this. The verdicts do not depend on it.
+    stopping
+        Called at the first Ctrl-C, where checks run side by side and are waited for.
+    known_first
+        Whether counterexamples that earlier runs found are tried before anything else.
+
+    Returns
+    -------
+    list
+        For each check its verdict, why it failed, or ``None`` where it was not come to.
+
+    Raises
+    ------
+    RecordError
+        Where something cannot be written down.
     """
-    verdicts = []
-    for number, each in enumerate(planned):
-        known = started.verdicts[number]
-        verdict = _carried_out(store, started.run, number, each, observe) if known is None else known
-        tell(number, verdict)
-        verdicts.append(verdict)
-        if verdict.stopped == INTERRUPTED:
-            return verdicts
-    store.end(started.run)
-    return verdicts
+    outcomes: list[Outcome | None] = list(started.verdicts)
+    for number, verdict in enumerate(started.verdicts):
+        if verdict is not None:
+            tell(number, verdict)
+
+    def done(number: int, outcome: Outcome) -> None:
+        outcomes[number] = outcome
+        tell(number, outcome)
+
+    carrier = Carrier(store, started.run, planned, observe, known_first)
+    left = [number for number, outcome in enumerate(outcomes) if outcome is None]
+    found = lanes(planned, left)
+    threads = min(_cores() if jobs is None else jobs, len(found))
+    if threads <= 1:
+        in_order(left, carrier, done)
+    else:
+        side_by_side(found, threads, carrier, done, carrier.stop, stopping)
+    if not cut_off(outcomes):
+        store.end(started.run)
+    return outcomes
 
 
-def _carried_out(store: Store, run: str, number: int, each: Planned, observe: Callable[[Planned], Observer]) -> Verdict:
-    journal = store.journal(run, number)
-    try:
-        verdict = carry_out(each.arranged.with_journal(journal), observe(each))
-    finally:
-        journal.close()
-    if verdict.stopped != INTERRUPTED:
-        store.conclude(run, number, verdict)
-    return verdict
+def cut_off(outcomes: Sequence[Outcome | None]) -> bool:
+    """Whether something is left to do: a check that was not come to, or was interrupted."""
+    return any(outcome is None or getattr(outcome, "stopped", None) == INTERRUPTED for outcome in outcomes)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def digest(file: AuditFile) -> str:

@@ -63,6 +63,7 @@ TOP: Mapping[str, Key] = {
     "seed": Key("whole", "makes the audit repeatable"),
     "budget": Key("budget", "the most that each property may cost"),
     "workers": Key("whole", "how many threads ask the model side by side"),
+    "jobs": Key("whole", "how many properties are checked side by side"),
     "records": Key("text", "the folder for records"),
     "cache": Key("text", "a file that keeps the model's answers from run to run"),
     "model": Key("table", "the model"),
@@ -77,6 +78,7 @@ MODEL: Mapping[str, Key] = {
     "load": Key("text", "a file, a folder, a URL, or module:object"),
     "features": Key("texts", "the columns that it is given, in order"),
     "options": Key("table", "what its kind of model takes besides"),
+    "cache_key": Key("text", "which version of the model it is, for the cache"),
     "random": Key("truth", "whether it may answer the same row differently"),
 }
 

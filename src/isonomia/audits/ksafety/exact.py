@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 from isonomia.audits.ksafety.cases import Cases, Counts, TooManyError, all_cases
 from isonomia.audits.ksafety.running import Runner
-from isonomia.audits.ksafety.tallies import Totals
+from isonomia.audits.ksafety.seen import Seen
+from isonomia.audits.ksafety.tallies import Totals, piece_of
+from isonomia.engine.clock import Clock
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import SpecError
 from isonomia.populations.domains import Domain
@@ -56,20 +57,20 @@ def list_cases(runner: Runner, domain: Domain, most: float) -> Listed | None:
 
 
 def try_every_case(
-    runner: Runner, domain: Domain, listed: Listed, observer: Observer, seconds: float
+    runner: Runner, domain: Domain, listed: Listed, seen: Seen, observer: Observer, clock: Clock
 ) -> tuple[Totals, str | None]:
     """Put every case to the model; says why it ended early, ``"time"`` or ``"interrupted"``, where it did."""
-    totals = Totals(len(runner.program.ensures))
+    totals, size = Totals(len(runner.program.ensures)), listed.size
     totals.turned_away = listed.turned_away
-    began, size = time.monotonic(), listed.size
     try:
         for part in listed.parts:
             judged, cases = runner.run(domain, part)
-            totals.add(judged, cases, domain)
-            spent = time.monotonic() - began
+            totals.add(piece_of(judged))
+            totals.weigh(judged, cases)
+            seen.add(judged, cases, domain)
             told = partial(_told, totals.violating, totals.tested, size)
-            observer.advance(Progress(totals.tested, size, totals.tested / size, spent, told, "cases"))
-            if spent > seconds and totals.tested < size:
+            observer.advance(Progress(totals.tested, size, totals.tested / size, clock.spent(), told, "cases"))
+            if totals.tested < size and clock.is_up():
                 return totals, "time"
     except KeyboardInterrupt:
         return totals, "interrupted"

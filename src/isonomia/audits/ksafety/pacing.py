@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from isonomia.audits.ksafety.coded import SIDE_BY_SIDE
 from isonomia.audits.ksafety.rates import RateEvidence
@@ -12,19 +11,13 @@ from isonomia.audits.rates.prepare import UNLIMITED
 from isonomia.engine.budget import Budget
 from isonomia.engine.schedule import Schedule
 
-__all__ = ["LARGE", "pace_of", "rows_of"]
+__all__ = ["LARGE", "pace_of"]
 
 LARGE = 2**16
 """The largest batch of random cases."""
 
 FEW = 32
 """The first batch where the block is code."""
-
-
-def rows_of(request: Request) -> float:
-    """How many cases a sample has, where each row serves one."""
-    population: Any = request.population
-    return float(population.size // len(request.prop.spec.inputs))
 
 
 def pace_of(request: Request, evidence: RateEvidence, finite: bool, *, coded: bool) -> tuple[Schedule, Budget]:

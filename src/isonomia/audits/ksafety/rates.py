@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log, log1p
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
 from isonomia.evidence.by_bets import BetEvidence, bets_for
-from isonomia.evidence.channels import Channel
 from isonomia.evidence.tables import TableState
 from isonomia.spec.names import leaves_of
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.tree import Column, Leaf, Rate
 
-__all__ = ["RateEvidence", "RateState", "rate_evidence"]
+__all__ = ["Cells", "RateEvidence", "RateState", "rate_evidence"]
 
 Booleans = NDArray[np.bool_]
+
+Cells: TypeAlias = tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]
+"""What bets on shares are settled by, channel by channel: cases that failed count as violations in the first, as none
+in the second. Empty where there are no bets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +92,42 @@ class RateEvidence:
 
     def step(self, state: RateState, violates: Booleans, failed: Booleans) -> RateState:
         """Take in cases: for each ``ensures`` which of them violate it, and which failed."""
-        broken = bool(violates[list(self.strict)].any()) if self.strict else False
+        bad = [int(np.count_nonzero(cases)) for cases in violates]
+        return self.settle(state, len(failed), bad, int(np.count_nonzero(failed)), self.cells(violates, failed))
+
+    def cells(self, violates: Booleans, failed: Booleans) -> Cells:
+        """The counts that the bets are settled by."""
+        if self.bets is None:
+            return (), ()
+        return self._cells(violates | failed), self._cells(violates)
+
+    def settle(self, state: RateState, n: int, bad: Sequence[int], failed: int, cells: Cells) -> RateState:
+        """Take in ``n`` cases that were counted: how many violate each ``ensures``, and how many failed."""
         holding, violating = state.holding, state.violating
         if self.bets is not None:
-            holding = self.bets.step(holding, self._tallies(violates | failed))
-            violating = self.bets.step(violating, self._tallies(violates))
-        return RateState(
-            state.n + len(failed),
-            state.violated or broken,
-            state.failed or bool(failed.any()),
-            holding,
-            violating,
-        )
+            holding = self.bets.step(holding, dict(zip(self.bets.channels, cells[0], strict=True)))
+            violating = self.bets.step(violating, dict(zip(self.bets.channels, cells[1], strict=True)))
+        broken = any(bad[number] for number in self.strict)
+        return RateState(state.n + n, state.violated or broken, state.failed or failed > 0, holding, violating)
 
-    def _tallies(self, violates: Booleans) -> dict[Channel, NDArray[np.float64]]:
+    def fits(self, n: int, bad: Sequence[int], failed: int, cells: Cells) -> bool:
+        """Whether cells can be those of ``n`` cases of which so many violate each ``ensures``, and so many failed."""
+        channels = () if self.bets is None else self.bets.channels
+        if any(len(side) != len(channels) for side in cells):
+            return False
+        for side, most in zip(cells, (failed, 0), strict=True):
+            for channel, cell in zip(channels, side, strict=True):
+                seen = cell @ channel.grid.values()
+                told = np.array([bad[_number(leaf)] for leaf in channel.leaves])
+                if cell.min() < 0 or cell.sum() != n or (seen < told).any() or (seen > told + most).any():
+                    return False
+        return True
+
+    def _cells(self, violates: Booleans) -> tuple[NDArray[np.float64], ...]:
         assert self.bets is not None
-        return {
-            channel: channel.grid.tally([violates[_number(leaf)] for leaf in channel.leaves])
-            for channel in self.bets.channels
-        }
+        return tuple(
+            channel.grid.tally([violates[_number(leaf)] for leaf in channel.leaves]) for channel in self.bets.channels
+        )
 
     def decision(self, state: RateState) -> bool | None:
         """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""

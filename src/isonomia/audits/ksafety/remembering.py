@@ -16,27 +16,30 @@ from isonomia.audits.ksafety.values import Value
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
 
-__all__ = ["gone_elsewhere", "still_violating"]
+__all__ = ["checked_known", "gone_elsewhere", "still_violating"]
 
 
-def still_violating(runner: Runner, domain: Domain, known: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
-    """Those counterexamples that violate the property still, computed anew from their inputs and choices.
-
-    One that no longer fits, because the specification or the data have changed, is passed over.
+def checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
+    """Counterexamples of earlier verdicts, as they came.
 
     Raises
     ------
     UsageError
-        Where something else than counterexamples came.
+        Where something else came.
     """
-    found = []
     for item in known:
         if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
             raise UsageError(f"expected counterexamples of earlier verdicts as known, but {str(item)[:80]} came")
-        again = _again(runner, domain, item)
-        if again is not None:
-            found.append(again)
-    return found
+    return list(known)
+
+
+def still_violating(runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Those counterexamples that violate the property still, computed anew from their inputs and choices.
+
+    One that no longer fits, because the specification or the data have changed, is passed over.
+    """
+    tried = (_again(runner, domain, item) for item in known)
+    return [again for again in tried if again is not None]
 
 
 def gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

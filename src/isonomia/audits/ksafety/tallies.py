@@ -1,8 +1,9 @@
-"""What all cases so far add up to."""
+"""What all cases so far add up to, as numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -10,11 +11,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Counts
-from isonomia.audits.ksafety.found import Finds
 from isonomia.audits.ksafety.judging import Judged
-from isonomia.populations.domains import Domain
 
-__all__ = ["Totals"]
+__all__ = ["Piece", "Totals", "piece_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What became of some cases.
+
+    Attributes
+    ----------
+    tested
+        Cases that met the preconditions and were put to the model.
+    violating, by_ensures, failed, vacuous
+        Those that violate, those that violate each ``ensures``, those in which something could not be computed, and
+        those in which nothing was tested.
+    reasons
+        Why cases failed, and how many.
+    """
+
+    tested: int
+    violating: int
+    by_ensures: Sequence[int]
+    failed: int
+    vacuous: int
+    reasons: Sequence[tuple[str, int]]
+
+
+def piece_of(judged: Judged) -> Piece:
+    """Count judged cases."""
+    return Piece(
+        len(judged.failed),
+        int(np.count_nonzero(judged.violating)),
+        tuple(int(np.count_nonzero(bad)) for bad in judged.violates),
+        int(np.count_nonzero(judged.failed)),
+        int(np.count_nonzero(judged.vacuous)),
+        tuple(judged.reasons.items()),
+    )
 
 
 @dataclass(slots=True)
@@ -23,22 +57,10 @@ class Totals:
 
     Attributes
     ----------
-    tested
-        Cases that met the preconditions and were put to the model.
+    tested, violating, by_ensures, failed, vacuous, reasons
+        As in a :class:`Piece`, of all of them together.
     turned_away
-        Those that did not.
-    violating, by_ensures, failed, vacuous
-        Cases that violate, those that violate each ``ensures``, those in which something could not be computed, and
-        those in which nothing was tested.
-    inputs
-        Which inputs had a case that was tested, one truth value an input; ``None`` where a case has several inputs or
-        they are fresh in every piece.
-    reasons
-        Why cases failed.
-    finds
-        The violations.
-    pieces
-        How often something was added.
+        Cases that did not meet the preconditions.
     weight, bad_weight, failed_weight
         For a complete list of cases, how likely they are together, those that violate each ``ensures``, and those that
         failed without violating it, in units of one input.
@@ -51,10 +73,7 @@ class Totals:
     by_ensures: list[int] = field(default_factory=list)
     failed: int = 0
     vacuous: int = 0
-    inputs: NDArray[np.bool_] | None = None
     reasons: Counter[str] = field(default_factory=Counter)
-    finds: Finds = field(default_factory=Finds)
-    pieces: int = 0
     weight: Fraction = Fraction(0)
     bad_weight: list[Fraction] = field(default_factory=list)
     failed_weight: list[Fraction] = field(default_factory=list)
@@ -64,26 +83,18 @@ class Totals:
         self.bad_weight = [Fraction(0)] * self.ensures
         self.failed_weight = [Fraction(0)] * self.ensures
 
-    def add(self, judged: Judged, cases: Cases, domain: Domain, *, fresh: bool = False) -> None:
-        """Take in a piece of a batch; ``fresh`` where its inputs are of no other, whatever their numbers."""
-        violating = np.flatnonzero(judged.violating)
-        self.tested += len(cases)
-        if len(cases.inputs) == 1 and not fresh:
-            if self.inputs is None:
-                self.inputs = np.zeros(domain.size, dtype=bool)
-            self.inputs[cases.inputs[0]] = True
-        self.violating += len(violating)
-        self.failed += int(np.count_nonzero(judged.failed))
-        self.vacuous += int(np.count_nonzero(judged.vacuous))
-        self.reasons.update(judged.reasons)
-        for number, bad in enumerate(judged.violates):
-            self.by_ensures[number] += int(np.count_nonzero(bad))
-        self.finds.add(domain, cases.take(violating), judged.changed[:, violating], self.pieces if fresh else None)
-        self.pieces += 1
-        if len(cases.parts):
-            self._weigh(judged, cases)
+    def add(self, piece: Piece) -> None:
+        """Take in some cases."""
+        self.tested += piece.tested
+        self.violating += piece.violating
+        self.failed += piece.failed
+        self.vacuous += piece.vacuous
+        self.reasons.update(dict(piece.reasons))
+        for number, bad in enumerate(piece.by_ensures):
+            self.by_ensures[number] += bad
 
-    def _weigh(self, judged: Judged, cases: Cases) -> None:
+    def weigh(self, judged: Judged, cases: Cases) -> None:
+        """Take in how likely cases of a complete list are."""
         self.weight += weight_of(cases.parts)
         for number, bad in enumerate(judged.violates):
             self.bad_weight[number] += weight_of(cases.parts[bad])

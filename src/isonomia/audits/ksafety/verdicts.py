@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from isonomia.audits.ksafety.described import Subject
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.rates import RateEvidence
 from isonomia.audits.ksafety.request import Request
-from isonomia.audits.ksafety.subject import is_domain
+from isonomia.audits.ksafety.seen import Findings
+from isonomia.audits.ksafety.shares import Share, always, compared_share, complete_share, drawn_share
 from isonomia.audits.ksafety.tallies import Totals
 from isonomia.audits.rates.check import ANSWERS
-from isonomia.evidence.mixture import mean_interval
-from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.scope import calls_in
 from isonomia.spec.nomos.text import expression_text
@@ -40,16 +38,14 @@ class Outcome:
     ----------
     answer
         ``True`` for holds, ``False`` for violated, ``None`` for undecided.
-    totals
-        What was counted.
+    totals, found
+        What was counted, and what is known of the violations.
     complete
         Whether every case was tried.
     tested
         How many cases were put to the model in all.
     stopped, seconds
         Why it stopped, and how long it took.
-    counterexamples
-        Violations, the smallest changes first.
     remarks
         What a reader should know besides.
     drawn
@@ -58,21 +54,27 @@ class Outcome:
 
     answer: bool | None
     totals: Totals
+    found: Findings
     complete: bool
     tested: int
     stopped: str
     seconds: float
-    counterexamples: tuple[dict[str, Any], ...]
     remarks: tuple[str, ...] = ()
     drawn: Totals | None = None
 
+    @property
+    def estimating(self) -> Totals:
+        """What shares are estimated from."""
+        return self.totals if self.drawn is None else self.drawn
 
-def verdict_of(request: Request, program: Program, domain: Domain, evidence: RateEvidence, outcome: Outcome) -> Verdict:
+
+def verdict_of(
+    request: Request, program: Program, subject: Subject, evidence: RateEvidence, outcome: Outcome
+) -> Verdict:
     """Seal the verdict."""
-    prop, totals = request.prop, outcome.totals
-    fact = outcome.complete or (
-        outcome.answer is False and any(is_proof(program, found) for found in outcome.counterexamples)
-    )
+    prop, shown = request.prop, outcome.found.counterexamples
+    fact = outcome.complete or (outcome.answer is False and any(is_proof(program, found) for found in shown))
+    shares = [_share(number, outcome, request.delta) for number in range(len(program.spec.ensures))]
     return Verdict(
         text=str(prop).rstrip(),
         answer=ANSWERS[outcome.answer],
@@ -80,73 +82,49 @@ def verdict_of(request: Request, program: Program, domain: Domain, evidence: Rat
         risk=0.0 if fact or outcome.answer is None else request.delta,
         method="exact" if outcome.complete else "tests",
         samples=outcome.tested,
-        leaves=tuple(_leaf(item, number, outcome, request.delta) for number, item in enumerate(program.spec.ensures)),
+        leaves=tuple(
+            LeafRecord(f"violates {expression_text(item.condition)}", outcome.estimating.tested, *share)
+            for item, share in zip(program.spec.ensures, shares, strict=True)
+        ),
         expressions=tuple(
-            _expression(item, number, outcome, request) for number, item in enumerate(program.spec.ensures)
+            _expression(item, number, share, outcome, prop.eps)
+            for number, (item, share) in enumerate(zip(program.spec.ensures, shares, strict=True))
         ),
         stopped=outcome.stopped,
-        assumptions=_assumptions(request, program, domain, outcome),
+        assumptions=_assumptions(program, subject, outcome),
         remarks=(*outcome.remarks, *_remarks(outcome, evidence, request, program)),
         seed=request.seed,
         seconds=outcome.seconds,
-        population=_population(request, domain),
+        population=subject.population,
         model={"name": request.model.name, "fingerprint": request.model.fingerprint()},
-        counterexamples=outcome.counterexamples,
+        counterexamples=shown,
         name=prop.name,
         version=__version__,
-        details=_details(request, program, outcome, totals),
+        details=_details(request, program, outcome),
         counted="cases",
     )
 
 
 def is_proof(program: Program, found: Mapping[str, Any]) -> bool:
     """Whether a counterexample settles it: it violates an ``ensures`` that must always be true."""
-    strict = [item for item in program.spec.ensures if _always(item)]
+    strict = [item for item in program.spec.ensures if always(item)]
     return any(expression_text(item.condition) in found["violates"] for item in strict)
 
 
-def _always(item: Ensures) -> bool:
-    return item.rate is None or item.rate >= 1.0
-
-
-def _share(number: int, outcome: Outcome, delta: float) -> tuple[float | None, float, float]:
-    """The share of cases that violate one ``ensures``: estimate, lowest and highest."""
-    totals = outcome.totals if outcome.drawn is None else outcome.drawn
+def _share(number: int, outcome: Outcome, delta: float) -> Share:
     if outcome.complete:
-        certain, possible = totals.bad_weight[number], totals.bad_weight[number] + totals.failed_weight[number]
-        share = float(certain / totals.weight)
-        return share, share, float(possible / totals.weight)
-    if not totals.tested or totals.weight:  # nothing, or a part of all cases in order: no random sample
-        return None, 0.0, 1.0
-    bad, failed, n = totals.by_ensures[number], totals.failed, totals.tested
-    ends = np.array([0.0, 1.0])
-    low = mean_interval(ends, np.array([n - bad, bad], dtype=float), delta)[0]
-    most = min(bad + failed, n)
-    high = mean_interval(ends, np.array([n - most, most], dtype=float), delta)[1]
-    return bad / n, low, high
+        return complete_share(outcome.estimating, number)
+    return drawn_share(outcome.estimating, number, delta)
 
 
-def _leaf(item: Ensures, number: int, outcome: Outcome, delta: float) -> LeafRecord:
-    estimate, low, high = _share(number, outcome, delta)
-    totals = outcome.totals if outcome.drawn is None else outcome.drawn
-    return LeafRecord(f"violates {expression_text(item.condition)}", totals.tested, estimate, low, high)
+def _expression(item: Ensures, number: int, share: Share, outcome: Outcome, eps: float) -> Expression:
+    some_left_open = not outcome.complete and not outcome.totals.by_ensures[number]
+    return compared_share(item, share, eps if some_left_open else None, outcome.answer is True)
 
 
-def _expression(item: Ensures, number: int, outcome: Outcome, request: Request) -> Expression:
-    estimate, low, high = _share(number, outcome, request.delta)
-    allowed = 0.0 if item.rate is None else round(1.0 - item.rate, 12)
-    if _always(item) and not outcome.complete and not outcome.totals.by_ensures[number]:
-        allowed = request.prop.eps
-        if outcome.answer is True:
-            # The test of the first violation is sharper than an interval that is made for any number of them.
-            high = min(high, allowed)
-    return Expression(f"share that violates {expression_text(item.condition)}", "<=", allowed, estimate, low, high)
-
-
-def _assumptions(request: Request, program: Program, domain: Domain, outcome: Outcome) -> tuple[str, ...]:
-    given = () if is_domain(request.population) else request.population.assumptions  # type: ignore[union-attr]
-    found = [*given, "the model answers the same whenever it is asked about the same input"]
-    steady = _steady(request, program, domain)
+def _assumptions(program: Program, subject: Subject, outcome: Outcome) -> tuple[str, ...]:
+    found = [*subject.assumptions, "the model answers the same whenever it is asked about the same input"]
+    steady = sorted(_called(program) & subject.own)
     if steady:
         found.append(f"{', '.join(steady)} gives the same whenever it is called with the same")
     if program.code is not None:
@@ -156,18 +134,16 @@ def _assumptions(request: Request, program: Program, domain: Domain, outcome: Ou
     return tuple(found)
 
 
-def _steady(request: Request, program: Program, domain: Domain) -> list[str]:
-    """The functions that users brought along as ones that draw nothing, which cannot be checked."""
+def _called(program: Program) -> set[str]:
+    """Every function that is called, and every name that code reads."""
     steps = (*program.preparation, *program.finish, *program.ensures)
     parts = (step.value if isinstance(step, Var) else step.condition for step in steps)
     called = {call.function for part in parts for call in calls_in(part)}
-    called |= set() if program.code is None else program.code.reads
-    own = {name for name, function in domain.functions.items() if function.single or name in request.prop.functions}
-    return sorted(name for name in called & own if not domain.functions[name].random)
+    return called | (set() if program.code is None else set(program.code.reads))
 
 
 def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program: Program) -> tuple[str, ...]:
-    totals, remarks = outcome.totals, []
+    totals, found, remarks = outcome.totals, outcome.found, []
     away = totals.turned_away
     if away.rejected or away.without_choice:
         remarks.append(
@@ -187,14 +163,12 @@ def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program
         if n and not totals.failed:
             remarks.append(f"{_many(n, 'case')} showed no violation: it holds for all but {share:.3g} of the cases")
     if totals.violating:
-        about = "" if totals.finds.distinct.exact else "about "
-        count, inputs = len(totals.finds.distinct), len(totals.finds.inputs)
-        remarks.append(f"{about}{_many(count, 'distinct violation')} of {_many(inputs, 'input')} were found")
-    gone = len(totals.finds.ranked(SHOWN)) - len(outcome.counterexamples)
-    if totals.violating and gone > 0:
+        about, inputs = "" if found.exact else "about ", _many(found.inputs, "input")
+        remarks.append(f"{about}{_many(found.distinct, 'distinct violation')} of {inputs} were found")
+    if totals.violating and found.gone > 0:
         remarks.append(
-            f"{_many(gone, 'violation')} did not occur again when the same case was computed once more: something "
-            "in it draws from something else than its seed, or does not answer the same to the same question"
+            f"{_many(found.gone, 'violation')} did not occur again when the same case was computed once more: "
+            "something in it draws from something else than its seed, or does not answer the same to the same question"
         )
     if program.code is not None:
         remarks.append("the block was run as Python, as was allowed")
@@ -205,15 +179,8 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _population(request: Request, domain: Domain) -> dict[str, Any]:
-    population: Any = request.population
-    if is_domain(population):
-        told = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
-        return told | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
-    return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
-
-
-def _details(request: Request, program: Program, outcome: Outcome, totals: Totals) -> dict[str, Any]:
+def _details(request: Request, program: Program, outcome: Outcome) -> dict[str, Any]:
+    totals, found = outcome.totals, outcome.found
     away = totals.turned_away
     return {
         "audit": AUDIT,
@@ -226,12 +193,12 @@ def _details(request: Request, program: Program, outcome: Outcome, totals: Total
             "without_choice": away.without_choice,
             "vacuous": totals.vacuous,
             "failed": totals.failed,
-            "inputs": None if totals.inputs is None else int(np.count_nonzero(totals.inputs)),
+            "inputs": found.tested,
         },
         "violations": {
             "cases": totals.violating,
-            "distinct": len(totals.finds.distinct),
-            "inputs": len(totals.finds.inputs),
+            "distinct": found.distinct,
+            "inputs": found.inputs,
             "by_ensures": _by_ensures(program.spec.ensures, totals),
         },
         "failures": dict(totals.reasons.most_common(20)),

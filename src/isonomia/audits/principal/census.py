@@ -15,12 +15,16 @@ from isonomia.audits.principal.wording import subgroup
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.everybody import batch_size
 from isonomia.audits.rates.needs import narrowed
+from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.populations.protocol import Population
 
-__all__ = ["Counted", "count_everybody"]
+__all__ = ["KEY", "Counted", "count_everybody"]
+
+KEY = "everybody"
+"""Under which the counts of everybody are kept in a journal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,14 +44,38 @@ class Counted:
         return False if False in answers else True if answers == {True} else None
 
 
-def count_everybody(question: Question, asker: Asker | None, census: Population, observer: Observer) -> Counted:
+def count_everybody(
+    question: Question,
+    asker: Asker | None,
+    census: Population,
+    observer: Observer,
+    journal: Journal = Blank(),  # noqa: B008  (it has no state)
+) -> Counted:
     """Ask about every row and answer for every subgroup, without any risk.
+
+    The counts are kept in the journal, and the answer is computed from them, now and whenever it is repeated.
 
     Raises
     ------
     DataError
         Where nobody in a subgroup has one of the attribute's values: there is nothing to compare them with.
     """
+    kept = journal.recall(KEY)
+    if kept is None:
+        people, counts, interrupted = _counts_of_everybody(question, asker, census, observer)
+        if interrupted:
+            return Counted((), people, interrupted=True)
+        journal.keep(KEY, lambda: _packed(people, counts))
+    else:
+        people, counts = _unpacked(question, kept)
+    keys = sorted(counts, key=_order)
+    return Counted(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
+
+
+def _counts_of_everybody(
+    question: Question, asker: Asker | None, census: Population, observer: Observer
+) -> tuple[int, Counts, bool]:
+    """How many were counted, what they came to, and whether somebody pressed Ctrl-C."""
     began, people, counts, size = time.monotonic(), 0, Counts(), census.size
     assert size is not None, "only a population of a known size can be counted"
     try:
@@ -61,9 +89,27 @@ def count_everybody(question: Question, asker: Asker | None, census: Population,
             people += table.rows
             observer.advance(Progress(people, size, people / size, time.monotonic() - began, _exactly))
     except KeyboardInterrupt:
-        return Counted((), people, interrupted=True)
-    keys = sorted(counts, key=_order)
-    return Counted(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
+        return people, counts, True
+    return people, counts, False
+
+
+def _packed(people: int, counts: Counts) -> Entry:
+    return {
+        "people": people,
+        "counts": [[list(key), seen.astype(np.int64).tolist()] for key, seen in counts.items()],
+    }
+
+
+def _unpacked(question: Question, entry: Entry) -> tuple[int, Counts]:
+    shape = question.shape.attributes, question.shape.cells
+    counts = Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
+    whole = sum(seen.sum() for seen in counts.values())
+    if any(seen.shape != shape or (seen < 0).any() for seen in counts.values()) or whole != entry["people"]:
+        raise DataError(
+            f"expected counts of shape {shape} that add up to the {entry['people']:,} people of the record, but they "
+            f"add up to {whole:,.0f}"
+        )
+    return entry["people"], counts
 
 
 def _finding(question: Question, key: Key, counts: Counts) -> Finding:

@@ -70,7 +70,7 @@ def _exact(request: Request, question: Question, observer: Observer, before: int
     observer.begin(str(request.prop))
     asker = None if request.model is None else Asker(request.model, request.workers, request.journal)
     try:
-        counted = count_everybody(question, asker, request.population, observer)
+        counted = count_everybody(question, asker, request.population, observer, request.journal)
     finally:
         observer.end()
         if asker is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum
+from math import fsum, isfinite
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.everybody import everybody, in_all
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.question import Question
+from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
@@ -24,7 +26,10 @@ from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Quantity
 
-__all__ = ["Counted", "count_everybody"]
+__all__ = ["KEY", "Counted", "count_everybody"]
+
+KEY = "everybody"
+"""Under which the counts of everybody are kept in a journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +59,33 @@ class Counted:
     interrupted: bool
 
 
-def count_everybody(question: Question, asker: Asks | None, census: Population, observer: Observer) -> Counted:
+def count_everybody(
+    question: Question,
+    asker: Asks | None,
+    census: Population,
+    observer: Observer,
+    journal: Journal = Blank(),  # noqa: B008  (it has no state)
+) -> Counted:
     """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
+
+    What everybody came to is kept in the journal, and the answer is computed from it, now and whenever it is repeated.
 
     Raises
     ------
     DataError
         Where a denominator is zero.
     """
+    kept = journal.recall(KEY)
+    if kept is None:
+        counts = _counts_of_everybody(question, asker, census, observer)
+        if not counts.interrupted:
+            journal.keep(KEY, counts.pack)
+    else:
+        counts = _Counts.unpack(kept, len(question.leaves))
+    return _counted(question, counts)
+
+
+def _counts_of_everybody(question: Question, asker: Asks | None, census: Population, observer: Observer) -> _Counts:
     totals = {leaf: _Total() for leaf in question.leaves}
     began, asked, interrupted = time.monotonic(), 0, False
     try:
@@ -75,6 +99,12 @@ def count_everybody(question: Question, asker: Asks | None, census: Population, 
             observer.advance(Progress(asked, whole, asked / whole, spent, _exactly, question.counted))
     except KeyboardInterrupt:
         interrupted = True
+    return _Counts(asked, tuple(totals.values()), interrupted)
+
+
+def _counted(question: Question, counts: _Counts) -> Counted:
+    """The answer that the counts give."""
+    totals, interrupted = dict(zip(question.leaves, counts.totals, strict=True)), counts.interrupted
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
     answer = None if interrupted else exact_truth(question.formula, values)
@@ -86,7 +116,7 @@ def count_everybody(question: Question, asker: Asks | None, census: Population, 
             for quantity, relation, threshold in compared(question.formula)
         ),
         empty,
-        asked,
+        counts.asked,
         interrupted,
     )
 
@@ -110,6 +140,40 @@ class _Total:
         if isinstance(self.sum, Fraction):
             return self.sum / self.n
         return Fraction(f"{self.sum / self.n:.15g}")
+
+    def pack(self) -> list[Any]:
+        """The count and the sum: a fraction as text, a float in hexadecimal, so that no bit is lost."""
+        return [self.n, str(self.sum) if isinstance(self.sum, Fraction) else self.sum.hex()]
+
+    @classmethod
+    def unpack(cls, pair: Sequence[Any]) -> _Total:
+        n, text = pair
+        amount = float.fromhex(text) if "0x" in text else Fraction(text)
+        if not isinstance(n, int) or n < 0 or not isfinite(amount):
+            raise DataError(f"expected a count and a finite sum in the record of a census, but {pair!r} came")
+        return cls(n, amount)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What everybody came to: how many were asked about, and a total for each leaf, in the question's order."""
+
+    asked: int
+    totals: tuple[_Total, ...]
+    interrupted: bool = False
+
+    def pack(self) -> Entry:
+        return {"asked": self.asked, "totals": [total.pack() for total in self.totals]}
+
+    @classmethod
+    def unpack(cls, entry: Entry, leaves: int) -> _Counts:
+        totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
+        if len(totals) != leaves or any(total.n > entry["asked"] for total in totals):
+            raise DataError(
+                f"expected the record of a census of {leaves} rates, none of more people than the {entry['asked']:,} "
+                f"who were asked about, but it has {[total.n for total in totals]}"
+            )
+        return cls(entry["asked"], totals)
 
 
 def _row_from(start: int) -> Callable[[int], str]:

@@ -56,6 +56,7 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
     """
     question = ask_about(request.prop, request.population, request.model, request.ranges, request.journal)
     if not question.leaves:
+        introduce(request.population, request.model, request.journal)
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = ANSWERS[exact_truth(question.formula, {})]
         return _verdict(request, question, answer, "exact", stopped="nothing to ask", remarks=(remark,))
@@ -80,7 +81,7 @@ def _exact(request: Request, question: Question, observer: Observer, before: int
     memory = request.sharing.memory if request.sharing is not None and alike else None
     asker = None if request.model is None else Asker(request.model, request.workers, request.journal, memory)
     try:
-        counted = count_everybody(question, asker, request.population, observer)
+        counted = count_everybody(question, asker, request.population, observer, request.journal)
     finally:
         observer.end()
         if asker is not None:

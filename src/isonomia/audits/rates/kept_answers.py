@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -43,5 +44,7 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
 def _unpacked(entry: dict[str, Any]) -> NDArray[Any]:
     if "values" in entry:
         return np.fromiter(entry["values"], dtype=object, count=len(entry["values"]))
-    data = zlib.decompress(base64.b64decode(entry["bytes"]))
-    return np.frombuffer(data, dtype=np.dtype(entry["dtype"])).reshape(entry["shape"]).copy()
+    dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+    size = dtype.itemsize * prod(shape)
+    data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"]), max(size, 1))
+    return np.frombuffer(data, dtype=dtype, count=prod(shape)).reshape(shape).copy()

@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.journaled import introduce
-from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.check import ANSWERS
+from isonomia.audits.responsiveness.bench import Bench
 from isonomia.audits.responsiveness.counting import Counted, Rule
 from isonomia.audits.responsiveness.findings import claim_of, details_of
-from isonomia.audits.responsiveness.members import Members, members_of
+from isonomia.audits.responsiveness.looking import Looker
 from isonomia.audits.responsiveness.nearest import counterexamples
-from isonomia.audits.responsiveness.reaching import Reaching, reaching
 from isonomia.audits.responsiveness.remarks import assumptions, refuse_hopeless, remarks
 from isonomia.audits.responsiveness.request import Request
-from isonomia.audits.responsiveness.sampling import Looked, listable, look
+from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, look
+from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer
-from isonomia.errors import DataError
-from isonomia.interventions import ReachableSets
-from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.version import __version__
 
@@ -39,57 +36,40 @@ def check_responsiveness(request: Request, observer: Observer) -> Verdict:
     began = monotonic()
     introduce(request.population, request.model, request.journal)
     observer.begin(str(request.prop))
-    asker = Asker(request.model, request.workers, request.journal)
+    bench = Bench(request)
     try:
-        members = members_of(request, asker)
-        if members.table is None:
+        if not len(bench.members.rows):
             return _about_nobody(request, monotonic() - began)
-        return _about(request, members, members.table, asker, observer, began)
+        return _about(request, bench, observer, began)
     except KeyboardInterrupt:
         return _about_nothing(request, monotonic() - began)
     finally:
         observer.end()
-        asker.close()
+        bench.close()
 
 
-def _about(request: Request, members: Members, table: Table, asker: Asker, observer: Observer, began: float) -> Verdict:
-    prop = request.prop
-    sets = _reach(request, members)
-    sampled = int((~listable(sets, prop.most_listed)).sum())
+def _about(request: Request, bench: Bench, observer: Observer, began: float) -> Verdict:
+    prop, reach, looker = request.prop, bench.reach, Looker(bench)
+    sampled = int((~reach.listable(prop.most_listed)).sum())
     refuse_hopeless(prop, request.delta, sampled)
-    target = reaching(prop.condition, asker, table, members.rows, prop.actions.names)
-    looked = look(request, sets, target, observer)
-    rule = Rule.of(prop, request.delta)
-    answer, risk = _answer(request, looked.counted, rule)
-    samples, distinct = target.points, target.distinct
-    details = details_of(prop, looked.counted, rule, table, members.rows)
+    looked = look(request, reach, looker, observer)
+    counted, rule = looked.counted, Rule.of(prop, request.delta)
+    answer, risk = _answer(request, counted, rule)
+    details = details_of(prop, counted, rule, bench.members)
     return _verdict(
         request,
         answer=ANSWERS[answer],
         risk=risk,
-        method=_method(looked.counted, rule),
-        samples=samples,
+        method=_method(counted, rule),
+        samples=looker.points,
         expressions=_expressions(request, details),
         stopped=looked.stopped,
-        assumptions=assumptions(looked.counted, bool(sets.approximate().any())),
-        remarks=remarks(request, looked.counted, rule, distinct, sampled),
-        counterexamples=_counterexamples(request, sets, target, looked),
+        assumptions=assumptions(counted, reach.approximate),
+        remarks=remarks(request, counted, rule, looker.distinct, sampled),
+        counterexamples=_counterexamples(request, bench, looked),
         seconds=monotonic() - began,
-        details={**details, "points": samples, "distinct": distinct},
+        details={**details, "points": looker.points, "distinct": looker.distinct},
     )
-
-
-def _reach(request: Request, members: Members) -> ReachableSets:
-    try:
-        sets: ReachableSets = request.prop.actions.reach(members.table, request.prop.memory)
-    except DataError as error:
-        if request.prop.who is None and request.prop.rows is None:
-            raise
-        raise DataError(
-            f"{error} (Rows are counted among the {len(members.rows):,} whom it is about, from row {members.rows[0]} "
-            "of the table.)"
-        ) from error
-    return sets
 
 
 def _answer(request: Request, counted: Counted, rule: Rule) -> tuple[bool | None, float]:
@@ -112,14 +92,22 @@ def _method(counted: Counted, rule: Rule) -> str:
     return "binomial" if rule.fixed else "bets"
 
 
-def _counterexamples(
-    request: Request, sets: ReachableSets, target: Reaching, looked: Looked
-) -> tuple[dict[str, Any], ...]:
+def _counterexamples(request: Request, bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
+    """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
     counted, at_least = looked.counted, request.prop.at_least is not None
     bad = np.flatnonzero(counted.unresponsive if at_least else counted.responsive)
+    if not len(bad):
+        return ()
     share = counted.share[bad]
-    order = np.argsort(share if at_least else -share, kind="stable")
-    return counterexamples(sets, target, bad[order], request.prop.most_listed, request.seed)
+    who = bad[np.argsort(share if at_least else -share, kind="stable")]
+    few = bench.reach.listable(request.prop.most_listed)
+
+    def measure() -> Entry:
+        return {"counterexamples": counterexamples(bench.sets, bench.target, who, few, request.seed)}
+
+    # What somebody interrupted goes on later, and may end with others.
+    journal: Journal = Blank() if looked.stopped == INTERRUPTED else request.journal
+    return tuple(once(journal, "nearest", measure)["counterexamples"])
 
 
 def _expressions(request: Request, details: dict[str, Any]) -> tuple[Expression, ...]:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.responsiveness.counting import Counted, Rule
-from isonomia.populations.columns import plain_value
-from isonomia.populations.table import Table
+from isonomia.audits.responsiveness.members import Members
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.text import to_text
 
@@ -19,18 +18,16 @@ AUDIT = "responsiveness"
 """How the details of a verdict say that they are of this kind."""
 
 
-def details_of(
-    prop: Responsiveness, counted: Counted, rule: Rule, table: Table, rows: NDArray[np.intp]
-) -> dict[str, Any]:
+def details_of(prop: Responsiveness, counted: Counted, rule: Rule, members: Members) -> dict[str, Any]:
     """Everything that is known, as values that JSON can hold; people as columns of equal length."""
     low, high = counted.interval(rule)
     answers = np.where(counted.responsive, "responsive", np.where(counted.unresponsive, "fixed", "undecided"))
     return {
         **claim_of(prop),
         "counts": _counts(answers, counted.exact),
-        "groups": _groups(prop, answers, counted.exact, table),
+        "groups": _groups(prop, answers, counted.exact, members),
         "people": {
-            "row": rows.tolist(),
+            "row": members.rows.tolist(),
             "answer": answers.tolist(),
             "share": [None if np.isnan(value) else value for value in counted.share.tolist()],
             "low": low.tolist(),
@@ -63,16 +60,17 @@ def _counts(answers: NDArray[Any], exact: NDArray[np.bool_]) -> dict[str, int]:
 
 
 def _groups(
-    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], table: Table
+    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], members: Members
 ) -> list[dict[str, Any]]:
-    if not prop.by:
+    keys = members.groups
+    if not keys:
         return []
-    columns = [[plain_value(value) for value in table.column(name)] for name in prop.by]
-    members: dict[tuple[Any, ...], list[int]] = {}
-    for place, key in enumerate(zip(*columns, strict=True)):
-        members.setdefault(key, []).append(place)
-    ordered = sorted(members, key=lambda key: [(type(value).__name__, value) for value in key if value is not None])
+    ordered = sorted(
+        range(len(keys)), key=lambda k: [(type(value).__name__, value) for value in keys[k] if value is not None]
+    )
+    ends = np.cumsum(np.bincount(members.group, minlength=len(keys)))
+    mine = np.split(np.argsort(members.group, kind="stable"), ends[:-1])
     return [
-        {"group": dict(zip(prop.by, key, strict=True)), **_counts(answers[members[key]], exact[members[key]])}
-        for key in ordered
+        {"group": dict(zip(prop.by, keys[k], strict=True)), **_counts(answers[mine[k]], exact[mine[k]])}
+        for k in ordered
     ]

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.refusals import refuse_class
+from isonomia.audits.responsiveness.packing import packed, unpacked
 from isonomia.audits.responsiveness.request import Request
+from isonomia.engine.journal import Entry
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions.coding import encoded
 from isonomia.models.protocol import Answer
 from isonomia.populations.census import Census
+from isonomia.populations.columns import plain_value
 from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
 from isonomia.spec.batch import Batch
@@ -24,7 +27,7 @@ from isonomia.spec.rows import truth
 from isonomia.spec.tree import Row
 from isonomia.spec.walk import nodes
 
-__all__ = ["Members", "members_of"]
+__all__ = ["Members", "members_of", "people_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,14 +36,41 @@ class Members:
 
     Attributes
     ----------
-    table
-        Their rows; ``None`` where there is nobody.
     rows
         Which rows of the population's table they are.
+    groups
+        The groups that they are counted by, as the values of the columns that make them.
+    group
+        Which of the groups each of them is in.
     """
 
-    table: Table | None
     rows: NDArray[np.intp]
+    groups: tuple[tuple[Any, ...], ...]
+    group: NDArray[np.intp]
+
+    def pack(self) -> Entry:
+        """As plain values."""
+        steps = np.diff(self.rows, prepend=0)  # of rows in order these are all alike, and take little room
+        rows = {"steps": packed(steps)} if (steps >= 0).all() else {"rows": packed(self.rows)}
+        grouped = {"groups": list(map(list, self.groups)), "group": packed(self.group)} if self.groups else {}
+        return rows | grouped
+
+    @classmethod
+    def unpack(cls, entry: Entry) -> Members:
+        """From plain values.
+
+        Raises
+        ------
+        DataError
+            Where somebody is in a group that is none, as in a record that was changed.
+        """
+        rows = np.cumsum(unpacked(entry["steps"])) if "steps" in entry else unpacked(entry["rows"])
+        if "groups" not in entry:
+            return cls(rows, (), np.zeros(len(rows), dtype=np.intp))
+        groups, group = tuple(map(tuple, entry["groups"])), unpacked(entry["group"], len(rows))
+        if not (group < len(groups)).all():
+            raise DataError(f"expected {len(groups):,} groups of people in the record, but some are in another")
+        return cls(rows, groups, group)
 
 
 def members_of(request: Request, asker: Asker) -> Members:
@@ -59,11 +89,29 @@ def members_of(request: Request, asker: Asker) -> Members:
         for node in nodes(row) if row is not None else ():
             refuse_class(node, request.model)
     rows = _rows(prop, table)
-    some = table if prop.rows is None else table.take(rows)
-    if prop.members is None:
-        return Members(some, rows)
-    kept = np.flatnonzero(_holds_for(prop.members, prop, some, asker))
-    return Members(some.take(kept) if len(kept) else None, rows[kept])
+    if prop.members is not None:
+        some = table if prop.rows is None else table.take(rows)
+        rows = rows[np.flatnonzero(_holds_for(prop.members, prop, some, asker))]
+    if not prop.by or not len(rows):
+        return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
+    return Members(rows, *_grouped(prop, _of_rows(prop, table, rows)))
+
+
+def people_of(request: Request, members: Members) -> Table:
+    """The rows of the people that a property is about."""
+    return _of_rows(request.prop, _table(request), members.rows)
+
+
+def _of_rows(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:
+    return table if prop.rows is None and prop.members is None else table.take(rows)
+
+
+def _grouped(prop: Responsiveness, people: Table) -> tuple[tuple[tuple[Any, ...], ...], NDArray[np.intp]]:
+    """The groups in the order in which they occur, and which of them each person is in."""
+    columns = [[plain_value(value) for value in people.column(name)] for name in prop.by]
+    known: dict[tuple[Any, ...], int] = {}
+    places = [known.setdefault(key, len(known)) for key in zip(*columns, strict=True)]
+    return tuple(known), np.asarray(places, dtype=np.intp)
 
 
 def _rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:

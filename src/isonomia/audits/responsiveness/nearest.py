@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.responsiveness.reaching import Reaching, changes_of
-from isonomia.audits.responsiveness.sampling import listable
 from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Feature, Points, ReachableSets
 from isonomia.interventions.coding import encoded
@@ -28,8 +27,8 @@ _NEAREST_BATCH = 2**31
 
 
 def counterexamples(
-    sets: ReachableSets, reaching: Reaching, who: Places, most_listed: int, seed: int
-) -> tuple[dict[str, Any], ...]:
+    sets: ReachableSets, reaching: Reaching, who: Places, few: NDArray[np.bool_], seed: int
+) -> list[dict[str, Any]]:
     """The nearest points with the target prediction, for the first of some people.
 
     Parameters
@@ -38,18 +37,18 @@ def counterexamples(
         What people can reach, and the target.
     who
         The people who break the claim, the clearest first.
-    most_listed
-        Up to how many points a person's are all looked at; of others, the nearest of some fresh draws are given.
+    few
+        Whose points are all looked at; of others, the nearest of some fresh draws are given.
     seed
         The seed of these draws.
 
     Returns
     -------
-    tuple
+    list
         A counterexample for each point, the nearest of a person first; one without a point for a person of whom no
         point with the target prediction is known.
     """
-    shown, few = who[:_PEOPLE], listable(sets, most_listed)
+    shown = who[:_PEOPLE]
     found: dict[int, list[dict[str, Any]]] = {}
     listed, drawn = shown[few[shown]], shown[~few[shown]]
     if len(listed):
@@ -57,7 +56,7 @@ def counterexamples(
     if len(drawn):
         rng = batch_rng(seed, _NEAREST_BATCH, 0)
         found |= _of_people(sets.sample(_DRAWS, rng, drawn.tolist()), reaching, every=False)
-    return tuple(item for person in shown.tolist() for item in found[person])
+    return [item for person in shown.tolist() for item in found[person]]
 
 
 def _of_people(points: Points, reaching: Reaching, every: bool) -> dict[int, list[dict[str, Any]]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.rates.asking import Asker
-from isonomia.audits.responsiveness.distinct import distinct_rows, profiles
+from isonomia.audits.responsiveness.distinct import distinct_rows
 from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.interventions.coding import decoded
@@ -22,7 +22,7 @@ from isonomia.spec.responsiveness import OWN, OWN_SCORE
 from isonomia.spec.rows import truth
 from isonomia.spec.tree import Row
 
-__all__ = ["Reaching", "changes_of", "reaching"]
+__all__ = ["Reaching", "changes_of", "own_answers"]
 
 _ALIKE = 0.9
 """Where a larger share of many rows differ, looking for the same ones is not worth it any more."""
@@ -49,6 +49,8 @@ class Reaching:
         A number for each person, the same for people who agree in everything that is no feature.
     points, distinct
         How many points were looked at so far, and about how many rows the model was asked.
+    alike
+        Whether it is worth looking for points that are the same.
     """
 
     target: Row
@@ -59,7 +61,7 @@ class Reaching:
     profile: NDArray[np.intp]
     points: int = 0
     distinct: int = 0
-    _alike: bool = True
+    alike: bool = True
 
     def __call__(self, points: Points) -> NDArray[np.bool_]:
         """Whether each point has the target prediction."""
@@ -76,10 +78,10 @@ class Reaching:
 
     def _asked(self, points: Points) -> tuple[Answer, Points, NDArray[np.intp]]:
         kept, kind = points, np.arange(len(points))
-        if self._alike:
+        if self.alike:
             first, kind = distinct_rows(points.values, self.profile[points.owner])
             kept = _take(points, first)
-            self._alike = len(points) < _ENOUGH or len(first) < _ALIKE * len(points)
+            self.alike = len(points) < _ENOUGH or len(first) < _ALIKE * len(points)
         self.points += len(points)
         self.distinct += len(kept)
         return self._ask(kept), kept, kind
@@ -131,8 +133,8 @@ class Reaching:
         return None
 
 
-def reaching(target: Row, asker: Asker, people: Table, rows: NDArray[np.intp], features: tuple[str, ...]) -> Reaching:
-    """Set up a target for some people; the model is asked about them as they are where the target needs it."""
+def own_answers(target: Row, asker: Asker, people: Table) -> dict[str, NDArray[Any]]:
+    """The model's answers for people as they are, as far as a target speaks of them."""
     names = columns_of(target)
     own: dict[str, NDArray[Any]] = {}
     if OWN in names or OWN_SCORE in names:
@@ -141,7 +143,7 @@ def reaching(target: Row, asker: Asker, people: Table, rows: NDArray[np.intp], f
             own[OWN] = answer.prediction
         if OWN_SCORE in names and answer.score is not None:
             own[OWN_SCORE] = _one_score(answer.score, asker)
-    return Reaching(target, asker, people, rows, own, profiles(people, features))
+    return own
 
 
 def changes_of(points: Points, people: Table, place: int) -> dict[str, tuple[Any, Any]]:

@@ -6,7 +6,6 @@ from isonomia.audits.responsiveness.counting import Counted, Rule
 from isonomia.audits.responsiveness.request import Request
 from isonomia.errors import UsageError
 from isonomia.evidence.share_planning import least_draws, least_sequential_draws
-from isonomia.populations.sample import Sample
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.text import to_text
 
@@ -48,7 +47,7 @@ def assumptions(counted: Counted, approximate: bool) -> tuple[str, ...]:
 def remarks(request: Request, counted: Counted, rule: Rule, distinct: int, sampled: int) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
     found = [f"the model was asked about {distinct:,} different rows"]
-    if isinstance(request.population, Sample):
+    if request.population.kind == "sample":
         found.append("it is about the people in the table, and says nothing of others")
     if sampled and len(counted.n) > 1:
         found.append(_control(rule, sampled))

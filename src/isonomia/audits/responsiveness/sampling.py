@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.responsiveness.counting import Counted, Rule, begin
-from isonomia.audits.responsiveness.reaching import Reaching
+from isonomia.audits.responsiveness.looking import Looker
+from isonomia.audits.responsiveness.reach import Reach
 from isonomia.audits.responsiveness.request import Request
+from isonomia.engine.clock import Clock
 from isonomia.engine.observer import Observer, Progress
-from isonomia.engine.seeds import batch_rng
-from isonomia.interventions import ReachableSets
 
-__all__ = ["Looked", "listable", "look"]
+__all__ = ["INTERRUPTED", "Looked", "look"]
+
+INTERRUPTED = "interrupted"
 
 Places = NDArray[np.intp]
 
@@ -36,49 +37,51 @@ class Looked:
     stopped: str
 
 
-def listable(sets: ReachableSets, most: int) -> NDArray[np.bool_]:
-    """Whose points can all be looked at, being at most so many, with no chance after an action."""
-    if sets.by_chance:
-        return np.zeros(len(sets), dtype=bool)
-    return sets.counts() <= most
-
-
-def look(request: Request, sets: ReachableSets, reaching: Reaching, observer: Observer) -> Looked:
+def look(request: Request, reach: Reach, looker: Looker, observer: Observer) -> Looked:
     """Look at what people can reach until everybody is decided or the budget is spent."""
-    rule, prop, began = Rule.of(request.prop, request.delta), request.prop, monotonic()
-    few = listable(sets, prop.most_listed)
-    counted = begin(len(sets), ~few)
+    rule, prop = Rule.of(request.prop, request.delta), request.prop
+    few = reach.listable(prop.most_listed)
+    counted = begin(len(few), ~few)
+    purse = Purse(request.budget.samples, Clock(request.budget.seconds, request.journal, "time"), looker)
     try:
-        for who in _portions(np.flatnonzero(few), sets.counts()):
-            if _spent(request, reaching, int(sets.counts()[who].sum()), began):
+        for who in _portions(np.flatnonzero(few), reach.counts):
+            if purse.spent(int(reach.counts[who].sum())):
                 return Looked(counted, "the budget is spent")
-            counted = _list(sets, reaching, counted, who, rule)
-            _tell(observer, reaching, counted, monotonic() - began)
+            counted = _list(looker, counted, who, rule)
+            _tell(observer, looker, counted, purse.clock.spent())
         for number, size in enumerate(_sizes(request)):
-            counted, enough = _settle_small(request, sets, reaching, counted, rule, began)
+            counted, enough = _settle_small(reach, looker, counted, rule, purse)
             if not enough:
                 return Looked(counted, "the budget is spent")
             undecided = np.flatnonzero(counted.undecided)
             if not len(undecided):
                 break
-            if _spent(request, reaching, size * len(undecided), began):
+            if purse.spent(size * len(undecided)):
                 return Looked(counted, "the budget is spent")
-            counted = _draw(request, sets, reaching, counted, undecided, size, number, rule)
-            _tell(observer, reaching, counted, monotonic() - began)
+            counted = _draw(looker, counted, undecided, size, number, rule)
+            _tell(observer, looker, counted, purse.clock.spent())
     except KeyboardInterrupt:
-        return Looked(counted, "interrupted")
+        return Looked(counted, INTERRUPTED)
     return Looked(counted, _why(counted, rule, prop.most_draws))
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """What may still be spent, in points and in time."""
+
+    samples: float
+    clock: Clock
+    looker: Looker
+
+    def spent(self, more: int) -> bool:
+        """Whether so many points more are too many, or the time is up."""
+        return self.looker.points + more > self.samples or self.clock.is_up()
 
 
 def _why(counted: Counted, rule: Rule, most: int) -> str:
     if not counted.undecided.any():
         return "all was looked at" if counted.exact.all() else "everybody is decided"
     return "the draws that were fixed beforehand are used up" if rule.fixed else f"{most:,} draws did not decide it"
-
-
-def _spent(request: Request, reaching: Reaching, more: int, began: float) -> bool:
-    budget = request.budget
-    return reaching.points + more > budget.samples or monotonic() - began >= budget.seconds
 
 
 def _sizes(request: Request) -> Iterator[int]:
@@ -100,54 +103,39 @@ def _portions(who: Places, size: NDArray[np.float64]) -> Iterator[Places]:
         yield from np.split(who, np.flatnonzero(np.diff(portion)) + 1)
 
 
-def _list(sets: ReachableSets, reaching: Reaching, counted: Counted, who: Places, rule: Rule) -> Counted:
-    points = sets.points(who)
-    hits = reaching(points)
-    n = np.bincount(points.owner, minlength=len(sets))[who].astype(np.float64)
-    successes = np.bincount(points.owner[hits], minlength=len(sets))[who].astype(np.float64)
-    return counted.listed(who, n, successes, rule)
+def _list(looker: Looker, counted: Counted, who: Places, rule: Rule) -> Counted:
+    found = looker.listed(who)
+    return counted.listed(who, found.n, found.successes, rule)
 
 
-def _settle_small(
-    request: Request, sets: ReachableSets, reaching: Reaching, counted: Counted, rule: Rule, began: float
-) -> tuple[Counted, bool]:
+def _settle_small(reach: Reach, looker: Looker, counted: Counted, rule: Rule, purse: Purse) -> tuple[Counted, bool]:
     """Settle those who were drawn from as often as they have points by looking at all; whether the budget sufficed."""
     if rule.fixed:
         return counted, True
-    small = listable(sets, _STILL_LISTED) & counted.undecided & (counted.n >= sets.counts())
-    for who in _portions(np.flatnonzero(small), sets.counts()):
-        if _spent(request, reaching, int(sets.counts()[who].sum()), began):
+    small = reach.listable(_STILL_LISTED) & counted.undecided & (counted.n >= reach.counts)
+    for who in _portions(np.flatnonzero(small), reach.counts):
+        if purse.spent(int(reach.counts[who].sum())):
             return counted, False
-        counted = _list(sets, reaching, counted, who, rule)
+        counted = _list(looker, counted, who, rule)
     return counted, True
 
 
-def _draw(
-    request: Request,
-    sets: ReachableSets,
-    reaching: Reaching,
-    counted: Counted,
-    undecided: Places,
-    size: int,
-    number: int,
-    rule: Rule,
-) -> Counted:
+def _draw(looker: Looker, counted: Counted, undecided: Places, size: int, number: int, rule: Rule) -> Counted:
     """One round: as many draws for everybody who is undecided, then names for whom they suffice."""
     successes = np.zeros(len(undecided))
     per_call = max(1, _CHUNK // size)
     for part, first in enumerate(range(0, len(undecided), per_call)):
-        who = undecided[first : first + per_call]
-        hits = reaching(sets.sample(size, batch_rng(request.seed, number, part), who.tolist()))
-        successes[first : first + per_call] = hits.reshape(len(who), size).sum(axis=1)
+        mine = slice(first, first + per_call)
+        successes[mine] = looker.drawn(undecided[mine], size, number, part).successes
     return counted.drawn(undecided, size, successes, rule).named(rule)
 
 
-def _tell(observer: Observer, reaching: Reaching, counted: Counted, seconds: float) -> None:
+def _tell(observer: Observer, looker: Looker, counted: Counted, seconds: float) -> None:
     left = int(counted.undecided.sum())
     people = len(counted.n)
     observer.advance(
         Progress(
-            samples=reaching.points,
+            samples=looker.points,
             most=float("inf"),
             share=1.0 - left / people,
             seconds=seconds,

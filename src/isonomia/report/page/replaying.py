@@ -17,6 +17,8 @@ def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
         found += [
             ("Show the record of this run again", f"isonomia show {run}"),
             ("Write this page again from the record", f"isonomia report {run}"),
+            ("Hand over the evidence, as one sealed file", f"isonomia export {run} -o evidence.json"),
+            ("Recompute every verdict from that file alone", "isonomia replay evidence.json"),
         ]
     if audit.file is not None:
         found.append(("Run the audit again: the same seed, the same answers", f"isonomia run {quote(audit.file)}"))

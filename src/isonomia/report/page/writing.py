@@ -91,7 +91,7 @@ def page(audit: Audit) -> str:
             title=short(audit.title, 200) or "Audit",
             sections=sections,
             tiles=_tiles(sections),
-            conclusion=counted(verdicts),
+            conclusion=counted(verdicts, audit.failures),
             together=_together(verdicts),
             commands=commands(audit),
             models=_names(verdicts),

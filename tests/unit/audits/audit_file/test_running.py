@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import isonomia as iso
 from isonomia.audits.audit_file.building import Permissions
+from isonomia.audits.audit_file.carrying import Failed, Outcome
 from isonomia.audits.audit_file.planned import Planned
 from isonomia.audits.audit_file.planning import plan_audit
 from isonomia.audits.audit_file.reading import read_audit_file
@@ -80,7 +80,13 @@ def _planned(folder: Path, body: str, seed: int = 7) -> list[Planned]:
 
 def _run(folder: Path, planned: list[Planned], store: Store) -> list[Verdict]:
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
-    return run_checks(store, started, planned, lambda _: Silent(), lambda *_: None)
+    return _all(run_checks(store, started, planned, lambda _: Silent(), lambda *_: None))
+
+
+def _all(outcomes: list[Outcome | None]) -> list[Verdict]:
+    verdicts = [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+    assert len(verdicts) == len(outcomes), outcomes
+    return verdicts
 
 
 def _asked(folder: Path) -> list[int]:
@@ -252,10 +258,10 @@ def test_a_run_that_is_cut_off_again_and_again_ends_as_the_undisturbed_one(folde
     while not verdicts:
         planned = _all_kinds(folder)
         try:
-            verdicts = run_checks(store, started, planned, lambda _: _Cut(1 + 4 * cuts), lambda *_: None)  # noqa: B023
+            verdicts = _all(run_checks(store, started, planned, lambda _: _Cut(1 + 4 * cuts), lambda *_: None))  # noqa: B023
         except CutOffError:
             cuts += 1
-            started = resume_run(store, unfinished(store, file), planned)
+            started = resume_run(store, file, unfinished(store, file), planned)
     assert cuts > 5
     assert [_plain(verdict) for verdict in verdicts] == [_plain(verdict) for verdict in undisturbed]
 
@@ -273,10 +279,11 @@ def test_ctrl_c_leaves_a_check_open_and_the_next_run_goes_on(folder: Path) -> No
     file = read_audit_file(folder / "audit.toml")
     whole = _run(folder, planned, Store(folder / "whole"))
     first = run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Impatient(5), lambda *_: None)
-    assert [(verdict.answer, verdict.stopped) for verdict in first] == [("undecided", "interrupted")]
-    again = resume_run(store, unfinished(store, file), planned)
+    assert isinstance(first[0], Verdict)
+    assert (first[0].answer, first[0].stopped, first[1]) == ("undecided", "interrupted", None)
+    again = resume_run(store, file, unfinished(store, file), planned)
     assert again.verdicts == (None, None)
-    second = run_checks(store, again, planned, lambda _: Silent(), lambda *_: None)
+    second = _all(run_checks(store, again, planned, lambda _: Silent(), lambda *_: None))
     assert [_plain(verdict) for verdict in second] == [_plain(verdict) for verdict in whole]
     with pytest.raises(RecordError, match="none of the file as it is"):
         unfinished(store, file)
@@ -291,9 +298,12 @@ def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
     people = folder / "people.csv"
     people.write_text(people.read_text().replace("F,", "M,", 1))
     changed = _planned(folder, body)
-    started = resume_run(store, unfinished(store, file), changed)
-    with pytest.raises(iso.DataError, match="expected the population that this run began with"):
-        run_checks(store, started, changed, lambda _: Silent(), lambda *_: None)
+    started = resume_run(store, file, unfinished(store, file), changed)
+    (failed,) = run_checks(store, started, changed, lambda _: Silent(), lambda *_: None)
+    assert isinstance(failed, Failed)
+    assert failed.kind == "DataError"
+    assert "expected the population that this run began with" in failed.message
+    assert store.checks(started.run)[0].verdict is None
 
 
 MISTAKES = [

@@ -1,0 +1,186 @@
+"""Kills one audit again and again, at random moments, and looks whether anything is lost.
+
+Run: python -m benchmarks.crash [--kills 60] [--seed 1] [--json FILE]
+
+Every life of the process ends by SIGKILL in one of three ways, in turn: some time after its start; at the moment when
+the write-ahead log of the store changes; or inside a transaction, after a random number of SQLite's instructions.
+After each death the store is checked, and no entry may be missing. In the end the verdicts and counts must be those of
+a run that was left alone. Exit code 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.crash_audit import MAIN, entries_in, is_sound, run_to_the_end, start, verdicts_in, write_audit
+from benchmarks.crash_trouble import troubles
+
+WAYS = ("time", "log", "statement")
+DYING = f"from benchmarks.crash import die_inside; die_inside({{steps}}); {MAIN}"
+PATIENCE = 120.0
+MOST_NEW = 15
+"""Entries that one life may add at most, where the time decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How one life ended: in which way, after how many seconds, with how many entries before it and after it."""
+
+    way: str
+    seconds: float
+    before: int
+    after: int
+    sound: bool
+    ended: bool
+
+    @property
+    def landed(self) -> str:
+        """Where the kill landed."""
+        if self.ended:
+            return "after the end"
+        return "while working" if self.after > self.before else "before anything new"
+
+
+def die_inside(steps: int) -> None:
+    """Let this process die inside a transaction, after so many instructions of SQLite's machine inside of some."""
+    from isonomia.records.store import Store
+
+    connect, left = Store._connect, [steps]
+
+    def connected(self: Store) -> Any:
+        connection = connect(self)
+
+        def count() -> int:
+            left[0] -= connection.in_transaction
+            if left[0] <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return 0
+
+        connection.set_progress_handler(count, 1)
+        return connection
+
+    Store._connect = connected  # type: ignore[method-assign]
+
+
+def one_life(folder: Path, way: str, ready: float, draw: random.Random) -> Death:
+    """Start or resume the audit, and end it."""
+    before = entries_in(folder, "cut")
+    more = ["--resume"] if before else []
+    program = DYING.format(steps=draw.randint(20, 400)) if way == "statement" else MAIN
+    began = time.monotonic()
+    process = start(folder, "cut", [*more, "--json", "cut.json"], program)
+    if way == "time":
+        _wait_some_time(folder, before, draw.uniform(0.6 * ready, 1.4 * ready), process)
+    elif way == "log":
+        _wait_for_the_log(folder / "cut" / "runs.sqlite-wal", draw.randint(1, 12), process)
+    else:
+        _wait_for_death(process)
+    ended = process.poll() not in (None, -signal.SIGKILL)
+    process.kill()
+    _, problems = process.communicate()
+    if ended and process.returncode == 2:
+        raise SystemExit(f"the audit failed: {problems}")
+    after = entries_in(folder, "cut")
+    return Death(way, time.monotonic() - began, before, after, is_sound(folder, "cut"), ended)
+
+
+def _wait_some_time(folder: Path, before: int, seconds: float, process: Any) -> None:
+    """Wait so long, or less where much was done meanwhile: there must be something left to kill."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline and entries_in(folder, "cut") < before + MOST_NEW:
+        time.sleep(0.02)
+
+
+def _wait_for_the_log(path: Path, changes: int, process: Any) -> None:
+    """Wait until the log has changed so often, looking as often as possible."""
+    seen, deadline = _state(path), time.monotonic() + PATIENCE
+    while changes and process.poll() is None and time.monotonic() < deadline:
+        now = _state(path)
+        changes -= now != seen
+        seen = now
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _wait_for_death(process: Any) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def crash(folder: Path, kills: int, seed: int) -> dict[str, Any]:
+    """Kill one audit so often, and compare its end with that of one that was left alone."""
+    write_audit(folder)
+    began = time.monotonic()
+    code, told = run_to_the_end(folder, "whole", "--json", "whole.json")
+    alone = time.monotonic() - began
+    if code == 2:
+        raise SystemExit(told)
+    draw, ready = random.Random(seed), alone / 3
+    deaths: list[Death] = []
+    for number in range(kills):
+        death = one_life(folder, WAYS[number % len(WAYS)], ready, draw)
+        deaths.append(death)
+        if death.way == "log" and death.landed == "while working":
+            ready = death.seconds
+        if death.ended:
+            break
+    if not deaths[-1].ended:
+        code, told = run_to_the_end(folder, "cut", "--resume", "--json", "cut.json")
+    whole = verdicts_in(folder / "whole.json")
+    return {
+        "seconds alone": round(alone, 2),
+        "deaths": [{**asdict(death), "landed": death.landed} for death in deaths],
+        "kills": sum(not death.ended for death in deaths),
+        "landed while working": sum(death.landed == "while working" for death in deaths),
+        "inside a transaction": sum(death.way == "statement" and not death.ended for death in deaths),
+        "stores unsound": sum(not death.sound for death in deaths),
+        "entries lost": sum(max(0, death.before - death.after) for death in deaths),
+        "entries in all": entries_in(folder, "cut"),
+        "entries alone": entries_in(folder, "whole"),
+        "verdicts": [(each["name"], each["answer"], each["samples"]) for each in whole],
+        "identical": code != 2 and verdicts_in(folder / "cut.json") == whole,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        found = crash(Path(place), arguments.kills, arguments.seed)
+        found["troubles"] = troubles(Path(place))
+    by_way = Counter((death["way"], death["landed"]) for death in found["deaths"])
+    for (way, landed), count in sorted(by_way.items()):
+        print(f"{way:<10} {landed:<20} {count:>4}")
+    for key, value in found.items():
+        if key != "deaths":
+            print(f"{key}: {value}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    good = found["identical"] and not found["stores unsound"] and not found["entries lost"]
+    enough = found["kills"] >= arguments.kills and found["entries in all"] == found["entries alone"]
+    sys.exit(0 if good and enough and all(found["troubles"].values()) else 1)
+
+
+if __name__ == "__main__":
+    main()

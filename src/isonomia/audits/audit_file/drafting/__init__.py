@@ -1,0 +1,9 @@
+"""A first draft of an audit file, guessed from a model and a table, with the reason of every guess.
+
+Guesses that could mislead are commented out; what is active was tried, so that the draft runs as it is.
+"""
+
+from isonomia.audits.audit_file.drafting.draft import AuditDraft, Wishes, draft_audit
+from isonomia.audits.audit_file.drafting.writing import Files
+
+__all__ = ["AuditDraft", "Files", "Wishes", "draft_audit"]

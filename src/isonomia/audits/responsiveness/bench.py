@@ -1,0 +1,106 @@
+"""What looking needs: the people, what they can reach, and the model. It is set up when somebody is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TypeVar
+
+from isonomia.audits.rates.asking import Asker
+from isonomia.audits.responsiveness.distinct import profiles
+from isonomia.audits.responsiveness.members import Members, members_of, people_of
+from isonomia.audits.responsiveness.reach import Reach
+from isonomia.audits.responsiveness.reaching import Reaching, own_answers
+from isonomia.audits.responsiveness.request import Request
+from isonomia.engine.journal import Apart, Blank, Entry, Journal
+from isonomia.errors import DataError
+from isonomia.interventions import ReachableSets
+from isonomia.populations.table import Table
+
+__all__ = ["Bench", "kept"]
+
+Found = TypeVar("Found")
+
+
+def kept(
+    journal: Journal,
+    key: str,
+    measure: Callable[[], Found],
+    pack: Callable[[Found], Entry],
+    unpack: Callable[[Entry], Found],
+) -> Found:
+    """What was found: recalled, or else measured and kept. Packing is left out where nothing is kept."""
+    entry = journal.recall(key)
+    if entry is not None:
+        return unpack(entry)
+    found = measure()
+    journal.keep(key, lambda: pack(found))
+    return found
+
+
+@dataclass
+class Bench:
+    """Where people are looked at and the model is asked.
+
+    A check that finds everything in its journal sets nothing up: then no row is looked at and no model is asked.
+    """
+
+    request: Request
+    _askers: list[Asker] = field(default_factory=list)
+
+    @cached_property
+    def members(self) -> Members:
+        """Whom the property is about."""
+        journal = self.request.journal
+
+        def chosen() -> Members:
+            return members_of(self.request, self._asker(Apart(journal, "members")))
+
+        return kept(journal, "members", chosen, Members.pack, Members.unpack)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """How much they can reach."""
+        unpack = partial(Reach.unpack, people=len(self.members.rows))
+        return kept(self.request.journal, "reach", lambda: Reach.of(self.sets), Reach.pack, unpack)
+
+    @cached_property
+    def people(self) -> Table:
+        """Their rows."""
+        return people_of(self.request, self.members)
+
+    @cached_property
+    def sets(self) -> ReachableSets:
+        """What they can reach."""
+        prop, rows = self.request.prop, self.members.rows
+        try:
+            sets: ReachableSets = prop.actions.reach(self.people, prop.memory)
+        except DataError as error:
+            if prop.who is None and prop.rows is None:
+                raise
+            raise DataError(
+                f"{error} (Rows are counted among the {len(rows):,} whom it is about, from row {rows[0]} of the table.)"
+            ) from error
+        return sets
+
+    @cached_property
+    def target(self) -> Reaching:
+        """Says which points have the target prediction.
+
+        Answers for points are not kept: what they come to is, portion by portion.
+        """
+        prop, people = self.request.prop, self.people
+        own = own_answers(prop.condition, self._asker(Apart(self.request.journal, "people as they are")), people)
+        profile = profiles(people, prop.actions.names)
+        return Reaching(prop.condition, self._asker(Blank()), people, self.members.rows, own, profile)
+
+    def _asker(self, journal: Journal) -> Asker:
+        asker = Asker(self.request.model, self.request.workers, journal)
+        self._askers.append(asker)
+        return asker
+
+    def close(self) -> None:
+        """Let go of what was needed for asking."""
+        for asker in self._askers:
+            asker.close()

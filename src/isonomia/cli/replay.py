@@ -1,0 +1,219 @@
+"""``isonomia replay``: what an evidence file proves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from isonomia.cli.evidence import Key, read_key
+from isonomia.cli.models import Trust, TrustPickle
+from isonomia.errors import UsageError
+from isonomia.records.visible import visible
+
+if TYPE_CHECKING:
+    from isonomia.audits.audit_file.building import Permissions
+    from isonomia.audits.audit_file.reading import AuditFile
+    from isonomia.audits.replaying.rebuilding import Rebuilt
+    from isonomia.audits.replaying.recomputing import Recomputed
+    from isonomia.models.protocol import Model
+    from isonomia.records.evidence import Evidence
+
+__all__ = ["replay"]
+
+MOST_TOLD = 5
+"""How many differences of one property are told one by one."""
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The evidence file.", show_default=False)],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Ask this model about every counterexample; NAME=SOURCE where the audit names several.",
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Check everything anew, with the data and the model.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where data and model are, for --full; beside FILE if the audit file is there, else here."),
+    ] = None,
+    key: Key = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let --model and --full run and call what the record names.")
+    ] = False,
+) -> None:
+    """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
+
+    Nothing else is needed or looked at, unless --model or --full says so. The exit code is that of the verdicts, and 2
+    where the seal is broken or something differs. Example: isonomia replay 20260101-120000-ab12.evidence.json
+    """
+    from isonomia.audits.audit_file.building import Permissions
+    from isonomia.audits.replaying.rebuilding import rebuilt
+    from isonomia.audits.replaying.recomputing import recomputed
+    from isonomia.records.evidence import read_evidence
+    from isonomia.report.entries import exit_code
+
+    console, permissions = Console(highlight=False, soft_wrap=True), Permissions(trust_pickle, allow_code)
+    evidence = read_evidence(file, read_key(key))
+    _head(evidence, key is not None, console)
+    audit = rebuilt(evidence)
+    found = list(recomputed(evidence, audit))
+    sound = _told(found, console) and not audit.contradictions and evidence.broken is None
+    for check in evidence.checks:
+        if check.error is not None:
+            _say(console, f"{check.name}: could not be checked: {check.error['message']}")
+    for each in audit.contradictions:
+        _say(console, f"the record contradicts itself: {each}")
+    if (model or full) and not sound:
+        console.print("nobody was asked: what this file says is not to be relied on")
+    elif model or full:
+        opened = _models(audit.file, model or [], permissions, trust)
+        place = folder or _folder(file, evidence)
+        sound = (
+            _anew(evidence, place, permissions, opened, console)
+            if full
+            else _ask_again(evidence, audit, opened, permissions, console)
+        )
+    if not sound:
+        console.print(Text("this evidence does not hold together: see above", style="bold red"))
+        raise typer.Exit(2)
+    if not (model or full):
+        console.print(
+            "The verdicts follow from the statistics in the file. That these are of the model and the data which it "
+            "names, only asking them again shows: --model SOURCE, or --full."
+        )
+    failures = sum(check.error is not None for check in evidence.checks)
+    raise typer.Exit(exit_code([each.verdict for each in found if each.verdict is not None], failures))
+
+
+def _say(console: Console, text: str) -> None:
+    """Print what may have come from a stranger: nothing in it moves the cursor or has a meaning for the terminal."""
+    console.print(visible(text), markup=False)
+
+
+def _folder(file: Path, evidence: Evidence) -> Path:
+    return file.parent if (file.parent / evidence.audit["name"]).exists() else Path()
+
+
+def _head(evidence: Evidence, keyed: bool, console: Console) -> None:
+    from isonomia.version import __version__
+
+    run = evidence.run
+    _say(console, f"{run['title']}: run {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
+    if evidence.broken is not None:
+        console.print(Text(evidence.broken, style="bold red"))
+    else:
+        console.print("the seal is whole" + (", and made with this key" if keyed else ""))
+    used = run["versions"].get("isonomia", "another version")
+    if used != __version__:
+        _say(console, f"recorded with isonomia {used}, replayed with {__version__}")
+
+
+def _told(found: Sequence[Recomputed], console: Console) -> bool:
+    """Tell what came of every property; gives whether all is in order."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("property", "answer", "from its statistics", "ms"):
+        table.add_column(heading, overflow="fold", justify="right" if heading == "ms" else "left")
+    for each in found:
+        answer = "not checked" if each.verdict is None else each.verdict.answer
+        state = "the same" if each.sound else "not computed" if each.failure else "differs"
+        table.add_row(
+            Text(visible(each.name)), answer, "" if each.verdict is None else state, f"{1000 * each.seconds:.1f}"
+        )
+    console.print(table)
+    for each in found:
+        if each.failure is not None:
+            _say(console, f"{each.name}: {each.failure}")
+        _list(each.name, each.differences, console)
+    return all(each.sound for each in found)
+
+
+def _list(name: str, differences: Sequence[object], console: Console) -> None:
+    for difference in differences[:MOST_TOLD]:
+        _say(console, f"{name}: {difference}")
+    if len(differences) > MOST_TOLD:
+        _say(console, f"{name}: and {len(differences) - MOST_TOLD} more")
+
+
+def _models(
+    file: AuditFile, sources: Sequence[str], permissions: Permissions, trust: list[str] | None
+) -> dict[str, Model]:
+    """The models that ``--model`` names."""
+    from isonomia.audits.audit_file.reading import DEFAULT
+    from isonomia.audits.replaying.opening import opened_models
+
+    names, chosen = list(file.entries("model", "models")), {}
+    for source in sources:
+        name, sign, rest = source.partition("=")
+        if sign and name in names:
+            chosen[name] = rest
+        elif len(names) == 1:
+            chosen[names[0]] = source
+        elif DEFAULT in names and DEFAULT not in chosen:
+            chosen[DEFAULT] = source
+        else:
+            raise UsageError(
+                f"expected --model NAME=SOURCE with one of {', '.join(names) or 'no name'}, but {source} came"
+            )
+    return opened_models(file, chosen, permissions, trust)
+
+
+def _ask_again(
+    evidence: Evidence, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
+) -> bool:
+    from isonomia.audits.audit_file.reading import DEFAULT
+    from isonomia.audits.replaying.asking_again import asked_again
+
+    counted, again, sound = 0, 0, True
+    for each, check in zip(audit.stated, evidence.checks, strict=True):
+        model = models.get(each.entry.get("model") or DEFAULT)
+        if model is None:
+            continue
+        told = asked_again(each, check, model, permissions)
+        counted, again = counted + told.counterexamples, again + told.again
+        if told.same is False:
+            _say(console, f"{each.name}: this is another model than the record's, by its fingerprint")
+        if told.counterexamples:
+            words = f"{told.again} of {told.counterexamples} counterexamples occur again"
+            _say(console, f"{each.name}: {words}")
+        if told.problem is not None:
+            _say(console, f"{each.name}: {told.problem}")
+        # Another model may answer otherwise; the record's own must not.
+        sound = sound and not (told.same and told.again < told.asked)
+    nothing = "no verdict rests on counterexamples: use --full to ask the model about everybody anew"
+    console.print(f"in all, {again} of {counted} counterexamples occur again" if counted else nothing)
+    return sound
+
+
+def _anew(
+    evidence: Evidence, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
+) -> bool:
+    import sys
+
+    from isonomia.audits.replaying.anew import run_anew
+    from isonomia.report import LiveProgress
+
+    if permissions.allow_code:
+        sys.path.insert(0, str(folder.resolve()))  # modules beside the audit file are found, as they were
+    same = True
+    observe = Console(stderr=True)
+    for each in run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)):
+        same = same and each.same
+        answer = "not checked" if each.verdict is None else each.verdict.answer
+        words = ", the same in every number" if each.same else ""
+        _say(console, f"anew: {each.name}: {answer}{words}")
+        for what in each.others:
+            _say(console, f"{each.name}: this is another {what} than the record's, by its fingerprint")
+        if each.failure is not None:
+            _say(console, f"{each.name}: {each.failure}")
+        _list(each.name, each.differences, console)
+    return same

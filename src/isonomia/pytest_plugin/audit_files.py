@@ -1,0 +1,174 @@
+"""Audit files as files of tests: every property is a test, with a name and a line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from isonomia.errors import IsonomiaError, UsageError
+from isonomia.pytest_plugin.settings import allowed, audits_wanted, budget_said, records_folder, seed_said, settings_of
+
+if TYPE_CHECKING:
+    from isonomia.audits.audit_file.planned import Planned
+    from isonomia.audits.audit_file.reading import AuditFile
+
+__all__ = ["AuditFileTests", "PropertyTest", "is_wanted"]
+
+
+def is_wanted(path: Path, parent: pytest.Collector) -> bool:
+    """Whether a file is an audit file whose properties are tests."""
+    usual = path.name == "audit.toml" or path.name.endswith(".audit.toml")
+    wanted = audits_wanted(parent.config).strip()
+    if wanted.lower() in {"", "0", "no", "off", "false"}:
+        return usual and parent.session.isinitpath(path)
+    if wanted.lower() in {"1", "yes", "on", "true"}:
+        return usual
+    inside = path.is_relative_to(parent.config.rootpath)
+    name = (path.relative_to(parent.config.rootpath) if inside else path).as_posix()
+    return (usual and parent.session.isinitpath(path)) or any(fnmatch(name, pattern) for pattern in wanted.split())
+
+
+class AuditFileTests(pytest.File):
+    """An audit file. Its models and populations are opened when the first of its tests begins, once for all."""
+
+    _audit: AuditFile
+    _planned: list[Planned] | None = None
+    _failure: Exception | None = None
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """A test for each property; only the text is read."""
+        from isonomia.audits.audit_file.reading import read_audit_file
+
+        try:
+            self._audit = read_audit_file(self.path)
+        except IsonomiaError as error:
+            raise self.CollectError(str(error)) from error
+        for place, entry in enumerate(self._audit.properties()):
+            name = _node_name(entry.get("name") or f"property {place + 1}")
+            yield PropertyTest.from_parent(self, name=name, place=place, line=entry.line)
+
+    def planned(self, place: int) -> Planned:
+        """A property ready to be checked.
+
+        Raises
+        ------
+        IsonomiaError
+            Where the file asks for something that cannot be had; the same error for every property of the file.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._planned is None:
+            try:
+                self._planned = self._plan()
+            except Exception as error:
+                self._failure = error
+                raise
+        return self._planned[place]
+
+    def _plan(self) -> list[Planned]:
+        from isonomia.audits.audit_file.building import Permissions
+        from isonomia.audits.audit_file.planning import plan_audit
+        from isonomia.engine.seeds import fresh_seed
+
+        config, audit = self.config, self._audit
+        budget = budget_said(config, configured="budget" not in audit.content)
+        if budget is not None:
+            audit = replace(audit, content={**audit.content, "budget": budget})
+        said = (seed_said(config, configured=False), audit.content.get("seed"), seed_said(config))
+        seed = next((each for each in said if each is not None), None)
+        permissions = Permissions(allowed(config, "trust_pickle"), allowed(config, "allow_code"))
+        refuse_namesakes(audit)
+        return plan_audit(audit, fresh_seed() if seed is None else seed, permissions)
+
+
+class PropertyTest(pytest.Item):
+    """One property of an audit file."""
+
+    def __init__(self, *, place: int, line: int, **given: Any) -> None:
+        super().__init__(**given)
+        self.place, self.line = place, line
+        self.add_marker("isonomia")
+
+    @property
+    def _file(self) -> AuditFileTests:
+        assert isinstance(self.parent, AuditFileTests)
+        return self.parent
+
+    def setup(self) -> None:
+        """Open what the file speaks of."""
+        with modules_beside(self.path):
+            self._file.planned(self.place)
+
+    def runtest(self) -> None:
+        """Check the property."""
+        from isonomia.audits.asserting import assert_verdict
+        from isonomia.engine.observer import Silent
+
+        undecided = settings_of(self)[0].get("undecided", "fail")
+        with modules_beside(self.path):
+            arranged = self._file.planned(self.place).arranged
+            assert_verdict(arranged, Silent(), undecided, records_folder(self.config))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is wrong, without the lines of Python that noticed it."""
+        if isinstance(excinfo.value, AssertionError | IsonomiaError):
+            return excinfo.getrepr(style="value")
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where the property stands, its line counted from 0."""
+        return self.path, self.line - 1, self.name
+
+
+def _node_name(name: str) -> str:
+    """A name by which a test can be chosen: on one line, and without the sign that pytest cuts at."""
+    return " ".join(name.replace("::", ":").split())
+
+
+@contextmanager
+def modules_beside(path: Path) -> Iterator[None]:
+    """Let modules beside an audit file be found, as beside a script, and other tests be none the wiser."""
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def refuse_namesakes(audit: AuditFile) -> None:
+    """Refuse to take a module from elsewhere for the one of the same name beside the file.
+
+    Python imports a name once. Of two audit files in two folders, each with a ``scoring.py``, the second would be
+    answered by the model of the first.
+
+    Raises
+    ------
+    UsageError
+        Where another module of that name was imported before.
+    """
+    for name in _modules(audit):
+        folder = audit.folder.resolve()
+        beside = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]
+        found = getattr(sys.modules.get(name), "__file__", None)
+        if beside and found is not None and Path(found).resolve() != beside[0]:
+            raise UsageError(
+                f"expected {audit.path} to be answered by {beside[0]}, but another module {name!r} was imported "
+                f"before, from {found}: run the two apart, or give one another name"
+            )
+
+
+def _modules(audit: AuditFile) -> Sequence[str]:
+    """The modules that the file names."""
+    models = [entry.get("load") for entry in audit.entries("model", "models").values()]
+    people = audit.entries("population", "populations").values()
+    sources = [*models, *(entry.get(key) for entry in people for key in ("generator", "domain"))]
+    return [each.partition(":")[0].partition(".")[0] for each in sources if each is not None and ":" in each]

@@ -1,0 +1,67 @@
+"""What came of the properties of a whole test run, on the terminal and in pytest's JUnit file.
+
+Verdicts travel as properties of their test, which pytest writes into JUnit and pytest-xdist brings from its workers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isonomia.records.verdict import Verdict
+
+__all__ = ["told_of", "write_summary"]
+
+PROPERTY = "isonomia"
+"""What such a property of a test is called."""
+
+_SIGNIFICANT = ("answer", "samples", "counted", "risk", "delta", "method", "seed", "stopped")
+_LONGEST_NAME = 48
+
+
+def told_of(verdict: Verdict) -> tuple[str, str]:
+    """A verdict as a property of its test: JSON, without counterexamples, which can be long."""
+    from isonomia.records.visible import visible
+    from isonomia.records.words import cost
+
+    name = visible(" ".join((verdict.name or verdict.text).split()))
+    told = {"property": name, "cost": cost(verdict), **{key: getattr(verdict, key) for key in _SIGNIFICANT}}
+    troubles = [item for item in verdict.remarks if item.startswith("known counterexamples were left aside")]
+    return PROPERTY, json.dumps({**told, "remarks": troubles}, ensure_ascii=False)
+
+
+def write_summary(reporter: Any) -> None:
+    """Write a line for each property that was checked; nothing where none was."""
+    verdicts = list(_verdicts(reporter))
+    if not verdicts:
+        return
+    reporter.section("properties")
+    rows = [_row(told) for told in verdicts]
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    colours = {"holds": {"green": True}, "violated": {"red": True}, "undecided": {"yellow": True}}
+    for told, (answer, name, cost, risk) in zip(verdicts, rows, strict=True):
+        reporter.write(f"{answer:<{widths[0]}}", **colours[told["answer"]])
+        reporter.write_line(f"  {name:<{widths[1]}}  {cost:>{widths[2]}}  {risk}")
+    for remark in dict.fromkeys(remark for told in verdicts for remark in told["remarks"]):
+        reporter.write_line(f"note: {remark}")
+
+
+def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
+    """Every verdict once: a test reports several times, the last time with all that it has."""
+    longest: dict[str, list[str]] = {}
+    for reports in reporter.stats.values():
+        for report in reports:
+            found = [value for name, value in getattr(report, "user_properties", ()) if name == PROPERTY]
+            if found and len(found) >= len(longest.get(report.nodeid, ())):
+                longest[report.nodeid] = found
+    for node in sorted(longest):
+        yield from map(json.loads, longest[node])
+
+
+def _row(told: dict[str, Any]) -> tuple[str, str, str, str]:
+    name = told["property"]
+    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+    risk = "nothing claimed" if told["answer"] == "undecided" else f"risk {told['risk']:g}" if told["risk"] else "exact"
+    return told["answer"], short, told["cost"], risk

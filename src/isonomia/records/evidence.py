@@ -1,0 +1,215 @@
+"""The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
+
+It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
+verdicts show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import RecordError
+from isonomia.records.journals import ANSWERS
+from isonomia.records.sealing import broken, sealed
+from isonomia.records.shapes import misshapen
+from isonomia.records.store import CheckRecord, Store
+from isonomia.records.strict_json import MOST_BYTES, strict_json
+from isonomia.records.verdict import Verdict
+
+__all__ = [
+    "CheckEvidence",
+    "Evidence",
+    "evidence_in",
+    "evidence_of",
+    "evidence_text",
+    "is_evidence",
+    "read_evidence",
+    "schema",
+]
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+FORMAT, VERSION = "isonomia evidence", 1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEvidence:
+    """One property of a run.
+
+    Attributes
+    ----------
+    name, definition, options
+        What it is called, its table in the audit file, and how it was checked.
+    entries
+        What was measured, by its key: the journal without the model's raw answers.
+    verdict
+        The verdict as plain values; ``None`` where it could not be checked.
+    error
+        Why it could not be checked, with ``kind`` and ``message``; ``None`` where it was.
+    """
+
+    name: str
+    definition: Mapping[str, Any]
+    options: Mapping[str, Any]
+    entries: Mapping[str, Mapping[str, Any]]
+    verdict: Mapping[str, Any] | None
+    error: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence of a run.
+
+    Attributes
+    ----------
+    run
+        Its ``id``, when it ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its ``seed``.
+    audit
+        The audit file: its ``name`` and ``text``, and the texts of the ``files`` that it names.
+    checks
+        Its properties, in order.
+    broken
+        What is wrong with the seal, in words; ``None`` where it is whole.
+    """
+
+    run: Mapping[str, Any]
+    audit: Mapping[str, Any]
+    checks: tuple[CheckEvidence, ...]
+    broken: str | None = None
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts, by the names of their properties."""
+        return {each.name: Verdict.from_dict(each.verdict) for each in self.checks if each.verdict is not None}
+
+
+def evidence_of(store: Store, name: str = "latest") -> Evidence:
+    """The evidence of a run in a store.
+
+    Raises
+    ------
+    RecordError
+        Where there is no such run, it is not complete, or it was made before such records held the texts that an audit
+        file names.
+    """
+    run = store.run(name)
+    checks = store.checks(run.id)
+    open_ones = [check.name for check in checks if check.verdict is None and check.error is None]
+    if open_ones:
+        raise RecordError(
+            f"expected a run that is complete, but {open_ones[0]!r} of run {run.id} has no verdict yet: go on with "
+            f"isonomia run {run.request.get('file', 'AUDIT.toml')} --resume"
+        )
+    if "files" not in run.request:
+        raise RecordError(
+            f"expected a run with the texts that its audit file names, but {run.id} has none: run it anew"
+        )
+    told = {key: getattr(run, key) for key in ("id", "begun", "ended", "title")}
+    audit = {
+        "name": Path(run.request["file"]).name,
+        "text": run.request["text"],
+        "files": dict(run.request["files"]),
+    }
+    found = tuple(_check_evidence(store, check) for check in checks)
+    return Evidence({**told, "versions": dict(run.versions), "seed": run.request["seed"]}, audit, found)
+
+
+def _check_evidence(store: Store, check: CheckRecord) -> CheckEvidence:
+    journal = store.journal(check.run, check.number)
+    try:
+        entries = {key: entry for key, entry in journal.entries.items() if not key.startswith(ANSWERS)}
+    finally:
+        journal.close()
+    verdict = None if check.verdict is None else json.loads(json.dumps(check.verdict.to_dict(), allow_nan=False))
+    return CheckEvidence(check.name, check.definition, check.options, entries, verdict, check.error)
+
+
+def evidence_text(evidence: Evidence, key: bytes | None = None) -> str:
+    """The file: sealed, with a line for each thing that was measured."""
+    checks = [asdict(each) for each in evidence.checks]
+    plain = {"format": FORMAT, "version": VERSION, "run": evidence.run, "audit": evidence.audit, "checks": checks}
+    whole = sealed(plain, key)
+    head = [f"{_line(name)}: {_line(whole[name])}" for name in ("format", "version", "run", "audit")]
+    listed = ",\n".join(map(_check_text, checks))
+    parts = [*head, f'"checks": [\n{listed}\n]', f'"seal": {_line(whole["seal"])}']
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def read_evidence(path: str | Path, key: bytes | None = None) -> Evidence:
+    """Read an evidence file. Nothing in it is believed yet: ``broken`` says whether its seal is whole.
+
+    Raises
+    ------
+    RecordError
+        Where it cannot be read, is no evidence file, or was sealed with a key that did not come.
+    """
+    content = strict_json(_bytes(Path(path)), str(path))
+    if not is_evidence(content):
+        raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is none")
+    found = evidence_in(content, str(path))
+    return replace(found, broken=broken(content, key))
+
+
+def is_evidence(content: Any) -> bool:
+    """Whether plain values say that they are the content of an evidence file."""
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def evidence_in(content: Any, what: str) -> Evidence:
+    """The evidence in plain values, whatever its seal.
+
+    Raises
+    ------
+    RecordError
+        Where they are not of the shape that the schema describes.
+    """
+    wrong = next(misshapen(content, schema()), None)
+    if wrong is not None:
+        raise RecordError(f"{what} is no evidence file of version {VERSION}: {wrong}")
+    name = content["audit"]["name"]
+    if name in {"", ".", ".."} or Path(name).name != name:
+        raise RecordError(f"{what} should have the name of the audit file without any folder, but has {name!r}")
+    raw = [each["name"] for each in content["checks"] if any(key.startswith(ANSWERS) for key in each["entries"])]
+    if raw:
+        raise RecordError(f"{what} has raw answers of the model for {raw[0]!r}, which no evidence file holds")
+    return Evidence(content["run"], content["audit"], tuple(CheckEvidence(**each) for each in content["checks"]))
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of an evidence file."""
+    text = resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():
+            raise RecordError(f"expected an evidence file, but {path} is no file")
+        if path.stat().st_size > MOST_BYTES:
+            raise RecordError(
+                f"expected a file of at most {MOST_BYTES:,} bytes, but {path} has {path.stat().st_size:,}"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"expected a file that can be read, but {path}: {error.strerror}") from error
+
+
+def _check_text(check: Mapping[str, Any]) -> str:
+    entries = [f"   {_line(key)}: {_line(entry)}" for key, entry in check["entries"].items()]
+    rest = [f" {_line(key)}: {_line(value)}" for key, value in check.items() if key != "entries"]
+    return "{" + ",\n ".join([*rest, ' "entries": {\n' + ",\n".join(entries) + "}"]).lstrip() + "}"
+
+
+def _line(value: Any) -> str:
+    """A value in one line that can be written as UTF-8; half a character needs an escape for that."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if not _HALVES.search(text) else json.dumps(value, allow_nan=False)

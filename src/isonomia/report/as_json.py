@@ -1,0 +1,44 @@
+"""An audit as JSON, for whoever computes with it; ``verdicts.schema.json`` beside this file says what it looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from isonomia.report.entries import Audit
+
+__all__ = ["as_json", "dumped", "schema"]
+
+
+def as_json(audit: Audit) -> str:
+    """Every verdict in full, and every property that could not be checked."""
+    content = {
+        "title": audit.title,
+        "run": audit.run,
+        "when": audit.when,
+        "file": audit.file,
+        "verdicts": [{**entry.verdict.to_dict(), "name": entry.name} for entry in audit.entries],
+        "failures": [
+            {"name": failure.name, "kind": failure.kind, "message": failure.message, "line": failure.line}
+            for failure in audit.failures
+        ],
+    }
+    return dumped(content)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what :func:`as_json` writes."""
+    found: dict[str, Any] = json.loads(files("isonomia.report").joinpath("verdicts.schema.json").read_text("utf-8"))
+    return found
+
+
+def dumped(content: Mapping[str, Any]) -> str:
+    """JSON that can be written as UTF-8; half of a character, as in a path of odd bytes, needs an escape for that."""
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    return text

@@ -1,0 +1,87 @@
+"""Checks that share their people and the model's answers: each keeps its own risk, although they are dependent.
+
+The truth lies on the boundary of every claim, where an error is most likely; each check looks after every batch and
+stops when it likes, so that they stop at different times, on people that others saw before them. Over ``REPETITIONS``
+audits the number of wrong answers of each check is binomial with at most ``DELTA``. A check is accepted up to the
+number that such a variable exceeds with probability at most ``1e-6 / len(CLAIMS)``, so that all together raise a false
+alarm with probability at most ``1e-6``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import isonomia as iso
+from isonomia.audits.check import Options, arrange, carry_out
+from isonomia.audits.rates.request import Request
+from isonomia.audits.rates.sharing import Sharing
+from isonomia.engine.observer import Silent
+from isonomia.models import adapt
+
+DELTA = 0.05
+REPETITIONS = 120
+BUDGET = 2000
+
+# What is claimed, and the answer that would be wrong. 0.3 of the women and half of the men are predicted 1.
+CLAIMS = {
+    "P[prediction == 1 | sex == 'F'] > 0.3": "holds",
+    "P[prediction == 1 | sex == 'F'] >= 0.3": "violated",
+    "P[prediction == 1 | sex == 'M'] - P[prediction == 1 | sex == 'F'] > 0.2": "holds",
+    "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.6": "violated",
+    "P[prediction == 1] > 0.4": "holds",
+}
+
+
+def _draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
+    return {"sex": rng.choice(["F", "M"], n), "points": rng.random(n)}
+
+
+def _model(table: dict[str, Any]) -> Any:
+    return (np.asarray(table["points"]) < np.where(np.asarray(table["sex"]) == "F", 0.3, 0.5)).astype(int)
+
+
+def _answers(seed: int) -> list[tuple[str, int]]:
+    """One audit: the answers of all claims about one pool, and how many people each took."""
+    population, model = iso.Generator(_draw), adapt(_model)
+    sharing = Sharing(population, model, seed, 1, want_prediction=True, want_score=False)
+    found = []
+    for text in CLAIMS:
+        arranged = arrange(text, model, population, Options(DELTA, BUDGET, seed, growth=1.3))
+        assert isinstance(arranged.request, Request)
+        shared = replace(arranged, request=replace(arranged.request, sharing=sharing))
+        verdict = carry_out(shared, Silent())
+        found.append((verdict.answer, verdict.samples))
+    return found
+
+
+@cache
+def _audits() -> list[list[tuple[str, int]]]:
+    return [_answers(seed) for seed in range(REPETITIONS)]
+
+
+MOST = int(binom.isf(1e-6 / len(CLAIMS), REPETITIONS, DELTA))
+
+
+@pytest.mark.parametrize("text", CLAIMS)
+def test_each_check_of_a_pool_errs_no_more_often_than_its_risk(text: str) -> None:
+    place = list(CLAIMS).index(text)
+    wrong = sum(audit[place][0] == CLAIMS[text] for audit in _audits())
+    assert wrong <= MOST, f"{wrong} of {REPETITIONS} audits answered {text} wrongly; at most {MOST} were expected"
+
+
+def test_any_error_of_a_pool_is_no_more_likely_than_the_sum_of_the_risks() -> None:
+    wrong = sum(
+        any(answer == bad for (answer, _), bad in zip(audit, CLAIMS.values(), strict=True)) for audit in _audits()
+    )
+    assert wrong <= int(binom.isf(1e-6, REPETITIONS, DELTA * len(CLAIMS)))
+
+
+def test_the_checks_of_a_pool_stop_at_different_times() -> None:
+    stops = [{samples for answer, samples in audit if answer != "undecided"} | {BUDGET} for audit in _audits()]
+    assert sum(len(times) > 1 for times in stops) >= 3, "else nothing was stopped early, and nothing was tried"

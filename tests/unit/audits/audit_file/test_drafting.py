@@ -1,0 +1,278 @@
+"""What a draft of an audit guesses, name by name and value by value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+from isonomia.audits.audit_file.drafting.attributes import attribute_kind
+from isonomia.audits.audit_file.drafting.columns import columns_of_table
+from isonomia.audits.audit_file.drafting.groups import attributes_of
+from isonomia.audits.audit_file.drafting.naming import words_in
+from isonomia.audits.audit_file.drafting.outcomes import favourable_of, likely_decision, likely_outcome
+from isonomia.errors import UsageError
+from isonomia.models.adapt import adapt
+from isonomia.populations.table import Table
+
+TABLE = Files(None, "people.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("maritalStatus", ("marital", "status")),
+        ("Marital-Status", ("marital", "status")),
+        ("ANNÉE_Sexe", ("annee", "sexe")),
+        ("Größe", ("grosse",)),
+        ("性别", ("性别",)),
+        ("", ()),
+    ],
+)
+def test_a_name_falls_into_words(name: str, words: tuple[str, ...]) -> None:
+    assert words_in(name) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("sex", ["a", "b"], "sex"),
+        ("Gender", [0, 1], "sex"),
+        ("Geschlecht", ["m", "w", "d"], "sex"),
+        ("género", ["x", "y"], "sex"),
+        ("Sexe_du_client", [1, 2], "sex"),
+        ("is_female", [0, 1], "sex"),
+        ("客户性别", [1, 2], "sex"),
+        ("성별", [1, 2], "sex"),
+        ("пол", [1, 2], "sex"),
+        ("genre", ["rock", "pop", "jazz", "folk", "soul", "rap", "punk"], None),
+        ("race", ["a", "b"], "race"),
+        ("ethnicity_code", [1, 2], "race"),
+        ("Ethnie", [1, 2], "race"),
+        ("raça", [1, 2], "race"),
+        ("trace", [1, 2], None),
+        ("essex", [1, 2], None),
+        ("religion", ["a", "b"], "religion"),
+        ("Konfession", ["a", "b"], "religion"),
+        ("Schwerbehindert", [0, 1], "disability"),
+        ("has_disability", [0, 1], "disability"),
+        ("Staatsangehörigkeit", ["de", "fr"], "nationality"),
+        ("native-country", ["us", "mx"], "nationality"),
+        ("foreign_worker", [0, 1], "nationality"),
+        ("国籍", ["a", "b"], "nationality"),
+        ("marital_status", ["a", "b"], "marital status"),
+        ("estado_civil", ["a", "b"], "marital status"),
+        ("Familienstand", ["a", "b"], "marital status"),
+        ("pregnant", [0, 1], "pregnancy"),
+        ("sexual orientation", ["a", "b"], "sexual orientation"),
+        ("age", [20, 30], "age"),
+        ("Alter", [20, 30], "age"),
+        ("âge", [20, 30], "age"),
+        ("edad", [20, 30], "age"),
+        ("年齢", [20, 30], "age"),
+        ("age_group", ["18-25", "26+"], "age"),
+        ("vehicle_age", [1, 2], None),
+        ("account_age", [1, 2], None),
+        ("average", [1, 2], None),
+        ("col7", ["Male", "Female"], "sex"),
+        ("col8", ["M", "F", "X"], "sex"),
+        ("col9", ["男", "女"], "sex"),
+        ("col10", ["White", "Black", "Other"], "race"),
+        ("answer", ["t", "f"], None),
+        ("size", ["m", "l", "s"], None),
+        ("income", [1.0, 2.0], None),
+    ],
+)
+def test_a_protected_attribute_is_told_by_name_or_values(name: str, values: list[Any], kind: str | None) -> None:
+    found = attribute_kind(name, values)
+    assert (None if found is None else found[0]) == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "favourable"),
+    [
+        ((0, 1), ("approved",), 1),
+        ((0, 1), ("default",), 0),
+        ((0, 1), ("two_year_recid",), 0),
+        ((0, 1), ("is_credit_risk_good",), 1),
+        ((0, 1), ("bad_loan",), 0),
+        ((False, True), ("loan_granted",), True),
+        ((False, True), ("is_fraud",), False),
+        (("no", "yes"), ("y",), "yes"),
+        (("good", "bad"), ("risk",), "good"),
+        (("<=50K", ">50K"), ("income",), ">50K"),
+        (("abgelehnt", "genehmigt"), (), "genehmigt"),
+        (("High", "Low", "Medium"), ("risk",), "Low"),
+        (("rejected", "maybe"), (), "maybe"),
+        ((1, 2, 3), (), 3),
+        (("a", "b"), (), "b"),
+    ],
+)
+def test_the_favourable_answer_is_told_by_words(
+    values: tuple[Any, ...], names: tuple[str, ...], favourable: Any
+) -> None:
+    assert favourable_of(values, names)[0] == favourable
+
+
+def columns(**values: list[Any]) -> Any:
+    return columns_of_table(Table.of(values))
+
+
+@pytest.mark.parametrize(
+    ("names", "outcome"),
+    [
+        (("a", "target", "b"), "target"),
+        (("a", "b", "Outcome"), "Outcome"),
+        (("a", "b", "repaid"), "repaid"),
+        (("repaid", "b", "c"), None),
+        (("a", "b", "c"), None),
+        (("a", "b", "predicted_class"), None),
+    ],
+)
+def test_the_outcome_is_told_by_name_and_place(names: tuple[str, ...], outcome: str | None) -> None:
+    assert likely_outcome(columns(**{name: [0, 1, 1] for name in names}), None, ()) == outcome
+
+
+def test_what_the_model_reads_is_no_outcome_and_its_classes_speak_for_one() -> None:
+    table = columns(income=[1, 2, 3], x=[0, 1, 1], z=["no", "yes", "no"])
+    assert likely_outcome(table, ("income", "x"), ("no", "yes")) == "z"
+    assert likely_outcome(table, ("z", "x"), (7, 8)) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "decision"),
+    [
+        (("hired", "prediction"), "prediction"),
+        (("hired", "y_pred"), "y_pred"),
+        (("a", "hired"), "hired"),
+        (("a", "Entscheidung"), "Entscheidung"),
+        (("a", "prediction_score"), None),
+        (("a", "b"), None),
+    ],
+)
+def test_a_column_of_decisions_is_told_by_name(names: tuple[str, ...], decision: str | None) -> None:
+    assert likely_decision(columns(**{name: [0, 1, 1] for name in names})) == decision
+
+
+def attributes(table: dict[str, Any], wanted: tuple[str, ...] = ()) -> Any:
+    people = Table.of(table)
+    return attributes_of(people, columns_of_table(people), wanted, ())
+
+
+def test_the_largest_group_is_the_reference_and_rare_ones_are_set_aside() -> None:
+    (race,) = attributes({"race": ["A"] * 600 + ["B"] * 390 + ["C"] * 10})
+    assert race.reference.label == "A"
+    assert [group.condition for group in race.groups] == ["race == 'B'"]
+    assert [(group.label, reason) for group, reason in race.rare] == [
+        ("C", "only 10 of 1,000 rows: too few for a rate to mean much")
+    ]
+
+
+def test_a_group_of_less_than_two_percent_is_set_aside() -> None:
+    (race,) = attributes({"race": ["A"] * 2000 + ["B"] * 500 + ["C"] * 40})
+    assert "below the 2%" in race.rare[0][1]
+
+
+def test_a_small_table_still_has_two_groups() -> None:
+    (sex,) = attributes({"sex": ["F", "M", "M"]})
+    assert (sex.reference.label, [group.label for group in sex.groups]) == ("M", ["F"])
+
+
+def test_age_is_cut_into_ranges_that_everybody_belongs_to() -> None:
+    ages = np.arange(18, 90).repeat(40)
+    (age,) = attributes({"age": ages})
+    groups = (age.reference, *age.groups)
+    assert sum(group.people for group in groups) == len(ages)
+    assert {group.condition for group in groups} == {
+        "age < 25",
+        "age >= 25 and age < 40",
+        "age >= 40 and age < 60",
+        "age >= 60",
+    }
+
+
+@pytest.mark.parametrize("ages", [[-5, 20, 30], [1900, 1980, 1975], [200, 20, 30]])
+def test_numbers_that_are_no_ages_are_no_age(ages: list[int]) -> None:
+    assert attributes({"age": [*ages, *range(18, 60)]}) == ()
+
+
+def test_any_column_that_makes_two_groups_can_be_named() -> None:
+    (wage,) = attributes({"wage": np.arange(100.0)}, ("wage",))
+    assert {wage.reference.condition, wage.groups[0].condition} == {"wage < 49.5", "wage >= 49.5"}
+    with pytest.raises(UsageError, match="makes two groups"):
+        attributes({"wage": [1.0, 1.0]}, ("wage",))
+
+
+def test_values_alone_speak_only_where_no_name_does() -> None:
+    degrees = {"charge": ["F", "M"] * 50}
+    assert [each.column for each in attributes(degrees)] == ["charge"]
+    assert [each.column for each in attributes({"gender": ["a", "b"] * 50} | degrees)] == ["gender"]
+
+
+def test_a_missing_value_belongs_to_no_group() -> None:
+    (sex,) = attributes({"sex": ["F"] * 50 + ["M"] * 60 + [None] * 40})
+    assert sex.reference.people + sum(group.people for group in sex.groups) == 110
+
+
+# ------------------------------------------------------------------------------------------------------ whole drafts
+
+
+def people(rows: int = 200) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    return {
+        "sex": rng.choice(["F", "M"], rows),
+        "experience": rng.integers(0, 20, rows),
+        "late_payments": rng.integers(0, 5, rows),
+        "repaid": rng.integers(0, 2, rows),
+    }
+
+
+def lends(table: Any) -> Any:
+    return (np.asarray(table["experience"]) > 9).astype(int)
+
+
+def test_whether_more_helps_is_only_suggested() -> None:
+    draft = draft_audit(Table.of(people()), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
+    found = {claim.name: claim for claim in draft.suggestions}
+    assert not found["more experience never hurts"].active
+    assert found["more experience never hurts"].options["output"] == "not lower"
+    assert found["more late_payments never helps"].options["output"] == "not higher"
+
+
+def test_where_the_smaller_answer_is_wanted_more_experience_must_not_raise_it() -> None:
+    table = people()
+    table["defaulted"] = table.pop("repaid")
+    draft = draft_audit(Table.of(table), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
+    found = {claim.name: claim for claim in draft.suggestions}
+    assert draft.seen.decision.event == "prediction == 0"
+    assert found["more experience never hurts"].options["output"] == "not higher"
+
+
+def test_an_attribute_that_the_model_does_not_read_is_not_changed() -> None:
+    opened = lambda _: adapt(lends, ["experience"])  # noqa: E731  (an opener, as the command makes one)
+    draft = draft_audit(Table.of(people()), opened, Files("m:l", "p.csv"), Wishes(features=("experience",)))
+    assert not any(claim.ask == ("safety", "invariant_to") for claim in draft.suggestions)
+
+
+def test_what_cannot_be_checked_is_commented_out_with_the_reason() -> None:
+    table = people() | {"id": np.arange(200)}
+
+    def fragile(asked: Any) -> Any:
+        if (table["sex"][np.asarray(asked["id"])] != np.asarray(asked["sex"])).any():
+            raise ValueError("nobody is like that")
+        return lends(asked)
+
+    draft = draft_audit(Table.of(table), lambda _: adapt(fragile), Files("m:l", "p.csv"), Wishes())
+    found = {claim.name: claim for claim in draft.suggestions}
+    assert any(claim.active for name, claim in found.items() if name.startswith("four fifths, sex"))
+    assert "nobody is like that" in found["sex changes nothing"].doubt
+    assert '# safety = "invariant_to"' in draft.text
+
+
+def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
+    table = people() | {"score": np.random.default_rng(1).random(200), "prediction": np.arange(200) % 2}
+    draft = draft_audit(Table.of(table), None, TABLE, Wishes())
+    names = [claim.name for claim in draft.suggestions if claim.active]
+    assert {"mean score by sex", "calibration by sex", "equal opportunity by sex"} <= set(names)

@@ -1,0 +1,93 @@
+"""Checks that are cut off at any entry of their journal and go on, or are repeated from it alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from isonomia.audits.check import Arranged, Options, arrange, carry_out
+from isonomia.audits.journaled import recorded_model, recorded_population
+from isonomia.engine.journal import ReadOnly
+from isonomia.engine.observer import Silent
+from isonomia.records import Verdict
+
+Entries = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Notebook:
+    """A journal in memory that keeps what JSON keeps, like the store; a key can be written once."""
+
+    entries: Entries = field(default_factory=dict)
+
+    def recall(self, key: str) -> Any:
+        return self.entries.get(key)
+
+    def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        assert key not in self.entries, f"{key} is written twice"
+        self.entries[key] = json.loads(json.dumps(make(), allow_nan=False))
+
+
+@dataclass
+class Check:
+    """A check that can be done again and again, and how often its model was called."""
+
+    prop: Any
+    model: Callable[[Any], Any]
+    population: Any
+    options: dict[str, Any]
+    calls: int = 0
+
+    def run(self, entries: Mapping[str, Any] | None = None) -> tuple[Verdict, Entries]:
+        """Go on from entries, or begin."""
+        journal = Notebook(dict(entries or {}))
+        verdict = carry_out(self.arranged().with_journal(journal), Silent())
+        return replace(verdict, seconds=0.0), journal.entries
+
+    def arranged(self) -> Arranged:
+        def model(rows: Any) -> Any:
+            self.calls += 1
+            return self.model(rows)
+
+        # Nothing is asked twice to see whether the model changes its mind, so that calls can be counted.
+        options = Options(**{"seed": 3, "random_model": True, **self.options})
+        return arrange(self.prop, model, self.population, options)
+
+    def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:
+        """Repeat it from what leaves the house, without data, model and permissions."""
+        kept = {key: entry for key, entry in entries.items() if not key.startswith("answer")}
+        arranged = self.arranged()
+        request: Any = replace(
+            arranged.request,
+            prop=self.prop if prop is None else prop,
+            population=recorded_population(kept),
+            model=recorded_model(kept),
+        )
+        verdict = carry_out(replace(arranged, request=request).with_journal(ReadOnly(kept)), Silent())
+        return replace(verdict, seconds=0.0)
+
+
+def timeless(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries without the time that they took."""
+    return {key: {name: value for name, value in entry.items() if name != "seconds"} for key, entry in entries.items()}
+
+
+def resumes_everywhere(check: Check) -> None:
+    """Claim: cut off behind any entry, a check goes on to the same verdict and the same entries."""
+    whole, entries = check.run()
+    keys = list(entries)
+    for cut in range(len(keys) + 1):
+        verdict, again = check.run({key: entries[key] for key in keys[:cut]})
+        assert verdict == whole, f"cut off before {keys[cut]}" if cut < len(keys) else "cut off at the end"
+        assert timeless(again) == timeless(entries)
+        assert list(again) == keys
+
+
+def asks_nothing_at_the_end(check: Check) -> None:
+    """Claim: with everything in its journal, a check does not ask the model."""
+    _, entries = check.run()
+    before = check.calls
+    check.run(entries)
+    assert check.calls == before

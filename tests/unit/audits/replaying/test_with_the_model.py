@@ -1,0 +1,205 @@
+"""Evidence put to the model: counterexamples asked about again, everything run anew, and nothing without permission."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from isonomia.audits.audit_file.building import Permissions
+from isonomia.audits.audit_file.reading import recorded_audit_file
+from isonomia.audits.replaying.anew import Anew, run_anew
+from isonomia.audits.replaying.asking_again import AskedAgain, asked_again
+from isonomia.audits.replaying.opening import opened_models, refuse_unsafe
+from isonomia.audits.replaying.rebuilding import rebuilt
+from isonomia.engine.observer import Silent
+from isonomia.errors import IsonomiaError, RecordError, UsageError
+from isonomia.models.opening import load_model
+from isonomia.records.evidence import Evidence
+
+if TYPE_CHECKING:
+    from tests.unit.audits.replaying.conftest import Run
+
+ALLOWED = Permissions(allow_code=True)
+
+
+def _asked(run: Run, function: str, permissions: Permissions = Permissions()) -> dict[str, AskedAgain]:  # noqa: B008
+    model = load_model(f"{run.module}:{function}")
+    stated = rebuilt(run.evidence).stated
+    pairs = zip(stated, run.evidence.checks, strict=True)
+    return {each.name: asked_again(each, check, model, permissions) for each, check in pairs}
+
+
+def test_the_counterexamples_of_the_model_occur_again(run: Run) -> None:
+    found = _asked(run, "model")
+    assert all(each.same for each in found.values())
+    for name in ("a relation", "shares"):
+        assert found[name].again == found[name].asked == found[name].counterexamples > 0
+        assert found[name].problem is None
+    for name in ("a rate", "a census", "strata"):
+        assert found[name].counterexamples == 0
+
+
+def test_of_another_model_it_is_said_so_and_its_own_answers_count(run: Run) -> None:
+    found = _asked(run, "changed")
+    assert not any(each.same for each in found.values())
+    for name in ("a relation", "shares"):
+        assert found[name].again == 0
+        assert found[name].asked > 0
+
+
+def test_a_person_who_reaches_nothing_cannot_be_asked_about(run: Run) -> None:
+    (each,) = [each for each in rebuilt(run.evidence).stated if each.name == "shares"]
+    check = run.evidence.checks[4]
+    assert check.verdict is not None
+    first, *rest = check.verdict["counterexamples"]
+    silent = {**first, "point": None, "distance": None, "changed": {}}
+    changed = replace(check, verdict={**check.verdict, "counterexamples": [silent, *rest]})
+    found = asked_again(each, changed, load_model(f"{run.module}:model"), Permissions())
+    assert found.asked == found.again == len(rest)
+    assert "1 say that a person reaches nothing" in str(found.problem)
+
+
+STRANGE: list[Any] = [
+    {},
+    {"inputs": 3, "choices": []},
+    {"inputs": {"x1": {}}, "choices": []},
+    {"point": {"points": "x"}},
+]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+def test_strange_counterexamples_are_a_problem_and_no_crash(run: Run, strange: Any) -> None:
+    model = load_model(f"{run.module}:model")
+    for number in (3, 4):
+        check = run.evidence.checks[number]
+        changed = replace(check, verdict={**(check.verdict or {}), "counterexamples": [strange]})
+        found = asked_again(rebuilt(run.evidence).stated[number], changed, model, Permissions())
+        assert found.again == 0
+
+
+def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
+    check = run.evidence.checks[3]
+    entries = {**check.entries, "population": {**check.entries["population"], "kind": "domain"}}
+    stated = rebuilt(run.evidence).stated[3]
+    found = asked_again(stated, replace(check, entries=entries), load_model(f"{run.module}:model"), Permissions())
+    assert "domain that the record does not hold" in str(found.problem)
+
+
+def _anew(run: Run, evidence: Evidence, folder: Path, permissions: Permissions, **models: str) -> list[Anew]:
+    opened = {name: load_model(f"{run.module}:{function}") for name, function in models.items()}
+    return list(run_anew(evidence, folder, permissions, opened, lambda _: Silent()))
+
+
+def test_everything_done_anew_is_the_same_in_every_number(run: Run) -> None:
+    found = _anew(run, run.evidence, run.folder, ALLOWED)
+    assert [(each.name, each.same) for each in found] == [(check.name, True) for check in run.evidence.checks]
+
+
+def test_other_data_and_another_model_are_noticed(run: Run, tmp_path: Path) -> None:
+    people = (run.folder / "people.csv").read_text()
+    (tmp_path / "people.csv").write_text(people.replace("F,", "M,", 1))
+    found = _anew(run, run.evidence, tmp_path, Permissions(), default="changed")
+    assert all(each.others == ("model", "population") for each in found)
+    assert not any(each.same for each in found)
+    assert any(each.differences for each in found)
+
+
+def test_the_texts_of_the_record_are_used_and_not_those_on_disk(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text((run.folder / "people.csv").read_text())
+    (tmp_path / "priors.nom").write_text("this is no specification")
+    (tmp_path / "audit.toml").write_text("this is no audit")
+    assert all(each.same for each in _anew(run, run.evidence, tmp_path, Permissions(), default="model"))
+
+
+def test_data_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(IsonomiaError, match=r"people\.csv"):
+        _anew(run, run.evidence, tmp_path, Permissions(), default="model")
+
+
+PEOPLE = '[population]\nsample = "people.csv"\n'
+PROPERTY = '[[property]]\ncheck = "1 < 2"\n'
+UNSAFE = [
+    ('[model]\nload = "os:system"\n' + PEOPLE, "open the model 'os:system'"),
+    ('[model]\nload = "https://example.org/score"\n' + PEOPLE, "open the model 'https"),
+    ('[model]\nload = "../model.onnx"\n' + PEOPLE, "outside of"),
+    ('[model]\nload = "service.toml"\n' + PEOPLE, "run or call what"),
+    ('[model]\nload = "model.skops"\n[model.options]\ntrusted = ["os.system"]\n' + PEOPLE, "gives itself"),
+    ('[population]\nsample = "../people.csv"\n', "read '../people.csv', outside of"),
+    ('[population]\ncensus = "/etc/passwd"\n', "read '/etc/passwd', outside of"),
+    ('[population]\ngenerator = "os:getcwd"\n', "import 'os:getcwd'"),
+    ('[populations.x]\ndomain = "os:environ"\n', "import 'os:environ'"),
+    (PEOPLE + '[[property]]\nnomos = "x"\nwith = {domains = {x = "/etc/passwd"}}\n', "names as inputs of its own"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), UNSAFE, ids=[told for _, told in UNSAFE])
+def test_what_a_stranger_names_is_neither_run_nor_read_without_permission(tmp_path: Path, text: str, told: str) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (tmp_path / "model.onnx").write_bytes(b"x")
+    (folder / "model.skops").write_bytes(b"x")
+    (folder / "service.toml").write_text('url = "http://localhost:1/x"\n')
+    file = recorded_audit_file(folder / "audit.toml", text + PROPERTY, {})
+    with pytest.raises(RecordError) as caught:
+        refuse_unsafe(file, Permissions(), {})
+    assert told in str(caught.value)
+    assert "--allow-code" in str(caught.value)
+    refuse_unsafe(file, ALLOWED, {})
+
+
+def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    (tmp_path / "here" / "people.csv").symlink_to(tmp_path / "secret.csv")
+    file = recorded_audit_file(tmp_path / "here" / "audit.toml", PEOPLE + PROPERTY, {})
+    with pytest.raises(RecordError, match="outside of"):
+        refuse_unsafe(file, Permissions(), {})
+
+
+def test_a_model_that_somebody_names_makes_that_of_the_record_harmless(tmp_path: Path) -> None:
+    text = '[model]\nload = "os:system"\n' + PEOPLE + PROPERTY
+    refuse_unsafe(recorded_audit_file(tmp_path / "audit.toml", text, {}), Permissions(), {"default": object()})
+
+
+class _Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return (os.mkdir, (str(self.folder),))
+
+
+def test_a_pickle_is_opened_only_by_the_person_and_never_by_the_record(tmp_path: Path) -> None:
+    trap = tmp_path / "model.pkl"
+    trap.write_bytes(pickle.dumps(_Trap(tmp_path / "trapped")))
+    text = '[model]\nload = "model.pkl"\n[model.options]\ntrust_pickle = true\n' + PEOPLE + PROPERTY
+    file = recorded_audit_file(tmp_path / "audit.toml", text, {})
+    with pytest.raises(RecordError, match="gives itself"):
+        refuse_unsafe(file, Permissions(), {})
+    with pytest.raises(UsageError, match="trust"):
+        opened_models(file, {"default": str(trap)}, Permissions())
+    assert not (tmp_path / "trapped").exists()
+
+
+def test_a_model_that_the_audit_does_not_have_is_refused(tmp_path: Path) -> None:
+    file = recorded_audit_file(tmp_path / "audit.toml", PEOPLE + PROPERTY, {})
+    with pytest.raises(UsageError, match="it has none called 'default'"):
+        opened_models(file, {"default": "x:y"}, Permissions())
+
+
+def test_a_record_has_no_say_in_how_a_program_is_run(tmp_path: Path) -> None:
+    program = tmp_path / "score"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = '[model]\nload = "x:y"\n[model.options]\nno_such_option = "-c"\n' + PEOPLE + PROPERTY
+    file = recorded_audit_file(tmp_path / "audit.toml", text, {})
+    opened_models(file, {"default": str(program)}, Permissions())
+    with pytest.raises(UsageError, match="no_such_option"):
+        opened_models(file, {"default": str(program)}, ALLOWED)

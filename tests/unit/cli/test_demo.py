@@ -1,0 +1,121 @@
+"""The demonstration: what it asks, what comes of it whatever the seed, and how its report is offered."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from isonomia import Verdict, check
+from isonomia.cli import demo as command
+from isonomia.cli.hiring_questions import answers
+from isonomia.engine.observer import Silent
+from isonomia.populations import Census
+from isonomia.report.entries import Entry
+
+EXPECTED = {
+    "qualified women and men": "holds",
+    "four-fifths rule": "violated",
+    "scores by region": "holds",
+    "islanders in a small sample": "undecided",
+    "an islander who moves to town": "violated",
+    "a way to be hired": "violated",
+    "had they been of the other sex": "violated",
+}
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_answers_do_not_depend_on_the_seed(seed: int) -> None:
+    found = list(answers(seed, Silent()))
+    assert {entry.name: entry.verdict.answer for entry in found} == EXPECTED
+    kinds = {entry.verdict.details.get("audit", "rates") for entry in found}
+    assert kinds == {"rates", "k-safety", "responsiveness", "principal fairness"}
+    assert len(found[0].history) > 3
+
+
+def verdict() -> Verdict:
+    return check("P[x == 1] >= 0.3", None, Census({"x": [0, 1]}), seed=1)
+
+
+def offered(target: Path, *, show_it: bool = False) -> str:
+    out = io.StringIO()
+    entries = [Entry("a rate", verdict())]
+    command._offer(Console(file=out, width=200), entries, target, show_it)
+    return out.getvalue()
+
+
+def test_the_report_is_written_and_its_place_is_told(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    assert str(target) in offered(target)
+    assert "a rate" in target.read_text("utf-8")
+
+
+def test_the_report_is_opened_only_where_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(command.typer, "launch", opened.append)
+    offered(tmp_path / "page.html")
+    assert opened == []
+    offered(tmp_path / "page.html", show_it=True)
+    assert opened == [(tmp_path / "page.html").as_uri()]
+
+
+def test_without_the_packages_one_line_says_how_to_get_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    told = offered(tmp_path / "page.html")
+    assert "isonomia[report]" in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_folder_that_cannot_be_written_into_does_no_harm(tmp_path: Path) -> None:
+    assert "can be written" in offered(tmp_path / "nowhere" / "page.html")
+
+
+ASK = "from isonomia.cli.demo import _wanted; print('said', _wanted())"
+
+
+@pytest.mark.parametrize(("typed", "environment", "told"), [
+    ("y\n", {}, "said True"),
+    ("\n", {}, "said False"),
+    ("\x04", {}, "said False"),
+    ("y\n", {"CI": "true"}, "said False"),
+])  # fmt: skip
+def test_somebody_at_a_terminal_is_asked(typed: str, environment: dict[str, str], told: str) -> None:
+    ours, theirs = pty.openpty()
+    variables = {name: value for name, value in os.environ.items() if name != "CI"} | environment
+    process = subprocess.Popen([sys.executable, "-c", ASK], stdin=theirs, stdout=theirs, stderr=theirs, env=variables)
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    shown = _read(ours)
+    assert process.wait(timeout=60) == 0
+    assert told in shown
+    assert ("open it in a browser? [y/N]" in shown) == ("CI" not in environment)
+
+
+def _read(descriptor: int) -> str:
+    parts = []
+    while True:
+        try:
+            part = os.read(descriptor, 1000)
+        except OSError:  # the other end is closed, which Linux tells in this way
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts).decode()
+
+
+def test_nobody_is_asked_where_there_is_no_terminal() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], input="y\n", capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "said False\n"

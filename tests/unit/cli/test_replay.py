@@ -1,0 +1,122 @@
+"""``isonomia replay`` in the cases that a run seldom has: failures, strangers, broken seals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from isonomia.audits.audit_file.building import Permissions
+from isonomia.audits.audit_file.planning import plan_audit
+from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.audits.audit_file.running import begin_run, run_checks
+from isonomia.cli.app import app
+from isonomia.engine.observer import Silent
+from isonomia.records.evidence import evidence_of, evidence_text
+from isonomia.records.sealing import sealed
+from isonomia.records.store import Store
+
+AUDIT = """
+title = "Two"
+seed = 1
+
+[model]
+load = "nowhere:model"
+
+[models.other]
+load = "nowhere:other"
+
+[population]
+census = "people.csv"
+
+[[property]]
+name = "one"
+check = "P[age >= 18] >= 0.5"
+
+[[property]]
+name = "two"
+check = "P[age >= 18] >= 0.9"
+"""
+
+
+@pytest.fixture
+def content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age\n20\n30\n10\n40\n")
+    Path("audit.toml").write_text(AUDIT)
+    file, store = read_audit_file("audit.toml"), Store(".isonomia")
+    models: Any = {"default": None, "other": None}
+    planned = plan_audit(file, 1, Permissions(), given=models)
+    run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
+    found: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
+    return found
+
+
+def _replay(content: dict[str, Any], *arguments: str, change: Callable[[Any], object] = lambda _: None) -> Any:
+    change(content)
+    content.pop("seal")
+    Path("evidence.json").write_text(json.dumps(sealed(content)))
+    return CliRunner().invoke(app, ["replay", "evidence.json", *arguments])
+
+
+def test_the_exit_code_is_that_of_the_verdicts(content: dict[str, Any]) -> None:
+    done = _replay(content)
+    assert done.exit_code == 1
+    assert "The verdicts follow from the statistics in the file" in done.output.replace("\n", " ")
+
+
+def test_a_property_that_could_not_be_checked_is_told_and_exit_code_2(content: dict[str, Any]) -> None:
+    def fail(file: Any) -> None:
+        file["checks"][1] |= {"verdict": None, "entries": {}, "error": {"kind": "ModelError", "message": "it broke"}}
+
+    done = _replay(content, change=fail)
+    assert done.exit_code == 2
+    assert "two: could not be checked: it broke" in done.output
+    assert "does not hold together" not in done.output
+
+
+def test_nobody_is_asked_on_behalf_of_a_file_that_contradicts_itself(content: dict[str, Any]) -> None:
+    done = _replay(
+        content,
+        "--full",
+        "--model",
+        "nowhere:model",
+        change=lambda file: file["checks"][0]["verdict"].update(samples=5),
+    )
+    assert done.exit_code == 2
+    assert "one: samples: 5 in the record, 4 now" in done.output
+    assert "nobody was asked" in done.output
+
+
+def test_a_stranger_cannot_write_to_the_terminal(content: dict[str, Any]) -> None:
+    done = _replay(content, change=lambda file: file["run"].update(title="\x1b[2Jgone", begun="\x1b]0;x\x07"))
+    assert done.exit_code == 2
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output
+    assert "run.title" in done.output
+
+
+def test_where_there_are_several_models_one_must_be_named(content: dict[str, Any]) -> None:
+    done = _replay(content, "--model", "a:b", "--model", "c:d")
+    assert "expected --model NAME=SOURCE with one of default, other" in str(done.exception)
+
+
+def test_a_version_that_the_run_was_not_of_is_noticed(content: dict[str, Any]) -> None:
+    done = _replay(content, change=lambda file: file["checks"][0]["verdict"].update(version="9.9"))
+    assert done.exit_code == 2
+    assert "one: version: '9.9' in the record" in done.output
+
+
+def test_another_version_is_told_and_no_fault(content: dict[str, Any]) -> None:
+    def older(file: Any) -> None:
+        file["run"]["versions"]["isonomia"] = "0.0.9"
+        for check in file["checks"]:
+            check["verdict"]["version"] = "0.0.9"
+
+    done = _replay(content, change=older)
+    assert done.exit_code == 1
+    assert "recorded with isonomia 0.0.9" in done.output
