@@ -1,6 +1,6 @@
 """How near the checks come to the information-theoretic limit.
 
-    python -m benchmarks.limit [--repetitions 300] [--json benchmarks/results/limit.json]
+    python -m benchmarks.limit [--repetitions 300] [--risks 1e-10 ...] [--json FILE] [--chart docs/images/limit.svg]
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.limit_chart import chart
 from isonomia.engine.schedule import Schedule
 from isonomia.evidence.bets import Game, State, begin, step
 from isonomia.evidence.information import limit
@@ -148,11 +149,13 @@ def mean_draws(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=300)
+    parser.add_argument("--risks", type=float, nargs="+", default=DELTAS)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/limit.json"))
+    parser.add_argument("--chart", type=Path, default=Path("docs/images/limit.svg"))
     arguments = parser.parse_args()
     began, rows = time.perf_counter(), []
     print(f"{'risk':>8}  {'method':<15} {'geometric mean':>14} {'least':>7} {'worst':>7}   worst pair")
-    for delta in DELTAS:
+    for delta in arguments.risks:
         for name, method in METHODS.items():
             ratios = []
             for number, (minority, majority) in enumerate(PAIRS):
@@ -174,6 +177,7 @@ def main() -> None:
     print(f"{len(PAIRS)} pairs, {arguments.repetitions} repetitions each, {time.perf_counter() - began:.0f} s")
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps({"ratio": RATIO, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    chart(rows).save(str(arguments.chart))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import gaming
 from benchmarks.gaming_models import elastic_net
+
+from benchmarks import gaming
 
 
 @pytest.fixture(scope="module")

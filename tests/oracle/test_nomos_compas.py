@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks import nomos
 from benchmarks.nomos_models import FOLDER, Subject, load
 from benchmarks.nomos_properties import COMPAS_CASES, GERMAN_CASES, Case, brute_force
+
+from benchmarks import nomos
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the k-safety data are not here; set ISONOMIA_DATA")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import nomos_games, nomos_reviews
 from benchmarks.nomos_harder import DATA
+
+from benchmarks import nomos_games, nomos_reviews
 
 lander = pytest.mark.skipif(not (DATA / "nomos").exists(), reason="the k-safety data are not here; set ISONOMIA_DATA")
 hotels = pytest.mark.skipif(not nomos_reviews.FOLDER.exists(), reason="the reviews are not here; set ISONOMIA_DATA")

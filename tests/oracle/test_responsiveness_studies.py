@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from benchmarks import recidivism, validation
 from benchmarks.reach import GERMAN
 from benchmarks.validation_truth import Listing, Truth, prepared
 
+from benchmarks import recidivism, validation
 from isonomia.populations import read_table
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import sketches
 from benchmarks.sketch_decoder import (
     DRAWS,
     ENDS,
@@ -28,6 +27,7 @@ from benchmarks.sketch_decoder import (
 )
 from benchmarks.sketch_recogniser import ANIMALS, ARCHIVE, Drawing, features, read_drawings
 
+from benchmarks import sketches
 from isonomia.errors import DataError, UsageError
 
 HERE = pytest.mark.skipif(not sketches.FOLDER.exists(), reason="the sketches are not here; set ISONOMIA_DATA")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from benchmarks import student
 
 pytestmark = pytest.mark.skipif(not student.FOLDER.exists(), reason="the student data are not here; set ISONOMIA_DATA")

@@ -8,8 +8,9 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from benchmarks import transplant
 from benchmarks.transplant_score import ALCOHOL, CANCER, DEFAULT_PATIENT, TERMS, Score, read_score
+
+from benchmarks import transplant
 
 pytestmark = pytest.mark.skipif(not transplant.FOLDER.exists(), reason="the liver data are not here; set ISONOMIA_DATA")
 

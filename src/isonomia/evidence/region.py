@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 TABULATED = 1025
 """Points at which the divergence of a number is tabulated."""
 
+MOST_STEPS = 120
+"""Steps of the search for an interval's end; about ten are usual."""
+
 MARGIN = 1e-6
 """Nats taken off a refutation to cover rounding and the imagined draws."""
 
@@ -199,12 +202,12 @@ class Region:
         """
         comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
         hypothesis = hypothesis_of(comparison, self.ranges, positive=True)
-        if hypothesis is None:
-            return 0.0
+        # Where the worlds cannot be written down, none of them is refuted.
+        polytopes = (Polytope(()),) if hypothesis is None else hypothesis.polytopes
         if len(self.classes) > 1:
-            return 2.0 * all(self.refutes(polytope) for polytope in hypothesis.polytopes)
+            return 2.0 * all(self.refutes(polytope) for polytope in polytopes)
         (members,) = self.classes
-        nearest = min((self._distance(polytope, members) for polytope in hypothesis.polytopes), default=np.inf)
+        nearest = min((self._distance(polytope, members) for polytope in polytopes), default=np.inf)
         return float(np.sqrt(nearest / self.allowance[members]))
 
     def _refutes_across(self, polytope: Polytope) -> bool:
@@ -247,7 +250,7 @@ def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0
     by the function itself: a guess that is off costs rounds, and never moves the end inwards.
     """
     near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
-    for _ in range(120):
+    for _ in range(MOST_STEPS):
         value, width = reach(step), far - near
         near, far = (near, step) if value >= 1.0 else (step, far)
         slow = slow + 1 if far - near > 0.5 * width else 0

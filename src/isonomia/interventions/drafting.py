@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability
@@ -145,7 +144,7 @@ def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], 
 
 
 def _rules(features: Mapping[str, Feature], table: Table) -> Iterator[tuple[Constraint, str]]:
-    dummies = {f.name: _numbers(table.column(f.name)) for f in features.values() if f.kind == "binary"}
+    dummies = {f.name: table.column(f.name).astype(np.float64) for f in features.values() if f.kind == "binary"}
     taken: set[str] = set()
     for rule, reason in encodings_of(dummies):
         taken.update(rule.names)
@@ -190,12 +189,6 @@ def _in_order(feature: Feature, rule: Reachability) -> Feature:
         return feature
     place = rule.names.index(feature.name)
     return changed(feature, values=tuple(pair[place] for pair in rule.values))
-
-
-def _numbers(column: NDArray[Any]) -> NDArray[np.float64]:
-    if column.dtype.kind == "O":
-        return np.asarray([np.nan if value is None else float(value) for value in column])
-    return column.astype(np.float64)
 
 
 def _nothing_left(left: Mapping[str, str]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 
 from lark import Lark, Token
-from lark.exceptions import LexError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
 from isonomia.errors import Place, SpecError
@@ -28,7 +29,6 @@ _KINDS = (
 _QUIET = {"FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"} | {
     *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "OTHER", "DO", "$END")
 }
-_WORDS = {"AS_IF": "as if", "OTHER": "other", "DO": "do"}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _HINTS = {
@@ -50,8 +50,7 @@ def complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
     """The error to raise in place of the parser's own."""
     if isinstance(error, UnexpectedCharacters):
         return _about_character(text, error.pos_in_stream or 0)
-    if not isinstance(error, UnexpectedToken):
-        return SpecError("this is no property", Place(text, 0, len(text)))
+    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
     accepts = set(error.accepts or error.expected)
     token = error.token
     if token.type == "$END":
@@ -68,12 +67,8 @@ def _place_of(token: Token, text: str) -> Place:
 
 
 def _before(token: Token, text: str, parser: Lark) -> Token | None:
-    previous = None
-    for found in parser.lex(text):
-        if found.start_pos == token.start_pos:
-            break
-        previous = found
-    return previous
+    earlier = list(takewhile(lambda found: found.start_pos != token.start_pos, parser.lex(text)))
+    return earlier[-1] if earlier else None
 
 
 def _about_character(text: str, start: int) -> SpecError:
@@ -197,10 +192,5 @@ def _wanted(accepts: set[str], parser: Lark) -> str:
 
 
 def _spelling(name: str, parser: Lark) -> str:
-    if name in _WORDS:
-        return _WORDS[name]
-    try:
-        pattern = parser.get_terminal(name).pattern
-    except (KeyError, LexError):
-        return name.lower()
+    pattern = parser.get_terminal(name).pattern
     return pattern.value if isinstance(pattern, PatternStr) else name.lower()

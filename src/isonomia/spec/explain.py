@@ -163,7 +163,7 @@ def _leaf(leaf: Leaf) -> str:
     if isinstance(leaf, Rate):
         return f"the share of people {event_phrase(leaf.event)}{group}"
     phrase = term_phrase(leaf.term)
-    return f"the mean {'of ' if phrase.startswith('the ') else ''}{phrase}{group}"
+    return f"the mean {'of ' if phrase.startswith(('the ', 'minus ')) else ''}{phrase}{group}"
 
 
 def _leaf_of_versions(leaf: Leaf) -> str:

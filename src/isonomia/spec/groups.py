@@ -138,7 +138,7 @@ def _taken_apart(test: _Test) -> Iterator[_Said]:
             if len(known) == len(values):
                 yield _Said((operand,), Fact("==", known), test.wanted)
         case Compare(_, Literal(), Literal()):
-            return
+            pass
         case Compare(relation, left, Literal(value)):
             yield _Said((left,), Fact(relation, (value,)), test.wanted)
         case Compare(relation, Literal(value), right):
@@ -146,6 +146,8 @@ def _taken_apart(test: _Test) -> Iterator[_Said]:
         case Compare(relation, left, right):
             yield _Said((left, right), Fact(relation, ()), test.wanted)
             yield _Said((right, left), Fact(_FLIPPED[relation], ()), test.wanted)
+        case _:
+            pass
 
 
 def _clash(said: list[_Said]) -> bool:

@@ -18,7 +18,7 @@ from isonomia.spec.measures import Measure, MeasureLike, quantity_of
 from isonomia.spec.property import Property
 from isonomia.spec.terms import Term, TermLike, row_of, value_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Each, Literal, Output, Rate, Row, Value, Variable
+from isonomia.spec.tree import Column, Each, Formula, Literal, Output, Rate, Row, Value, Variable
 from isonomia.spec.walk import nodes
 
 __all__ = ["E", "P", "col", "each", "maximum", "minimum", "prediction", "score"]
@@ -101,14 +101,20 @@ def each(
         raise UsageError(f"excluding must be a list of values, but it is {excluding!r}; write excluding=[...]")
     excluded = tuple(_excluded(value) for value in excluding)
     used = {node.name for node in excluded if isinstance(node, Variable)}
-    for variable in _variables(claim):
-        body = claim(Term(Variable(variable)))
-        if not isinstance(body, Property):
-            raise UsageError(f"claim must return a property, but it returned {body!r} of type {type(body).__name__}")
-        inner = {node.variable for node in nodes(body.formula) if isinstance(node, Each)}
-        if variable not in inner | used:
-            break
-    return Property(Each(variable, source, excluded, body.formula))
+    tried = ((variable, _body(claim, variable)) for variable in _variables(claim))
+    variable, body = next((name, body) for name, body in tried if name not in _bound(body) | used)
+    return Property(Each(variable, source, excluded, body))
+
+
+def _body(claim: Callable[[Term], Property], variable: str) -> Formula:
+    body = claim(Term(Variable(variable)))
+    if not isinstance(body, Property):
+        raise UsageError(f"claim must return a property, but it returned {body!r} of type {type(body).__name__}")
+    return body.formula
+
+
+def _bound(formula: Formula) -> set[str]:
+    return {node.variable for node in nodes(formula) if isinstance(node, Each)}
 
 
 @overload

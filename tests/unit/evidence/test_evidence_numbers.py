@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
+from isonomia.evidence import stakes
 from isonomia.evidence.bets import Game, begin, step
 from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
 from isonomia.evidence.cells import MOST_CELLS, Grid, grid_for
@@ -260,3 +261,60 @@ def test_an_infinite_wealth_is_an_e_value():
 
 def test_verifair_knows_nothing_before_the_first_draw():
     assert adaptive_error(0.05, 0) == float("inf")
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_a_search_for_stakes_that_is_cut_short_is_still_a_fair_bet(rounds, repetitions, monkeypatch):
+    payoffs = np.zeros((repetitions, 1, 2, 2))
+    payoffs[:, 0, :, 1] = [1.0, -0.8]
+    estimate = np.broadcast_to(np.asarray([[0.1, 0.9], [0.99, 0.01]]), (repetitions, 2, 2))
+    bounds, weights = np.zeros((repetitions, 1)), np.full((repetitions, 2), 0.5)
+    best = best_stakes(payoffs, bounds, estimate, weights)
+    monkeypatch.setattr(stakes, "ROUNDS", rounds)
+    rough = best_stakes(payoffs, bounds, estimate, weights)
+    assert (rough.factors > 0).all()
+    assert (rough.on_sides > 0).all()
+
+    def growth(found):
+        logs = (weights[..., None] * estimate * np.log(found.factors)).sum(axis=(1, 2))
+        return logs + (weights * (1.0 - found.rests)).sum(axis=1)
+
+    assert (growth(rough) <= growth(best) + 1e-12).all()
+    # One draw of each group under rates that lie in the polytope, p <= 0.8 q.
+    for p, q in [(0.0, 0.0), (0.4, 0.5), (0.8, 1.0), (0.1, 0.9)]:
+        chances = np.asarray([[1 - p, p], [1 - q, q]])
+        means = (chances * rough.factors).sum(axis=-1)
+        assert (np.log(means).sum(axis=1) + (1.0 - rough.rests).sum(axis=1) <= 1e-12).all()
+
+
+def test_an_interval_far_from_zero_is_as_fine_as_its_numbers_can_tell():
+    tally = np.asarray([30.0, 70.0])
+    low, high = mean_interval(np.asarray([1e9, 1e9 + 1.0]), tally, 0.05)
+    assert (low - 1e9, high - 1e9) == pytest.approx(mean_interval(YES_NO, tally, 0.05), abs=1e-6)
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_six_rounds_find_the_best_stakes_on_two_rates(repetitions, monkeypatch):
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        h, weights = rng.uniform(0.05, 0.95, 2), np.tile(rng.dirichlet([2, 2]), (repetitions, 1))
+        payoffs = np.zeros((repetitions, 1, 2, 2))
+        payoffs[:, 0, :, 1] = [1.0, -rng.uniform(0.3, 1.2)]
+        estimate = np.tile(np.stack([1 - h, h], axis=-1), (repetitions, 1, 1))
+        gains = []
+        for rounds in (40, 6):
+            monkeypatch.setattr(stakes, "ROUNDS", rounds)
+            found = best_stakes(payoffs, np.zeros((repetitions, 1)), estimate, weights)
+            logs = (estimate * np.log(found.factors)).sum(axis=-1) + 1.0 - found.rests
+            gains.append((weights * logs).sum(axis=-1))
+        assert gains[1] == pytest.approx(gains[0], abs=1e-10)
+
+
+@pytest.mark.parametrize("mean", [0.1, 0.5, 0.9])
+def test_a_number_seen_at_one_end_only_is_as_far_from_a_mean_as_a_rate_would_be(mean):
+    nodes = np.linspace(0.0, 1.0, 129)
+    low, high = np.zeros((1, 129)), np.zeros((1, 129))
+    low[0, 0] = high[0, -1] = 20.0
+    assert divergence(nodes, low, np.asarray([mean])) == pytest.approx([-20.0 * np.log1p(-mean)], abs=1e-5)
+    assert divergence(nodes, high, np.asarray([mean])) == pytest.approx([-20.0 * np.log(mean)], abs=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,34 @@ def test_a_normalised_margin_cannot_be_proved_where_the_stratum_may_be_empty():
     assert shares.decisions(play(shares, [opposite], batches=40)) == (True,)
     within = fair_worlds(BINARY, 2, 0.05, margin=0.3, normalised=True)
     assert within.decisions(play(within, [opposite], batches=40)) == (None,)
+
+
+def test_progress_towards_fairness_is_that_of_the_piece_that_lags():
+    evidence = fair_worlds(BINARY, 2, 1e-3, margin=0.15)
+    start, late = evidence.begin(1), play(evidence, [RARE], batches=40)
+    assert evidence.progress(start).tolist() == [0.0]
+    middle = play(evidence, [RARE], batches=3)
+    least = min(float(piece.peak[0]) for piece in middle.unfair)
+    assert evidence.progress(middle)[0] == pytest.approx(max(least, float(middle.fair.peak[0])) / np.log(1000))
+    assert 0.0 < evidence.progress(middle)[0] < 1.0
+    assert evidence.progress(late).tolist() == [1.0]
+    violated = play(evidence, [UNFAIR], batches=40)
+    assert violated.fair.peak[0] > evidence.need
+    assert evidence.progress(violated).tolist() == [1.0]
+
+
+def test_what_is_needed_is_the_logarithm_of_the_risk():
+    evidence = fair_worlds(BINARY, 2, 1e-3)
+    assert evidence.need == pytest.approx(np.log(1000))
+    nothing = evidence.begin(3)
+    assert evidence.holds(nothing).tolist() == evidence.contradicted(nothing).tolist() == [False] * 3
+    assert evidence.holds(nothing).dtype == evidence.contradicted(nothing).dtype == np.bool_
+
+
+def test_a_wealth_of_exactly_what_is_needed_suffices():
+    evidence = fair_worlds(BINARY, 2, 1e-3, margin=0.15)
+    start = evidence.begin(1)
+    enough = np.full(1, evidence.need)
+    won = replace(start, unfair=tuple(replace(piece, peak=enough) for piece in start.unfair))
+    assert evidence.holds(won).tolist() == [True]
+    assert evidence.violated(replace(start, fair=replace(start.fair, peak=enough))).tolist() == [True]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.errors import SpecError
-from isonomia.evidence.hypotheses import denominators_of, hypothesis_of
+from isonomia.errors import DataError, SpecError
+from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of
 from isonomia.evidence.polynomials import as_fraction, bounds_of, is_linear
 from isonomia.spec.names import leaves_of
 from isonomia.spec.parse import parse_formula
-from isonomia.spec.tree import Comparison, Quantity
+from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate
 
 A, B = (leaves_of(parse_formula(f"P[{name}] >= 0"))[0] for name in "ab")
 UNIT = {A: (0.0, 1.0), B: (0.0, 1.0)}
@@ -100,3 +100,77 @@ def test_the_pieces_of_a_hypothesis_are_as_few_as_they_can_be(text: str, positiv
 @pytest.mark.parametrize("text", ["P[a] * P[b] >= 0.1", "P[a] ** 2 >= 0.1", "P[a] / P[b] + P[b] / P[a] <= 3"])
 def test_products_of_unknown_rates_are_left_to_the_region(text: str) -> None:
     assert hypothesis_of(parse_formula(text), UNIT, positive=True) is None
+
+
+def test_a_point_lies_in_a_hypothesis_where_the_formula_is_true_or_tied() -> None:
+    formula = parse_formula("P[x | a] / (P[x | b] - 2) >= -0.25 and P[x | a] >= 0.25")
+    a, b = leaves_of(formula)
+    found = hypothesis_of(formula, dict.fromkeys((a, b), (0.0, 1.0)), positive=True)
+    assert found is not None
+    # With a denominator below 0 the comparison turns round: a <= 0.25 (2 - b).
+    assert found.contains({a: 0.375, b: 0.5})
+    assert found.contains({a: 0.25, b: 1.0})
+    assert not found.contains({a: 0.376, b: 0.5})
+    assert not found.contains({a: 0.2, b: 0.5})
+    assert not Hypothesis(()).contains({a: 0.5})
+    assert Hypothesis((Polytope(()),)).contains({a: 0.5})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " and ".join(f"abs(P[x | a] - 0.{k}) >= 0.01" for k in range(11, 23)),
+        " or ".join(f"P[x == {k}] >= 0.5" for k in range(1_025)),
+    ],
+    ids=["and", "or"],
+)
+def test_a_hypothesis_of_too_many_pieces_is_left_to_the_region(text: str) -> None:
+    formula = parse_formula(text)
+    assert hypothesis_of(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), positive=True) is None
+
+
+def test_a_comparison_that_overflows_is_refused_with_what_to_do() -> None:
+    formula = parse_formula("1e308 * P[x | a] + 1e308 * P[x | b] >= 1")
+    with pytest.raises(DataError, match="one overflows: rescale the property"):
+        hypothesis_of(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), positive=True)
+
+
+def test_what_cannot_become_a_fraction_is_refused() -> None:
+    a = Rate(Column("x"), Column("a"))
+    with pytest.raises(SpecError, match=r"-1 \*\* 0\.5 is no real number"):
+        as_fraction(Power(Constant(-1.0), 0.5))
+    with pytest.raises(SpecError, match=r"a whole exponent .* but 0\.5 came"):
+        as_fraction(Power(a, 0.5))
+    nothing = Arithmetic("/", Arithmetic("-", a, a), Rate(Column("x"), Column("b")))
+    with pytest.raises(SpecError, match="0 to a negative power is no number"):
+        as_fraction(Power(nothing, -1.0))
+    with pytest.raises(TypeError, match="resolved before fractions are made"):
+        as_fraction(Extreme("abs", (a,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("max(P[a], P[b]) ** -1 >= 2", [(0.3, 0.3), (0.5, 0.5)], [(0.3, 0.9), (0.9, 0.3)]),
+        ("min(P[a], P[b]) ** -1 >= 2", [(0.3, 0.9), (0.9, 0.3)], [(0.6, 0.9)]),
+        ("max(P[a], P[b]) ** 1 >= 0.5", [(0.3, 0.9), (0.9, 0.3)], [(0.3, 0.3)]),
+        ("1 / max(P[a], P[b]) <= 2", [(0.3, 0.9), (0.5, 0.1)], [(0.3, 0.3)]),
+        ("-max(P[a], P[b]) >= -0.5", [(0.3, 0.3)], [(0.3, 0.9), (0.9, 0.3)]),
+        ("0.2 - min(P[a], P[b]) >= 0", [(0.1, 0.9), (0.9, 0.1)], [(0.3, 0.9)]),
+        ("max(P[a], P[b]) / (P[b] - 2) >= -0.5", [(0.7, 0.4), (0.5, 0.6)], [(0.9, 0.4), (0.4, 0.9)]),
+    ],
+)
+def test_an_extreme_is_resolved_by_whether_what_stands_around_it_rises_or_falls(
+    text: str, inside: list[tuple[float, float]], outside: list[tuple[float, float]]
+) -> None:
+    found = hypothesis_of(parse_formula(text), UNIT, positive=True)
+    assert found is not None
+    assert all(found.contains(dict(zip((A, B), point, strict=True))) for point in inside)
+    assert not any(found.contains(dict(zip((A, B), point, strict=True))) for point in outside)
+
+
+@pytest.mark.parametrize("text", ["max(P[a], P[b]) ** 1 >= 0.5", "max(P[a], P[b]) >= 0.5", "2 * max(P[a], P[b]) >= 1"])
+def test_an_extreme_within_what_rises_needs_no_word_about_which_is_larger(text: str) -> None:
+    found = hypothesis_of(parse_formula(text), UNIT, positive=True)
+    assert found is not None
+    assert [len(polytope.sides) for polytope in found.polytopes] == [1, 1]

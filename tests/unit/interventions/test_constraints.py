@@ -106,6 +106,7 @@ def test_a_start_that_breaks_a_constraint_is_refused_with_its_name_and_the_value
         (lambda: Linear(("a",), (float("inf"),), "<=", 1), "should be a finite number, but it is inf"),
         (lambda: IfThen(Condition("a", "==", 1), Condition("a", "==", 2)), "should couple two features"),
         (lambda: IfChanged(Condition("a", "==", 1), Condition("a", "==", 2)), "should couple two features"),
+        (lambda: Condition("", "==", 1), "should be a feature's, but it is ''"),
         (lambda: Condition("a", "=", 1), "relation of the conditional constraint should be one of"),
         (lambda: Condition("a", "in", ()), "should be a list with an entry"),
         (lambda: Predicate(), "either a condition or a test"),
@@ -233,3 +234,10 @@ def test_a_rule_about_the_end_waits_for_everything_that_pushes_it() -> None:
         (a, b + (c - 1) - (d - 1), c, d) for a, b, c, d in product(range(4), repeat=4) if a + b + (c - 1) - (d - 1) <= 3
     }
     assert set(map(tuple, points.tolist())) == expected
+
+
+def test_a_predicate_asked_of_nobody_answers_nobody() -> None:
+    def never(before: object, after: object) -> object:
+        raise AssertionError(f"called with {before} and {after}")
+
+    assert Predicate(test=never, names=("a",)).accepts(np.zeros((0, 1))).shape == (0,)

@@ -168,3 +168,25 @@ def test_every_variable_of_a_causal_model_must_be_a_feature() -> None:
 def test_a_set_with_effects_says_that_chance_plays_a_part() -> None:
     assert Interventions((DRUG,), effects=(Noise(("drug",), 0.1),)).reach({"drug": [0]}).by_chance
     assert not Interventions((DRUG,)).reach({"drug": [0]}).by_chance
+
+
+def test_a_law_that_cannot_be_called_is_refused() -> None:
+    with pytest.raises(UsageError, match="draw of a sampler should be a function, but it is 3"):
+        Sampler(("sodium",), 3)  # type: ignore[arg-type]
+
+
+def test_a_whole_number_that_responds_becomes_what_the_model_says() -> None:
+    model = Causal({"a": "gaussian(0, 1)", "b": "a / 2 + gaussian(0, 1)"})
+    before = {"a": np.asarray([0.0, 0.0]), "b": np.asarray([1, 1])}
+    after = {"a": np.asarray([1.0, 0.0]), "b": np.asarray([1, 1])}
+    ended = Causes(model).respond((), before, after, np.random.default_rng(0))
+    assert ended["b"].tolist() == [1.5, 1.0]
+
+
+def test_effects_are_added_and_their_model_is_part_of_what_was_said() -> None:
+    features = (Feature("a", "real", -5, 5), Feature("b", "real", -5, 5))
+    plain = Interventions(features)
+    one, other = (Causes(Causal({"a": "gaussian(0, 1)", "b": f"{k} * a + gaussian(0, 1)"})) for k in (1, 2))
+    assert plain.affect(one).effects == (one,)
+    assert len({plain.fingerprint(), plain.affect(one).fingerprint(), plain.affect(other).fingerprint()}) == 3
+    assert plain.affect(one).fingerprint() == Interventions(features, effects=(one,)).fingerprint()

@@ -24,6 +24,7 @@ from isonomia.interventions import (
     Sampler,
     Thermometer,
 )
+from isonomia.interventions.reading import read_interventions
 
 TABLE = {
     "age": [30, 40, 50, 61],
@@ -266,3 +267,20 @@ def test_the_fingerprint_tells_interventions_apart() -> None:
 def test_a_feature_is_described_once() -> None:
     with pytest.raises(UsageError, match="feature 'a' is described twice"):
         Interventions((Feature("a", "binary"), Feature("a", "binary")))
+
+
+def test_a_file_whose_features_alone_do_not_fit_is_refused_at_its_top() -> None:
+    def refuse(*parts: object) -> object:
+        raise UsageError(f"{len(parts)} parts do not fit")
+
+    with pytest.raises(SpecError, match=r"my\.toml: 3 parts do not fit") as caught:
+        read_interventions('[features.a]\nkind = "binary"\n', "my.toml", refuse)
+    assert caught.value.place is not None
+    assert caught.value.place.start == 0
+
+
+def test_a_feature_that_is_no_table_is_refused_at_its_name() -> None:
+    with pytest.raises(SpecError, match="expected feature 'a' to be a table, but it is 3") as caught:
+        Interventions.from_toml("[features]\na = 3\n", "my.toml")
+    assert caught.value.place is not None
+    assert caught.value.place.line == 2

@@ -13,6 +13,7 @@ from isonomia.interventions.blocks import Block, blocks_of
 from isonomia.interventions.parts import Drawn
 from isonomia.interventions.pieces import pieces_of
 from isonomia.interventions.program import Found, Nothing, Unknown, any_move, tightened
+from isonomia.interventions.solving import solve
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 
@@ -108,3 +109,28 @@ def test_rows_that_no_whole_numbers_satisfy_are_recognised() -> None:
     )
     rule = Linear(("a", "b", "c"), (0.5, -1, -1), "==", 0)
     assert Interventions(features, (rule,)).contradiction() == (rule,)
+
+
+def test_one_feature_of_too_many_values_is_refused_before_they_are_written_out() -> None:
+    features = (Feature("x", "real", 0, 1), Feature("n", "integer", 0, 10_000_000))
+    one = block(features, Linear(("x", "n"), (1, 1), "<=", 10_000_000))
+    with pytest.raises(NumericalError, match="give the whole features fewer values"):
+        pieces_of(one, np.zeros(2), np.zeros(2), np.asarray([1.0, 1e7]))
+
+
+def test_rows_that_nothing_satisfies_allow_no_move_and_leave_everybody_where_they_are() -> None:
+    one = block(REAL, Linear(("x", "y"), (1, 1), ">=", 30))
+    start = np.asarray([10.0, 10.0])
+    assert isinstance(any_move(one, start), Nothing)
+    assert tightened(one, start) is None
+    (part,) = solve(one, start[None])
+    assert part.counts().tolist() == [1]
+    assert part.draw(3, np.random.default_rng(0)).tolist() == [[[10, 10]] * 3]
+
+
+def test_a_box_that_the_rows_rule_out_leaves_only_staying_put() -> None:
+    features = (Feature("x", "real", 0, 1), Feature("n", "integer", 0, 9))
+    one = block(features, Linear(("x", "n"), (0, 1), "<=", 3), Linear(("x", "n"), (1, 1), "<=", 9))
+    pieces = pieces_of(one, np.zeros(2), np.asarray([0.0, 5.0]), np.asarray([1.0, 5.0]))
+    assert [piece.dimension for piece in pieces.pieces] == [0]
+    assert pieces.draw(2, np.random.default_rng(0)).tolist() == [[0, 0]] * 2

@@ -17,7 +17,10 @@ from isonomia.interventions import (
     OneHot,
     Predicate,
     ReachableSets,
+    enumeration,
+    proposals,
 )
+from isonomia.interventions.blocks import blocks_of
 from isonomia.interventions.parts import Cut, Drawn, Listed, Ranges
 
 COUNT = Feature("count", "integer", 0, 4)
@@ -194,3 +197,49 @@ def test_a_linkage_from_what_nobody_can_act_on_couples_nothing() -> None:
     found = Interventions(features, (Linkage("s", ("t",)),)).reach({"s": [3], "t": [5]})
     assert found.count(0) == 1_000_000_001
     assert isinstance(found.parts[0], Ranges)
+
+
+def test_people_of_few_points_are_listed_beside_others_who_are_drawn_from() -> None:
+    features = (*(Feature(name, "integer", 0, 999, direction="up") for name in "xyz"), Feature("b", "binary"))
+    rules = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),))
+    found = rules.reach({"x": [333, 0], "y": [333, 0], "z": [332, 0], "b": [0, 1]})
+    assert {type(part) for part in found.parts} == {Listed, Drawn, Ranges}
+    ways = {(333, 333, 332), (334, 333, 332), (333, 334, 332), (333, 333, 333)}
+    assert set(map(tuple, found.points([0]).values.tolist())) == {(*way, b) for way in ways for b in (0, 1)}
+    again = found.take([1, 0, 1])
+    assert again.counts().tolist() == [np.inf, 8, np.inf]
+    drawn = again.sample(200, np.random.default_rng(0), [2])
+    assert (drawn.values[:, :3].sum(1) <= 999).all()
+    assert found.movable().tolist() == [True, True]
+
+
+def test_people_whose_points_are_cut_into_polytopes_are_taken_and_can_move() -> None:
+    features = tuple(Feature(name, "real", 0, 1) for name in "xy")
+    rules = Interventions(features, (Linear(("x", "y"), (1, 1), "==", 1),))
+    found = rules.reach({"x": [0.0, 1.0], "y": [1.0, 0.0]})
+    assert {type(part) for part in found.parts} == {Cut}
+    assert found.counts().tolist() == [np.inf, np.inf]
+    assert found.movable().all()
+    assert not found.approximate().any()
+    taken = found.take([1, 1])
+    assert len(taken) == 2
+    assert taken.sample(50, np.random.default_rng(0)).values.sum(1) == pytest.approx(np.ones(100))
+
+
+def test_tables_that_do_not_fit_together_are_grown_one_half_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = (*(Feature(name, "integer", 0, 5) for name in "xy"),)
+    rules = Interventions(features, (Linear(("x", "y"), (1, 1), "<=", 6),))
+    people = {"x": [0, 1, 2, 3, 4], "y": [2, 1, 0, 2, 1]}
+    together = rules.reach(people).points()
+    monkeypatch.setattr(enumeration, "_TABLE", 40)
+    apart = rules.reach(people).points()
+    assert np.array_equal(apart.values, together.values)
+    assert np.array_equal(apart.owner, together.owner)
+
+
+def test_proposals_that_are_refused_on_end_are_given_up_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
+    (block,) = blocks_of(features, (Predicate("x * y > 1"),))
+    monkeypatch.setattr(proposals, "_MOST_TRIES", 1_000)
+    with pytest.raises(NumericalError, match=r"no allowed change of x, y was found .* among 1,.* as linear ones"):
+        proposals.draw_by_proposals(block, proposals.Boxes.of(block, np.zeros((1, 2))), 5, np.random.default_rng(0))

@@ -252,6 +252,17 @@ def test_beyond_six_dimensions_walks_come_near_the_uniform_law_and_the_volume() 
         assert_law(column, stats.beta(1, d).cdf)
 
 
+def test_a_shape_beyond_six_dimensions_says_that_it_is_nearly_uniform_and_draws_inside() -> None:
+    shape = shape_of(cube_corner(7))
+    assert shape is not None
+    assert not shape.exact
+    assert np.exp(shape.log_volume) * factorial(7) == pytest.approx(1, rel=0.3)
+    drawn = shape.draw(500, np.random.default_rng(1))
+    assert drawn.min() >= -1e-9
+    assert drawn.sum(1).max() <= 1 + 1e-9
+    assert drawn.mean(0) == pytest.approx(np.full(7, 1 / 8), abs=0.03)
+
+
 def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
     from isonomia.interventions.solving import solve
 

@@ -14,6 +14,7 @@ MALFORMED = [
     ("P«(»a) >= 1", "unexpected `(`: expected `[`"),
     ("P[a]«)» > 1", "unexpected `)`: expected a comparison such as `>=` or an operator such as `+`"),
     ("P[«]» > 1", "unexpected `]`: expected a column or a value"),
+    ("P[a] > «]»", "unexpected `]`: expected `P[...]`, `E[...]` or a number"),
     ("P[a and «]» > 1", "unexpected `]`: expected a column or a value"),
     ("«sex» == 'F'", "`sex` is a column: wrap it in P[...] or E[...]"),
     ("P[a] > 1 and «`b c`» > 1", "`b c` is a column: wrap it"),

@@ -4,7 +4,9 @@ import pytest
 from isonomia.errors import SpecError
 from isonomia.spec.expand import expand
 from isonomia.spec.parse import parse_formula
+from isonomia.spec.substitute import put_values
 from isonomia.spec.text import to_text
+from isonomia.spec.tree import Column, Compare, Rate, Variable
 
 VALUES = {"wide": tuple(np.array([1, 2])), "race": ("white", "black", "asian"), "n": (1, 2), "one": ("x",), "none": ()}
 
@@ -30,6 +32,8 @@ def written_out(text):
             "P[n == 1] > P[n == 2] and P[n == 2] > P[n == 1]",
         ),
         ("not (for g in one: P[a == g] > 0) ==> P[b] > 0", "not P[a == 'x'] > 0 ==> P[b] > 0"),
+        ("P[b] > 0 or (for g in one: P[a == g] > 0)", "P[b] > 0 or P[a == 'x'] > 0"),
+        ("for g in one: -P[a == g] > -1", "-P[a == 'x'] > -1"),
         (
             "for g in one: E[abs(-a) + min(b, c) | not (x == g) and g is missing] ** 2 - max(P[a == g], -1) > 0",
             "E[abs(-a) + min(b, c) | not x == 'x' and 'x' is missing] ** 2 - max(P[a == 'x'], -1) > 0",
@@ -59,3 +63,9 @@ def test_a_for_over_nothing_or_with_a_stranger_is_refused_at_its_place(text, mes
     with pytest.raises(SpecError, match=message) as caught:
         written_out(text)
     assert caught.value.place is not None
+
+
+def test_a_variable_that_no_for_binds_is_refused():
+    rate = Rate(Compare("==", Column("a"), Variable("g")))
+    with pytest.raises(SpecError, match="`g` is bound by no enclosing `for`"):
+        put_values(rate, {})

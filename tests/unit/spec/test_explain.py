@@ -65,6 +65,55 @@ from isonomia.spec.persons import other, pair_function
             "a is 1 is more than 0.",
         ),
         ("E[abs(x)] > 0", "The mean of the absolute value of x is more than 0."),
+        ("E[-x] > 0", "The mean of minus x is more than 0."),
+        (
+            "E[min(a, b + 1)] > E[max(a, 2)]",
+            "The mean of the smallest of a and (b plus 1) is more than the mean of the largest of a and 2.",
+        ),
+        (
+            "P[a] < P[b] <= P[c]",
+            "The share of people with a true is less than the share of people with b true and the share of people with "
+            "b true is at most the share of people with c true.",
+        ),
+        (
+            "0.1 <= P[a] - P[b] <= 0.2",
+            "The share of people with a true minus the share of people with b true is between 0.1 and 0.2.",
+        ),
+        (
+            "-P[a] > P[b] * 2 + 1",
+            "Minus (the share of people with a true) is more than ((the share of people with b true) times 2) plus 1.",
+        ),
+        (
+            "P[a] ** 2 > P[b] ** 3",
+            "(The share of people with a true) squared is more than (the share of people with b true) to the power 3.",
+        ),
+        (
+            "abs(P[a]) > min(0.1, E[x])",
+            "The absolute value of (the share of people with a true) is more than the smallest of 0.1 and (the mean "
+            "x).",
+        ),
+        (
+            "0.1 < E[x] < E[y] < 0.9",
+            "0.1 is less than the mean x and the mean x is less than the mean y and the mean y is less than 0.9.",
+        ),
+        ("P[a | true] > 0", "The share of people with a true among those of any kind is more than 0."),
+        ("P[a | 1] > 0", "The share of people with a true among those for whom 1 is true is more than 0."),
+        ("P[3 < age] > 0", "The share of people with age above 3 is more than 0."),
+        (
+            "P[a not in {1, 2} | b is not missing] > 0",
+            "The share of people with a none of 1 and 2 among those whose b is not missing is more than 0.",
+        ),
+        (
+            "P[1 < age <= 3 | 1 <= age < 3] > 0",
+            "The share of people with age above 1 and at most 3 among those whose age is at least 1 and is below 3 is "
+            "more than 0.",
+        ),
+        (
+            "P[a | not (b and (c or not (d == 1)))] > 0",
+            "The share of people with a true among those for whom it is not true that b is true and (c is true or not "
+            "(d is 1)) is more than 0.",
+        ),
+        ("P[(a == b) == c] > 0", "The share of people with the truth of (a is b) equal to c is more than 0."),
         (
             "P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95",
             "The share, among those whose sex is 'F', of those whose prediction would have been the same had sex been "

@@ -3,7 +3,7 @@ import pytest
 from isonomia.spec.groups import conjuncts, disjoint, implies
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.persons import pair_function
-from isonomia.spec.tree import Column, Comparison, Rate, RowNot
+from isonomia.spec.tree import Column, Compare, Comparison, Literal, Member, Rate, RowNot, Variable
 
 
 def row(text):
@@ -83,6 +83,10 @@ def test_conditions_that_exclude_each_other_are_disjoint(a, b):
         ("other.score > 0.5", "score < 0.5"),
         ("x < other.x", "x > do(s = 1).x"),
         ("x < y", "other.x >= other.y"),
+        ("c == 'x'", "c < 3"),
+        ("c == 9007199254740994", "c < 3"),
+        ("1", "c == 'x'"),
+        ("abs(c)", "c == 0"),
     ],
 )
 def test_conditions_that_one_row_can_satisfy_are_not_disjoint(a, b):
@@ -110,6 +114,13 @@ def test_functions_of_two_people_are_told_apart_by_what_computes_them():
     assert disjoint(near, RowNot(same))
     assert not disjoint(near, RowNot(far))
     assert not disjoint(near, (pair_function(min, ["x", "y"], name="apart") >= 2).node)
+
+
+def test_a_set_with_a_variable_and_two_values_compared_exclude_nothing():
+    open_set = Member(Column("c"), (Literal("x"), Variable("g")))
+    assert not disjoint(open_set, row("c == 'y'"))
+    assert disjoint(Member(Column("c"), (Literal("x"),)), row("c == 'y'"))
+    assert not disjoint(Compare("==", Literal(1), Literal(2)), row("c == 'y'"))
 
 
 def test_everybody_is_disjoint_only_from_nobody():

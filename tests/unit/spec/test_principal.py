@@ -73,3 +73,8 @@ def test_it_is_a_value() -> None:
 def test_a_bad_argument_is_refused_with_what_came(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         iso.PrincipalFairness(**(COLUMNS | changed))
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(iso.UsageError, match="name must be a str, but it is 3 of type int"):
+        iso.PrincipalFairness(**COLUMNS).named(3)  # type: ignore[arg-type]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import isonomia as iso
 from isonomia.interventions import Feature, Interventions
+from isonomia.spec.responsiveness.targets import condition_of, speaks_of
 
 RULES = Interventions((Feature("a", "binary"), Feature("b", "binary")))
 
@@ -74,3 +76,46 @@ def test_named_tests_say_what_they_claim() -> None:
     assert list(named.by_feature(RULES, 1)) == ["a", "b"]
     with pytest.raises(iso.UsageError, match="direction"):
         named.monotonicity(RULES, "sideways")  # type: ignore[arg-type]
+
+
+def test_one_person_may_be_meant_by_row() -> None:
+    claim = iso.Responsiveness(RULES, 1, at_least=0.5, rows=3)
+    assert claim.rows == (3,)
+    assert str(claim).endswith("for the person in row 3")
+    assert repr(claim) == f"Responsiveness({str(claim)!r})"
+
+
+def test_rows_are_kept_once_each_and_a_long_list_is_cut_short() -> None:
+    claim = iso.Responsiveness(RULES, 1, at_least=0.5, rows=np.array([4, 1, 4, 2, 3, 5, 6]))
+    assert claim.rows == (4, 1, 2, 3, 5, 6)
+    assert str(claim).endswith("for the 6 people in rows 4, 1, 2, 3, 5, ...")
+
+
+@pytest.mark.parametrize("rows", [[], [-1], [0.5], ["a"], [True], [None]])
+def test_rows_that_are_no_positions_are_refused(rows: Any) -> None:
+    with pytest.raises(iso.UsageError, match="rows as whole numbers, counted from 0"):
+        iso.Responsiveness(RULES, 1, at_least=0.5, rows=rows)
+
+
+def test_a_property_gives_its_parts() -> None:
+    claim = iso.Responsiveness(RULES, "score > 0.5", at_least=0.5, who="prediction == 0", only="a").named("mine")
+    assert claim.name == "mine"
+    assert claim.condition == condition_of("score > 0.5")
+    assert claim.members == condition_of("prediction == 0")
+    assert speaks_of(claim.condition, "score")
+    assert not speaks_of(claim.condition, "prediction")
+    assert claim.actions == RULES.only("a")
+    assert iso.Responsiveness(RULES, 1, at_least=0.5).actions is RULES
+
+
+def test_an_interval_may_have_no_upper_end() -> None:
+    assert "with prediction >= 3 >= 0.5" in str(iso.Responsiveness(RULES, (3, None), at_least=0.5))
+
+
+def test_a_memory_must_remember_and_a_condition_speaks_of_one_point() -> None:
+    with pytest.raises(iso.UsageError, match=r"memory as interventions\.Memory"):
+        iso.Responsiveness(RULES, 1, at_least=0.5, memory={})
+    with pytest.raises(iso.SpecError, match="speaks of other versions of a person"):
+        iso.Responsiveness(RULES, "prediction > other.prediction", at_least=0.5)
+    with pytest.raises(iso.UsageError, match="within=-1"):
+        iso.responsiveness.stability(RULES, within=-1)

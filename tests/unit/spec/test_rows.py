@@ -1,4 +1,4 @@
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -6,9 +6,10 @@ import pytest
 
 from isonomia.errors import DataError, SpecError
 from isonomia.spec.batch import Batch
+from isonomia.spec.columns import plain
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.rows import evaluate, numbers, truth
-from isonomia.spec.tree import Comparison, Literal, Mean, Rate, Variable
+from isonomia.spec.tree import Column, Comparison, Literal, Mean, Member, Rate, Variable
 
 COLUMNS = {
     "age": np.array([10, 20, 30, 40]),
@@ -25,6 +26,8 @@ COLUMNS = {
     "day": np.array(["2020-01-01", "2021-06-01", "NaT", "2022-01-01"], "datetime64[D]"),
     "dates": np.array([date(2020, 1, 1), None, date(2021, 1, 1), date(2022, 1, 1)], object),
     "empty": np.array([None, None, None, None], object),
+    "half": np.array([0.5, 1.0, np.nan, 2.0], np.float16),
+    "boxed_truth": np.array([True, np.True_, False, False], object),
     "nan_text": np.array(["F", float("nan"), "M", "F"], object),
 }
 BATCH = Batch(4, COLUMNS)
@@ -205,6 +208,8 @@ def test_a_column_of_no_single_kind_is_refused(values, fragment):
 def test_a_variable_without_a_value_is_refused():
     with pytest.raises(SpecError, match="expand the formula"):
         evaluate(Variable("g"), BATCH)
+    with pytest.raises(SpecError, match="`g` is a variable that stands for no value yet"):
+        evaluate(Member(Column("age"), (Literal(10), Variable("g"))), BATCH)
 
 
 def test_prediction_is_the_models_or_else_the_column_of_that_name():
@@ -237,3 +242,30 @@ def test_an_unclear_class_is_refused_with_the_list():
         truth(event("score['d'] > 0.5"), batch)
     with pytest.raises(SpecError, match="one score for each person"):
         truth(event("score['d'] > 0.5"), Batch(1, {}, score=np.array([0.1])))
+
+
+def test_half_precision_is_widened_and_keeps_its_values():
+    assert truth(event("half > 0.5"), BATCH).tolist() == [False, True, False, True]
+    assert plain(COLUMNS["half"], "half").dtype == np.float32
+
+
+def test_truth_values_in_boxes_are_truth_values():
+    assert plain(COLUMNS["boxed_truth"], "boxed_truth").dtype == np.bool_
+    assert truth(event("boxed_truth"), BATCH).tolist() == [True, True, False, False]
+
+
+def test_a_value_itself_may_be_asked_whether_it_is_in_a_set():
+    assert truth(event("'x' in {'x', 'y'}"), BATCH).all()
+    assert not truth(event("3 in {1, 2}"), BATCH).any()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**53 + 1, None], "beyond 2[*][*]53.*convert the column to text"),
+        ([datetime(2020, 1, 1, tzinfo=UTC), None], "time zone; convert them"),
+    ],
+)
+def test_what_would_lose_its_meaning_in_a_column_is_refused(values, message):
+    with pytest.raises(DataError, match=message):
+        plain(np.array(values, object), "x")

@@ -1,5 +1,7 @@
 import pytest
 
+from isonomia.errors import SpecError
+from isonomia.spec.lexemes import unquote, value_text
 from isonomia.spec.parse import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Constant, Do, Literal, Other, PairCall, Setting
@@ -67,3 +69,22 @@ def test_versions_and_functions_of_two_people_can_be_written_alone():
     assert to_text(Other()) == "other"
     assert to_text(Do((Setting("sex", Literal("M")),))) == "do(sex = 'M')"
     assert to_text(PairCall("apart", max, ("age",))) == "apart(person, other)"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a\nb\t\\", r"'a\nb\t\\'"),
+        ("\x07", r"'\x07'"),
+        ("\u200b", r"'\u200b'"),
+        ("\U000e0001", r"'\U000e0001'"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_with_a_backslash_and_read_back(value, written):
+    assert value_text(value) == written
+    assert unquote(written) == value
+
+
+def test_a_number_beyond_the_last_character_is_refused():
+    with pytest.raises(SpecError, match=r"\\Uffffffff is no character"):
+        parse_formula(r"P[a == '\Uffffffff'] > 0")

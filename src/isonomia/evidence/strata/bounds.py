@@ -169,10 +169,11 @@ def _scaled(program: Program, effect: Effect, observed: Observed) -> Program:
 
 
 def _both(program: Program) -> Bounds | Contradiction:
-    least = solve(program)
-    if isinstance(least, Farkas):
-        return Contradiction(least)
-    most = solve(Program(-program.cost, program.equal, program.right, program.below, program.bound))
-    if isinstance(most, Farkas):
-        return Contradiction(most)
+    ends: list[Solved] = []
+    for cost in (program.cost, -program.cost):
+        found = solve(Program(cost, program.equal, program.right, program.below, program.bound))
+        if isinstance(found, Farkas):
+            return Contradiction(found)
+        ends.append(found)
+    least, most = ends
     return Bounds(least.value, -most.value, (least.certificate, most.certificate))

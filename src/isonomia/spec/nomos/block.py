@@ -134,7 +134,8 @@ def _imported(node: ast.AST) -> set[str]:
             return {part for name in names for part in name.name.split(".")}
         case ast.ImportFrom(module=module, names=names):
             return {*(module or "").split("."), *(name.name for name in names)} - {""}
-    return set()
+        case _:
+            return set()
 
 
 def _places(block: Block) -> At:
@@ -162,7 +163,9 @@ def _parsed(block: Block) -> ast.Module:
         last, end = error.end_lineno or line, (error.end_offset or 0) - 1
         place = block.stretch(line, column, last, end)
         raise SpecError(f"the block is not Python: {_with_lines(error.msg, block)}", place) from None
-    except (RecursionError, MemoryError, ValueError) as error:
+    except (RecursionError, MemoryError):
+        raise SpecError("the block cannot be read as Python: it is nested too deeply", block.place) from None
+    except ValueError as error:
         raise SpecError(f"the block cannot be read as Python: {error}", block.place) from None
     if not tree.body:
         raise SpecError("the block is empty: call the model in it, as in `d1 = predict(x1)`", block.place)
@@ -190,7 +193,8 @@ def _steps(statement: ast.stmt, at: At) -> list[Var]:
             return [Var(name, changed, at(statement))]
         case ast.Pass():
             return []
-    raise _NotPlainError(f"it has {_kind(statement)}", at(statement))
+        case _:
+            raise _NotPlainError(f"it has {_kind(statement)}", at(statement))
 
 
 def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
@@ -222,7 +226,8 @@ def _expression(node: ast.expr, at: At) -> Expression:
             return Binary(_COMPARED[type(sign)], _expression(left, at), _expression(right, at), at(node))
         case ast.Call(keywords=[]):
             return _call(node, at)
-    raise _NotPlainError(f"it has {_kind(node)}", at(node))
+        case _:
+            raise _NotPlainError(f"it has {_kind(node)}", at(node))
 
 
 def _call(node: ast.Call, at: At) -> Expression:
@@ -232,7 +237,8 @@ def _call(node: ast.Call, at: At) -> Expression:
             return Call(name, values, None, at(node))
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
             return Call(name, values, owner, at(node))
-    raise _NotPlainError("it calls something that has no plain name", at(node))
+        case _:
+            raise _NotPlainError("it calls something that has no plain name", at(node))
 
 
 def _kind(node: ast.AST) -> str:

@@ -192,6 +192,4 @@ def _text(quoted: str, place: Place) -> str:
 def _place(node: Tree[Token] | Token, text: str) -> Place:
     if isinstance(node, Token):
         return Place(text, node.start_pos or 0, node.end_pos or 0)
-    if node.meta.empty:
-        return Place(text, 0, 0)
     return Place(text, node.meta.start_pos, node.meta.end_pos)

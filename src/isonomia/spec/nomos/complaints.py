@@ -58,8 +58,7 @@ def complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
     """The error to raise in place of the parser's own."""
     if isinstance(error, UnexpectedCharacters):
         return _about_character(text, error.pos_in_stream or 0)
-    if not isinstance(error, UnexpectedToken):
-        return SpecError("this is no specification", Place(text, 0, len(text)))
+    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
     accepts, token = set(error.accepts or error.expected), error.token
     if token.type == "$END":
         return _about_the_end(text, accepts)

@@ -79,8 +79,6 @@ def _parse(source: Source, mode: str) -> ast.AST:
         raise _complaint(error, source) from None
     except (RecursionError, MemoryError):
         raise SpecError(TOO_DEEP, Place(source.text, source.skipped, source.skipped)) from None
-    except ValueError as error:
-        raise SpecError(f"{_UNREADABLE}: {error}", Place(source.text, source.skipped, source.skipped)) from None
 
 
 def _complaint(error: SyntaxError, source: Source) -> SpecError:

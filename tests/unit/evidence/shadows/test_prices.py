@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isonomia.evidence.shadows import interior
 from isonomia.evidence.shadows.definitions import assumed_shadow, fair_shadow
-from isonomia.evidence.shadows.prices import best_prices, certified_distance, cost
+from isonomia.evidence.shadows.prices import Prices, best_prices, certified_distance, cost, log_factor
 from isonomia.evidence.shadows.shadow import Shadow
+from isonomia.evidence.shadows.system import _solved
 from isonomia.evidence.shadows.wealth import begin, step
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Shape
@@ -73,3 +75,65 @@ def observation_row(channel: int, cells: set[int]) -> list[float]:
     """1 in the worlds that show one of the cells."""
     shows = assumed_shadow(BINARY).shows[channel]
     return [float(any(shows[c, u] for c in cells)) for u in range(16)]
+
+
+def test_a_search_that_is_cut_short_costs_power_and_nothing_else(monkeypatch):
+    weights = np.asarray([[0.3, 0.7]])
+    best = certified_distance(FAIR, UNFAIR_TABLE, weights)[0]
+    for rounds in (1, 2, 4):
+        monkeypatch.setattr(interior, "ROUNDS", rounds)
+        assert 0.0 <= certified_distance(FAIR, UNFAIR_TABLE, weights)[0] <= best + 1e-9
+        prices = best_prices(FAIR, UNFAIR_TABLE, weights, np.full(1, 1e-11))
+        assert np.isfinite(prices.factors).all()
+        assert (prices.factors > 0).all()
+        assert (prices.on_below >= 0).all()
+
+
+def test_a_singular_system_is_solved_with_a_ridge():
+    matrix = np.asarray([[[1.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 4.0]]])
+    found = _solved(matrix, np.asarray([[2.0, 2.0], [2.0, 2.0]]))
+    assert found[0].sum() == pytest.approx(2.0, abs=1e-6)
+    assert found[1] == pytest.approx([1.0, 0.5])
+
+
+def test_one_draw_is_a_fair_bet_against_every_world_that_is_fair():
+    weights = np.asarray([[0.3, 0.7]])
+    prices = best_prices(FAIR, UNFAIR_TABLE, weights, np.full(1, 1e-11))
+    assert (prices.factors != 1.0).any()
+    fair = np.asarray([[0.25, 0.25, 0.25, 0.25], [0.1, 0.4, 0.1, 0.4], [0.45, 0.05, 0.45, 0.05]])
+    for law in fair:
+        for channel in (0, 1):
+            draws = np.zeros((4, 2, 4))
+            draws[np.arange(4), channel, np.arange(4)] = 1.0
+            four = Prices(*(np.repeat(part, 4, axis=0) for part in (prices.factors, prices.on_equal, prices.on_below)))
+            assert law @ np.exp(log_factor(FAIR, four, draws)) <= 1.0 + 1e-9
+    assert log_factor(FAIR, prices, np.zeros((1, 2, 4)))[0] == 0.0
+
+
+def test_a_margin_lets_more_tables_be_fair():
+    weights = np.full((1, 2), 0.5)
+    effects = definition_effects(BINARY, 2)
+    distances = [
+        certified_distance(fair_shadow(BINARY, effects, margin), UNFAIR_TABLE, weights)[0]
+        for margin in (0.0, 0.05, 0.2, 1.0)
+    ]
+    assert distances[0] > distances[1] > distances[2] >= distances[3] == 0.0
+    assert distances[1] > 0.0
+
+
+def test_a_channel_that_was_never_seen_is_not_bet_on():
+    first = np.zeros((1, 2, 4))
+    first[0, 0] = [1.0, 1.0, 97.0, 1.0]
+    state = step(FAIR, begin(FAIR), first)
+    then = np.zeros((1, 2, 4))
+    then[0] = [[2.0, 1.0, 6.0, 1.0], [8.0, 1.0, 0.5, 0.5]]
+    assert step(FAIR, state, then).log_wealth[0] == 0.0
+
+
+def test_a_margin_is_about_everybody_unless_it_is_said_to_be_about_the_stratum():
+    weights, effects = np.full((1, 2), 0.5), definition_effects(BINARY, 2)
+    plain, whole, part = (
+        certified_distance(fair_shadow(BINARY, effects, 0.05, **options), UNFAIR_TABLE, weights)[0]
+        for options in ({}, {"normalised": False}, {"normalised": True})
+    )
+    assert plain == whole < part

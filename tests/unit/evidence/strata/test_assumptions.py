@@ -103,6 +103,8 @@ def test_labels_stand_for_numbers() -> None:
         ("P[Y2 == 1] <= 0", "no column 'Y2'"),
         ("P[Y0 == 1] / P[Y1 == 1] <= 0.5", "multiplies or divides"),
         ("P[Y0 == 1] * P[Y1 == 1] <= 0.5", "multiplies or divides"),
+        ("E[Y0] / E[Y1] <= 0.5", "multiplies or divides"),
+        ("abs(E[Y0]) * P[Y1 == 1] >= 0.5", "not convex|multiplies or divides"),
         ("P[S0 == 1 | Y0 == 1] <= P[S1 == 1 | Y1 == 1]", "different conditions"),
         ("P[Y0 == 1] <= 0.5 or P[Y1 == 1] <= 0.5", "not convex"),
         ("for y in {0, 1}: P[Y0 == y] <= 0.5", "no `for`"),

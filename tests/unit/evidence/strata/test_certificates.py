@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from isonomia.errors import NumericalError
 from isonomia.evidence.strata.certificates import Farkas, Program, certify_infeasible, certify_optimal
@@ -85,3 +87,32 @@ def test_an_infeasible_program_yields_its_proof() -> None:
     assert z <= 0.0
     assert y + z <= 1e-12
     assert y * 1.0 + z * 0.5 == pytest.approx(found.violation) == pytest.approx(0.5)
+
+
+def test_where_neither_a_solution_nor_a_proof_is_found_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def gives_up(*_: object, options: dict[str, object], **__: object) -> SimpleNamespace:
+        tried.append(options)
+        return SimpleNamespace(status=4, message="out of patience.", fun=np.inf)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", gives_up)
+    with pytest.raises(NumericalError, match=r"says: out of patience\. The table may have probabilities too"):
+        solve(PROGRAM)
+    # Each setting is tried for a solution and for a proof: tight tolerances first, with presolve and without.
+    assert [options.get("presolve", True) for options in tried] == [True, True, False, False] * 2
+    assert ["primal_feasibility_tolerance" in options for options in tried] == [True] * 4 + [False] * 4
+
+
+def test_a_solution_that_only_looser_settings_find_is_checked_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = scipy.optimize.linprog
+
+    def fussy(*given: object, options: dict[str, object], **rest: object) -> object:
+        if options:
+            return SimpleNamespace(status=4, message="out of patience.", fun=np.inf)
+        return real(*given, options=options, **rest)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", fussy)
+    found = solve(PROGRAM)
+    assert isinstance(found, Solved)
+    assert found.value == pytest.approx(1.75, abs=1e-9)

@@ -170,3 +170,20 @@ def test_what_cannot_be_repaired_is_refused() -> None:
         repair(Observed.of(np.full((2, 3, 2), 1 / 6)), objective="accuracy")
     with pytest.raises(UsageError, match="two decisions for epsilons"):
         _ = repaired(Observed.of(np.full((2, 3, 2), 1 / 6))).epsilon
+
+
+def test_a_decision_among_three_becomes_each_other_as_often_as_it_should() -> None:
+    change = np.asarray([[[0.2, 0.5, 0.3], [0.0, 1.0, 0.0], [0.6, 0.0, 0.4]]] * 2)
+    found = replace(repaired(UNFAIR), change=change)
+    n = 30_000
+    rng = np.random.default_rng(11)
+    for before in range(3):
+        after = found.apply(np.full(n, before), np.zeros(n, int), rng)
+        for then in range(3):
+            assert binomtest(int((after == then).sum()), n, change[0, before, then]).pvalue > 1e-6 / 9
+
+
+def test_epsilons_are_read_off_the_changes() -> None:
+    change = np.asarray([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.4, 0.6]]])
+    # At [a, b] the probability of forcing b where A = a.
+    assert replace(repaired(UNFAIR), change=change).epsilon.tolist() == [[0.2, 0.1], [0.4, 0.3]]

@@ -5,6 +5,7 @@ import pytest
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec import col, fairness, other, prediction, score
+from isonomia.spec.persons import pair_function
 
 PAIR = ("sex", "F", "M")
 dp, individual = fairness.demographic_parity, fairness.individual
@@ -133,3 +134,9 @@ def test_every_kind_of_term_is_taken_to_the_other_version():
     prop = fairness.counterfactual(*PAIR, share=0.9, decision=term)
     changed = "abs(-do(sex = 'M').a + 2 * do(sex = 'M').b) > do(sex = 'M').score['x']"
     assert str(prop) == f"P[(abs(-a + 2 * b) > score['x']) == ({changed}) | sex == 'F'] >= 0.9"
+
+
+def test_a_distance_between_two_people_has_no_other_version():
+    term = pair_function(abs, ["age"], name="apart") > 1
+    with pytest.raises(UsageError, match="apart"):
+        fairness.counterfactual(*PAIR, share=0.9, decision=term)

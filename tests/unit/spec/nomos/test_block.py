@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from isonomia.errors import Place, SpecError
 from isonomia.spec.nomos import Code, Plain, read_block
 from isonomia.spec.nomos.tree import Binary, Block, Call, Constant, Name, Unary, Var
 
@@ -57,3 +58,33 @@ def test_code_says_what_it_sets_and_reads() -> None:
     assert isinstance(found, Code)
     assert {"i", "d1"} <= found.names
     assert {"range", "randInt", "compas"} <= found.reads
+
+
+def test_a_sign_of_plus_and_one_comparison_are_plain() -> None:
+    assert steps("d1 = +predict(x1) < 3") == (Var("d1", Binary("<", Call("predict", (Name("x1"),)), Constant(3))),)
+
+
+def test_code_reads_what_it_imports_from_a_module() -> None:
+    found = read_block(Block("from compas.tools import rank as r\nfrom . import near\nd1 = r(x1)"))
+    assert isinstance(found, Code)
+    assert {"compas", "tools", "rank", "near"} <= found.reads
+    assert "" not in found.reads
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"), [("d1 = " + "-" * 100_000 + "1", "nested too deeply"), ("d1 = '\ud800'", "surrogates")]
+)
+def test_a_block_that_python_gives_up_on_is_refused_with_a_reason(source: str, reason: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read_block(Block(source))
+    assert caught.value.args[0].startswith("the block cannot be read as Python: ")
+    assert reason in caught.value.args[0]
+
+
+def test_a_line_that_the_block_does_not_have_is_the_whole_block() -> None:
+    whole = Place("{ d1 = 1 }", 1, 9)
+    block = Block("d1 = 1", whole, (2,))
+    assert block.line(7) == whole
+    line = block.line(1)
+    assert line is not None
+    assert (line.start, line.end) == (2, 8)

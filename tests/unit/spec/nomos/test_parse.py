@@ -161,3 +161,24 @@ def test_brackets_are_written_only_where_they_are_needed() -> None:
         node = ensured(text)
         assert expression_text(node) == text  # type: ignore[arg-type]
     assert ensured("--d1 == 1") == Binary("==", Unary("-", Unary("-", Name("d1"))), Constant(1))
+
+
+def test_a_function_of_an_import_is_called_by_its_owner_and_a_plus_changes_nothing() -> None:
+    text = "import compas;\n" + with_ensures("compas.rank(d1) <= +d2")
+    call = Call("rank", (Name("d1"),), "compas")
+    assert parse_nomos(text).ensures[0].condition == Binary("<=", call, Name("d2"))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("input x1", "`;`"), ("input x1; var", "a name")])
+def test_a_text_that_ends_in_the_middle_of_a_statement_says_what_is_missing(text: str, wanted: str) -> None:
+    with pytest.raises(SpecError, match=f"the text ends too early: expected {wanted}"):
+        parse_nomos(text)
+
+
+def test_an_update_is_written_as_it_is_read() -> None:
+    assert expression_text(Update(Name("x1"), "age", Constant(3))) == "x1[age := 3]"
+
+
+def test_equal_constants_are_one_key_and_1_and_true_are_two() -> None:
+    assert {Constant(1), Constant(1), Constant(True), Constant(1.0)} == {Constant(1), Constant(True), Constant(1.0)}
+    assert len({Constant(1), Constant(1), Constant(True), Constant(1.0)}) == 3

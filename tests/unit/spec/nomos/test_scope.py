@@ -6,6 +6,7 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.nomos import parse_nomos
+from isonomia.spec.nomos.scope import calls_in, names_in
 
 GOOD = """input x1;
 var v1 := getFeat(x1, 1);
@@ -56,3 +57,10 @@ def test_what_has_no_meaning_is_refused(before: str, after: str, words: tuple[st
 def test_a_local_name_of_the_block_is_not_seen_behind_it() -> None:
     with pytest.raises(SpecError, match="`e` is not declared"):
         parse_nomos(GOOD.replace("    d1 = predict(x1)", "    e = 1\n    d1 = predict(x1)").replace("w >= 0", "e >= 0"))
+
+
+def test_names_and_calls_are_found_within_every_kind_of_expression() -> None:
+    spec = parse_nomos(GOOD.replace("ensures w >= 0;", "ensures f(x1[a := -g(d1)].b) + 1 <= w;"))
+    (ensured,) = spec.ensures
+    assert [name.name for name in names_in(ensured.condition)] == ["x1", "d1", "w"]
+    assert [call.function for call in calls_in(ensured.condition)] == ["g", "f"]

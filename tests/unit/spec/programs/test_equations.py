@@ -1,5 +1,7 @@
 """Equations of causal models: expressions with choices and texts."""
 
+from contextlib import suppress
+
 import pytest
 
 from isonomia.errors import SpecError
@@ -84,6 +86,23 @@ def test_what_is_no_equation_is_refused_where_it_stands(marked: str, reason: str
     assert str(caught.value).startswith("equation of `income`, line ")
     assert caught.value.place is not None
     assert caught.value.place.start == start
+
+
+def test_an_equation_read_deep_in_the_stack_is_refused_in_words() -> None:
+    text = " + ".join(["1"] * 190)
+
+    def sink(levels: int) -> object:
+        return sink(levels - 1) if levels else read_equation(text, "income", {})
+
+    said = set()
+    for levels in range(600, 1000, 20):
+        # Where the stack is full before the reader is called, Python says so, and the reader has no part in it.
+        with suppress(RecursionError):
+            try:
+                sink(levels)
+            except SpecError as error:
+                said.add(str(error).split(":")[0])
+    assert said == {"equation of `income`, line 1, column 1"}
 
 
 def test_an_equation_that_may_read_nothing_says_so() -> None:

@@ -11,6 +11,7 @@ STATEMENTS = [
     ("«while b: pass»", "a `while` loop cannot stand"),
     ("«import math»", "an import cannot stand in a program: a program stands alone"),
     ("«from math import pi»", "an import cannot stand"),
+    ("x = f(b=1, 2«)»", "this cannot be read: positional argument follows keyword argument"),
     ("«a += 1»", "`a += ...` cannot stand in a program: write `a = a + ...`"),
     ("«a **= 2»", "write `a = a ** ...`"),
     ("«x: int = 1»", "an annotation cannot stand"),

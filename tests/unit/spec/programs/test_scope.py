@@ -4,7 +4,20 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.programs.scope import Scope, assignments_of, outline_of, scope_after
-from isonomia.spec.programs.tree import Assign, Chain, Expression, If, Name, Number, Statement, Truth
+from isonomia.spec.programs.tree import (
+    Assign,
+    Chain,
+    Expression,
+    If,
+    Junction,
+    Name,
+    Negative,
+    Not,
+    Number,
+    Statement,
+    Truth,
+    reads_of,
+)
 
 ONE = Number(1)
 YES = Truth(True)
@@ -80,3 +93,13 @@ def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
     later = scope_after(statements[1:], scope)
     assert sure(scope) == {"a": "number"}
     assert sure(later) == {"a": "number", "b": "number"}
+
+
+def test_a_variable_of_one_branch_is_refused_behind_it_even_where_the_branch_has_no_place() -> None:
+    with pytest.raises(SpecError, match=r"`a` is not set on every way to here\. Set it before that"):
+        scope_of(If(YES, (sets("a"),)), sets("b", Name("a")))
+
+
+def test_everything_that_an_expression_reads_is_found_at_any_depth() -> None:
+    expression = Junction("or", (Not(Name("a")), Chain(Negative(Name("b")), (("<", Name("c")),))))
+    assert reads_of(expression) == {"a", "b", "c"}

@@ -1,0 +1,87 @@
+"""Every benchmark: its module, how it is run, quickly and in full, and how its JSON becomes lines of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import figures_own, figures_peers, figures_rules
+from benchmarks.figure import Figure
+
+__all__ = ["BENCHMARKS", "ELSEWHERE", "Benchmark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One runnable measurement.
+
+    Attributes
+    ----------
+    name
+        The module in ``benchmarks``, and the name for ``--only``.
+    figures
+        Makes lines of the table from what the program wrote as JSON.
+    full, quick
+        Its arguments in a full and in a quick run; ``None`` leaves it out of a quick run.
+    data
+        A path below ``ISONOMIA_DATA`` (or beside it) without which there is nothing to run; empty where none is needed.
+    chart
+        The picture that it draws, if any.
+    peers
+        Whether it runs peers' programs.
+    """
+
+    name: str
+    figures: Callable[[Any], Iterable[Figure]]
+    full: str = ""
+    quick: str | None = None
+    data: str = ""
+    chart: str = ""
+    peers: bool = False
+
+    @property
+    def command(self) -> str:
+        """What measures it alone."""
+        return f"python -m benchmarks.{self.name}"
+
+
+BENCHMARKS = (
+    Benchmark("reach_peers", figures_peers.reachable_sets, "", "--people 10 --repetitions 1", peers=True),
+    Benchmark(
+        "rates_peers",
+        figures_peers.rates,
+        "",
+        "--runs 300 --resamples 500 --repetitions 1",
+        chart="peeking.svg",
+        peers=True,
+    ),
+    Benchmark("safety_peers", figures_peers.relations, "", "--seeds 5 --repetitions 1", peers=True),
+    Benchmark("limit", figures_rules.limit, "", "--repetitions 10 --risks 0.05", chart="limit.svg"),
+    Benchmark("fairsquare", figures_rules.programs, "", "--seeds 1", "../cases/fairsquare.json"),
+    Benchmark("cost", figures_rules.cost, chart="cost.svg"),
+    Benchmark("overlap", figures_rules.overlap),
+    Benchmark("sketches", figures_rules.sketches, data="sketches"),
+    Benchmark("nomos", figures_own.relations_of_tables, "", "--seeds 1", "nomos"),
+    Benchmark("nomos_table", figures_own.relations_of_papers, "--games 100", data="nomos"),
+    Benchmark("reach", figures_own.reach),
+    Benchmark("responsiveness", figures_own.responsiveness, data="german"),
+    Benchmark("validation", figures_own.validation, data="german", chart="validation.svg"),
+    Benchmark("recidivism", figures_own.recidivism, data="compas", chart="recidivism.svg"),
+    Benchmark("gaming", figures_own.gaming, data="twitterbot", chart="gaming.svg"),
+    Benchmark("transplant", figures_own.transplant, data="liver", chart="transplant.svg"),
+    Benchmark("principal", figures_rules.principal, "", "--repetitions 20"),
+    Benchmark("principal_bounds", figures_own.bounds, "", "--tables 1000 --checked 10"),
+    Benchmark("student", figures_own.student, "", "", "student"),
+    Benchmark("speed", figures_own.speed, "", ""),
+    Benchmark("overhead", figures_own.overhead),
+    Benchmark("large", figures_own.census_in_files),
+)
+"""In the order in which they are run."""
+
+ELSEWHERE = {
+    **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
+    "crash": "a trial of the store, which passes or fails",
+    "mutation": "a trial of the tests, which takes hours",
+}
+"""Programs that are not in the common table, and why."""

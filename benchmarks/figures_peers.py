@@ -1,0 +1,85 @@
+"""Lines of the common table from the benchmarks that run a peer beside us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.figure import Figure, amount, duration
+from benchmarks.published import measured_beforehand
+
+__all__ = ["rates", "reachable_sets", "relations"]
+
+
+def reachable_sets(found: dict[str, Any]) -> Iterator[Figure]:
+    """Every reachable point, beside reachml."""
+    for row in found["rows"]:
+        what = f"every reachable point of {row['people']} people, {row['data']} ({amount(row['points'])} points)"
+        aim = measured_beforehand("reachml 0.2.0a1 with CPLEX, german") if row["data"] == "german" else ""
+        beforehand = f"reachml, 100 people, measured beforehand: {aim}" if aim else ""
+        for peer in row["peers"]:
+            wrong = f", WRONG for {peer['wrong_sets']} people" if peer["wrong_sets"] else ""
+            said = f"reachml with {peer['solver']} {duration(peer['seconds'])}{wrong}"
+            yield Figure(what, duration(row["seconds"]), said, peer["times_faster"], beforehand)
+        if not row["peers"]:
+            yield Figure(what, duration(row["seconds"]), aim=beforehand)
+
+
+def rates(found: dict[str, Any]) -> Iterator[Figure]:
+    """Intervals and ratios of group rates, beside Fairlearn and AIF360."""
+    last, risk = found["peeking"][-1], found["delta"]
+    yield Figure(
+        f"false alarms of an interval looked at {last['look']} times",
+        f"{last['ours']:.1%}",
+        f"Fairlearn's bootstrap {last['bootstrap']:.0%}",
+        last["bootstrap"] / max(last["ours"], 1e-9) if last["ours"] else None,
+        f"at most {risk:.0%}",
+    )
+    for rate, people in ((0.3, 2_000), (0.05, 100)):
+        row = next(row for row in found["fixed"] if (row["rate"], row["people"]) == (rate, people))
+        yield Figure(
+            f"width of an interval looked at once, rate {rate}, {people:,} people",
+            f"{row['ours_width']:.3f}, holds {row['ours_coverage']:.1%}",
+            f"Fairlearn's bootstrap {row['bootstrap_width']:.3f}, holds {row['bootstrap_coverage']:.1%}",
+            row["bootstrap_width"] / row["ours_width"],
+            f"holds at least {1 - risk:.0%}",
+        )
+    timed = found["intervals"]
+    what = f"an interval from {timed['people']:,} rows, processor time"
+    if "fairlearn_seconds" in timed:
+        said = f"Fairlearn, 1,000 resamples {duration(timed['fairlearn_seconds'])}"
+        yield Figure(what, duration(timed["seconds"]), said, timed["times_faster"])
+    else:
+        yield Figure(what, duration(timed["seconds"]))
+    exact = found["ratios"]
+    what = f"a ratio of rates of {exact['people']:,} rows, exact, processor time"
+    for tool, peer in exact["peers"].items():
+        name = {"fairlearn": "Fairlearn", "aif360": "AIF360"}[tool]
+        same = "" if abs(peer["ratio"] - exact["ratio"]) < 1e-9 else f", ANOTHER RATIO: {peer['ratio']}"
+        said = f"{name} {duration(peer['seconds'])}{same}"
+        yield Figure(what, duration(exact["seconds"]), said, peer["seconds"] / exact["seconds"])
+
+
+def relations(found: dict[str, Any]) -> Iterator[Figure]:
+    """Relations between runs, beside Hypothesis and Giskard."""
+    names = {"hypothesis": "Hypothesis", "giskard": "Giskard"}
+    ours = found["seconds"]["ours"]
+    for tool, seconds in found["seconds"].items():
+        if tool != "ours":
+            said = f"{names[tool]} {duration(seconds)}"
+            yield Figure("5,000 tests of a relation, plain model, processor time", duration(ours), said, seconds / ours)
+    for row in found["rows"]:
+        if "hypothesis" in row:
+            place = "inside the ranges" if row["defect"] == "inside" else "at a corner of the ranges"
+            mine, theirs = row["ours"], row["hypothesis"]
+            found_both = mine["found"] == theirs["found"] == row["seeds"]
+            yield Figure(
+                f"finding a defect {place}, 1 case in {1 / row['share']:,.0f}",
+                _search(mine, row["seeds"]),
+                f"Hypothesis: {_search(theirs, row['seeds'])}",
+                theirs["seconds"] / mine["seconds"] if found_both else None,
+            )
+
+
+def _search(run: dict[str, Any], seeds: int) -> str:
+    return f"{run['found']} of {seeds} seeds, {run['cases']:,.0f} cases, {duration(run['seconds'])}"

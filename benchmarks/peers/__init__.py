@@ -1,0 +1,1 @@
+"""Programs that the peers' own Python runs, and how to run them."""

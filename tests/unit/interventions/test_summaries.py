@@ -1,0 +1,96 @@
+"""Columns in short, and what a first draft makes of the odd ones."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isonomia.errors import UsageError
+from isonomia.interventions import Draft, Thermometer
+from isonomia.interventions.describing import described
+from isonomia.interventions.drafting import drafted
+from isonomia.interventions.encodings import encodings_of
+from isonomia.interventions.guessing import hint_of
+from isonomia.interventions.summaries import summary_of
+from isonomia.interventions.writing import toml_value
+from isonomia.populations.table import Table
+
+
+def column(values: Any) -> Table:
+    boxed = np.empty(len(values), dtype=object)
+    boxed[:] = values
+    return Table.of({"x": boxed})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "missing"),
+    [
+        ([None, None], "nothing", 2),
+        ([True, None, False], "numbers", 1),
+        (["a", 3, None], "other", 1),
+        (["b", "a", "b"], "texts", 0),
+        (["2020-01-31", "2021-12-01"], "dates", 0),
+    ],
+)
+def test_a_column_of_objects_is_told_by_what_it_holds(values: Any, kind: str, missing: int) -> None:
+    seen = summary_of(column(values), "x")
+    assert (seen.kind, seen.missing) == (kind, missing)
+
+
+def test_no_feature_is_made_of_a_mixture() -> None:
+    assert described(summary_of(column(["a", 3]), "x")) == "holds neither numbers nor truth values nor texts"
+
+
+def test_a_column_of_one_value_is_said_to_be_always_that() -> None:
+    assert summary_of(Table.of({"x": [2.5, 2.5]}), "x").words() == "Always 2.5."
+
+
+def test_truth_values_in_boxes_make_a_binary_feature() -> None:
+    draft = Draft.of({"x": np.asarray([True, False, True], dtype=object), "z": [1, 2, 3]})
+    (feature,) = [feature for feature in draft.features if feature.name == "x"]
+    assert feature.kind == "binary"
+
+
+def test_a_dummy_for_at_most_so_many_years_turns_off_as_time_passes() -> None:
+    rising = described(summary_of(Table.of({"years_employed_lt_5": [0, 1]}), "years_employed_lt_5"))
+    assert not isinstance(rising, str)
+    assert rising[0].direction == "down"
+
+
+@pytest.mark.parametrize(("name", "why"), [("fnlwgt", "weight of a survey"), ("predicted_score", "answer")])
+def test_what_is_no_doing_of_peoples_own_is_not_acted_on(name: str, why: str) -> None:
+    hint = hint_of(name)
+    assert hint is not None
+    assert not hint.actionable
+    assert why in hint.why
+
+
+def test_dummies_that_are_all_off_or_have_gaps_are_no_encoding() -> None:
+    assert list(encodings_of({"job_a": np.zeros(9), "job_b": np.zeros(9)})) == []
+    assert list(encodings_of({"job_a": np.asarray([1, np.nan]), "job_b": np.asarray([0.0, 1.0])})) == []
+
+
+def test_limits_from_both_sides_that_overlap_are_two_ladders_and_no_choice() -> None:
+    income = np.arange(10)
+    dummies = {
+        **{f"income_leq_{limit}": (income <= limit).astype(float) for limit in (3, 6)},
+        **{f"income_geq_{limit}": (income >= limit).astype(float) for limit in (5, 8)},
+    }
+    rules = [rule for rule, _ in encodings_of(dummies)]
+    assert [type(rule) for rule in rules] == [Thermometer, Thermometer]
+
+
+def test_reasons_that_are_given_are_all_there_are() -> None:
+    draft = drafted(Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
+    assert draft.left_out == {"secret": "is a secret"}
+    assert [feature.name for feature in draft.features] == ["a", "outcome"]
+
+
+def test_a_table_within_a_line_reads_back() -> None:
+    value = {"a b": [1, 2.5], "c": "x\x7f", "d": True}
+    assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
+    with pytest.raises(UsageError, match="a TOML text cannot hold None of type NoneType"):
+        toml_value({"a": None})
