@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from isonomia.evidence.exact import exact_value
 from isonomia.evidence.intervals import Interval, enclose
+from isonomia.spec.names import leaves_of
 from isonomia.spec.tree import (
     Arithmetic,
     Comparison,
@@ -63,7 +65,8 @@ Normal: TypeAlias = Atom | Every | Some
 def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
     """Write a formula, or with ``positive=False`` its negation, as a combination of atoms without negations.
 
-    Each side is closed: the formula's form and its negation's form share their boundary.
+    Each side is closed: the formula's form and its negation's form share their boundary. A comparison of constants is
+    not among the atoms: it is true or false, ties included, as decimals are written.
     """
     match formula:
         case Comparison(first=first, rest=rest):
@@ -89,7 +92,7 @@ def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Rang
     for relation, right in rest:
         large, small = (right, left) if relation in {"<", "<="} else (left, right)
         difference = Arithmetic("-", large, small) if positive else Arithmetic("-", small, large)
-        links.append(_resolved(difference, ranges))
+        links.append(_resolved(difference, ranges, closed=(relation in {"<=", ">="}) is positive))
         left = right
     if len(links) == 1:
         return links[0]
@@ -109,15 +112,16 @@ class _Found:
     put: Callable[[Quantity], Quantity]
 
 
-def _resolved(quantity: Quantity, ranges: Ranges) -> Normal:
+def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
+    """``quantity >= 0``; ``closed`` says whether 0 itself will do, which matters for constants alone."""
     found = _find(quantity, ranges)
     if found is None:
-        return Atom(quantity)
+        return Atom(quantity) if leaves_of(quantity) else _known(quantity, closed)
     function, arguments = found.extreme.function, found.extreme.arguments
     if function == "abs":
         (inside,) = arguments
         function, arguments = "max", (inside, Negative(inside))
-    cases = tuple(_resolved(found.put(argument), ranges) for argument in arguments)
+    cases = tuple(_resolved(found.put(argument), ranges, closed=closed) for argument in arguments)
     if found.direction:
         return Some(cases) if (function == "max") is (found.direction > 0) else Every(cases)
     return Some(
@@ -131,6 +135,11 @@ def _resolved(quantity: Quantity, ranges: Ranges) -> Normal:
             for chosen, case in zip(arguments, cases, strict=True)
         )
     )
+
+
+def _known(constant: Quantity, closed: bool) -> Normal:
+    value = exact_value(constant, {})
+    return Every(()) if value > 0 or (closed and value == 0) else Some(())
 
 
 def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:

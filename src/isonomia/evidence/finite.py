@@ -56,6 +56,8 @@ def _edge(successes: float, n: float, size: float, delta: float, *, inside: floa
         return outside
     while abs(outside - inside) > 1:
         middle = float(np.floor(0.5 * (inside + outside)))
+        if middle in (inside, outside):  # whole numbers this large have no others between them in double precision
+            break
         inside, outside = (middle, outside) if kept(middle) else (inside, middle)
     return inside
 

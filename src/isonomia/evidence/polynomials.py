@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction as Rational
+from operator import add, mul, sub, truediv
 from typing import TypeAlias
 
 from isonomia.errors import SpecError
@@ -86,6 +88,9 @@ def is_linear(polynomial: Polynomial) -> bool:
 
 def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
     divisors = left.divisors + right.divisors
+    first, second = _constant(left), _constant(right)
+    if first is not None and second is not None and (sign != "/" or second):
+        return Fraction(_tidy({(): _as_written(sign, first, second)}), (), divisors)
     if sign == "*":
         return _reduced(Fraction(_times(left.numerator, right.numerator), left.factors + right.factors, divisors))
     if sign == "/":
@@ -95,6 +100,17 @@ def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> F
     only_left, only_right = _without(left.factors, shared), _without(right.factors, shared)
     numerator = _plus(_multiplied(left.numerator, only_right), _multiplied(other, only_left))
     return Fraction(numerator, (*shared, *only_left, *only_right), divisors)
+
+
+def _constant(fraction: Fraction) -> float | None:
+    """The value of what has no leaves; ``None`` otherwise."""
+    return fraction.numerator.get((), 0.0) if set(fraction.numerator) <= {()} and not fraction.factors else None
+
+
+def _as_written(sign: str, left: float, right: float) -> float:
+    """Compute with decimals as people write them: 0.1 + 0.2 is 0.3, so that 0.3 is at least as much."""
+    operation = {"+": add, "-": sub, "*": mul, "/": truediv}[sign]
+    return float(operation(Rational(repr(left)), Rational(repr(right))))
 
 
 def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:

@@ -174,3 +174,31 @@ def test_an_extreme_within_what_rises_needs_no_word_about_which_is_larger(text: 
     found = hypothesis_of(parse_formula(text), UNIT, positive=True)
     assert found is not None
     assert [len(polytope.sides) for polytope in found.polytopes] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "positive", "expected"),
+    [
+        ("0.3 >= 0.1 + 0.2", True, True),
+        ("0.3 >= 0.1 + 0.2", False, False),
+        ("0.3 > 0.1 + 0.2", True, False),
+        ("0.3 > 0.1 + 0.2", False, True),
+        ("0.1 * 3 <= 0.3", True, True),
+        ("1 / 3 < 0.3334", True, True),
+        ("max(0.1, 0.2) - 0.2 >= 0", False, False),
+    ],
+)
+def test_constants_are_compared_as_decimals_ties_included(text: str, positive: bool, expected: bool) -> None:
+    found = hypothesis_of(parse_formula(text), {}, positive=positive)
+    assert found is not None
+    assert found.contains({}) is expected
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.35])
+def test_a_tie_of_constants_does_not_decide_a_claim_about_a_rate(rate: float) -> None:
+    formula = parse_formula("min(P[a], 0.3) >= 0.1 + 0.2")
+    holds, fails = (hypothesis_of(formula, UNIT, positive=positive) for positive in (True, False))
+    assert holds is not None
+    assert fails is not None
+    assert holds.contains({A: rate}) is (rate >= 0.3)
+    assert fails.contains({A: rate}) is (rate <= 0.3)

@@ -21,6 +21,7 @@ from isonomia.spec.tree import (
     Arithmetic,
     Comparison,
     Each,
+    Extreme,
     Formula,
     Implies,
     Junction,
@@ -91,6 +92,10 @@ class Knowledge:
         return Expression(to_text(quantity), relation, threshold, self._estimate(quantity), low, high)
 
     def _interval(self, quantity: Quantity) -> tuple[float, float]:
+        if isinstance(quantity, Extreme) and quantity.function == "abs":
+            # Linear quantities are quick, and what is known of a value says what is known of its size.
+            low, high = self._interval(quantity.arguments[0])
+            return max(0.0, low, -high), max(-low, high)
         leaves = leaves_of(quantity)
         if self.sizes is None:
             tallies = {leaf: self.tallies[leaf] for leaf in leaves}
