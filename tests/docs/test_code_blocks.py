@@ -4,6 +4,10 @@ The convention, for ``README.md`` and for every page below ``docs/``:
 
 * the ``python`` blocks of a page run in order, in one namespace, in an empty folder;
 * a ``text`` block that directly follows a ``python`` block is what that block prints, compared exactly;
+* a block of any language with ``title="NAME"`` is the file of that name in the folder;
+* a ``console`` block directly below ``<!-- run -->`` is run: its lines that begin with ``$ `` are commands, and the
+  other lines are among what they print, in this order; ``<!-- run: exit 1 -->`` says with which code the last command
+  ends, and a line ``...`` says that something is left out;
 * a ``python`` block directly below ``<!-- not run: reason -->`` is skipped; the reason is required;
 * one directly below ``<!-- needs: package -->`` is skipped, with what it prints, where the package is not installed;
 * other blocks (``console``, ``text`` elsewhere) are not run.
@@ -11,22 +15,28 @@ The convention, for ``README.md`` and for every page below ``docs/``:
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(page for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")) if page.is_file())
 
-FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<language>\w*)(?P<info>[^\n]*)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!--\s*not run:(?P<reason>.*?)-->\s*\Z", re.DOTALL)
 NEEDS = re.compile(r"<!--\s*needs:\s*(?P<package>\w+)\s*-->\s*\Z")
+RUN = re.compile(r"<!--\s*run(?::\s*exit\s+(?P<code>\d+))?\s*-->\s*\Z")
+TITLE = re.compile(r'title="(?P<name>[\w.-]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,68 +49,160 @@ class Block:
     needs: str | None = None
 
 
-def blocks_of(text: str) -> list[Block]:
-    """The blocks of a page that are to be run."""
-    found: list[Block] = []
-    fences = [*FENCE.finditer(text), None]
+@dataclass(frozen=True, slots=True)
+class File:
+    """A block that is a file."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Commands, the lines that they print, in order, and the code with which the last one ends."""
+
+    line: int
+    commands: tuple[str, ...]
+    printed: tuple[str, ...]
+    code: int
+
+
+Step: TypeAlias = Block | File | Commands
+
+
+def steps_of(text: str) -> list[Step]:
+    """What is to be done with the blocks of a page, in order."""
+    found: list[Step] = []
     before = 0
-    for fence, following in pairwise(fences):
+    for fence, following in pairwise([*FENCE.finditer(text), None]):
         assert fence is not None
         lead, before = text[before : fence.start()], fence.end()
-        if fence["language"] != "python":
-            continue
-        skipped = NOT_RUN.search(lead)
-        if skipped:
-            assert skipped["reason"].strip(), "a block that is not run needs a reason: <!-- not run: reason -->"
-            continue
-        output = None
-        if following is not None and following["language"] == "text" and not text[before : following.start()].strip():
-            output = following["body"]
-        needs = NEEDS.search(lead)
         line = text.count("\n", 0, fence.start()) + 2
-        found.append(Block(line, fence["body"], output, needs["package"] if needs else None))
+        title, run = TITLE.search(fence["info"]), RUN.search(lead)
+        if title:
+            found.append(File(title["name"], fence["body"]))
+        elif fence["language"] == "console" and run:
+            found.append(_commands(line, fence["body"], int(run["code"] or 0)))
+        elif fence["language"] == "python" and not _skipped(lead):
+            output = None
+            gap = "?" if following is None else text[before : following.start()]
+            if following is not None and following["language"] == "text" and not gap.strip():
+                output = following["body"]
+            needs = NEEDS.search(lead)
+            found.append(Block(line, fence["body"], output, needs["package"] if needs else None))
     return found
+
+
+def _commands(line: int, body: str, code: int) -> Commands:
+    lines = body.splitlines()
+    commands = tuple(each.removeprefix("$ ") for each in lines if each.startswith("$ "))
+    assert commands, "a console block that is run has a line that begins with $"
+    return Commands(line, commands, tuple(each for each in lines if each and not each.startswith("$ ")), code)
+
+
+def _skipped(lead: str) -> bool:
+    skipped = NOT_RUN.search(lead)
+    if skipped:
+        assert skipped["reason"].strip(), "a block that is not run needs a reason: <!-- not run: reason -->"
+    return bool(skipped)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "__docs__"}
-    for block in blocks_of(page.read_text(encoding="utf-8")):
-        if block.needs is not None and find_spec(block.needs) is None:
-            continue
-        stdout = StringIO()
-        # Empty lines in front make the line numbers of a traceback those of the page.
-        code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
-        with redirect_stdout(stdout):
-            exec(code, namespace)
-        if block.printed is not None:
-            assert stdout.getvalue().rstrip("\n") == block.printed.rstrip("\n"), f"{page}, line {block.line}"
+    steps = steps_of(page.read_text(encoding="utf-8"))
+    if any(isinstance(step, File) for step in steps):
+        monkeypatch.syspath_prepend(tmp_path)  # as for Python started in the folder
+    known, namespace = set(sys.modules), {"__name__": "__docs__"}
+    try:
+        for step in steps:
+            _do(step, page, tmp_path, namespace)
+    finally:
+        for name in {step.name.removesuffix(".py") for step in steps if isinstance(step, File)} - known:
+            sys.modules.pop(name, None)
+
+
+def _do(step: Step, page: Path, folder: Path, namespace: dict[str, object]) -> None:
+    match step:
+        case File(name, text):
+            (folder / name).write_text(text, encoding="utf-8")
+        case Commands():
+            _run(step, page, folder)
+        case Block(needs=str() as package) if find_spec(package) is None:
+            pass
+        case Block(line, code, printed):
+            stdout = StringIO()
+            # Empty lines in front make the line numbers of a traceback those of the page.
+            compiled = compile("\n" * (line - 1) + code, str(page), "exec")
+            with redirect_stdout(stdout):
+                exec(compiled, namespace)
+            if printed is not None:
+                assert stdout.getvalue().rstrip("\n") == printed.rstrip("\n"), f"{page}, line {line}"
+
+
+def _run(step: Commands, page: Path, folder: Path) -> None:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    told, code = "", 0
+    for command in step.commands:
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": "120", "CI": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        told, code = told + done.stdout + done.stderr, done.returncode
+    where = f"{page}, line {step.line}:\n{told}"
+    assert code == step.code, where
+    lines = iter([each.rstrip() for each in told.splitlines()])
+    for expected in step.printed:
+        assert expected == "..." or expected.rstrip() in lines, f"{expected!r} is not printed there. {where}"
 
 
 def test_a_block_is_paired_with_the_text_block_that_directly_follows_it():
     page = "```python\nprint(1)\n```\n\n```text\n1\n```\n\nwords\n\n```python\nx = 2\n```\nwords\n```text\nno\n```\n"
-    assert blocks_of(page) == [Block(2, "print(1)\n", "1\n"), Block(12, "x = 2\n", None)]
+    assert steps_of(page) == [Block(2, "print(1)\n", "1\n"), Block(12, "x = 2\n", None)]
 
 
 def test_a_block_says_which_package_it_needs():
     page = "<!-- needs: torch -->\n```python\nimport torch\n```\n\n```python\nx = 1\n```\n"
-    assert [block.needs for block in blocks_of(page)] == ["torch", None]
+    assert [block.needs for block in steps_of(page)] == ["torch", None]
 
 
 def test_a_block_under_a_reason_is_not_run():
-    assert blocks_of("<!-- not run: needs a network -->\n\n```python\n1 / 0\n```\n") == []
+    assert steps_of("<!-- not run: needs a network -->\n\n```python\n1 / 0\n```\n") == []
 
 
 def test_a_block_that_is_not_run_needs_a_reason():
     with pytest.raises(AssertionError, match="needs a reason"):
-        blocks_of("<!-- not run: -->\n```python\n1 / 0\n```\n")
+        steps_of("<!-- not run: -->\n```python\n1 / 0\n```\n")
 
 
 def test_a_remark_that_is_not_directly_above_a_block_does_not_skip_it():
     page = "<!-- not run: the first -->\n```python\n1 / 0\n```\n\n```python\nx = 1\n```\n"
-    assert blocks_of(page) == [Block(7, "x = 1\n", None)]
+    assert steps_of(page) == [Block(7, "x = 1\n", None)]
 
 
 def test_console_and_text_blocks_are_not_run():
-    assert blocks_of("```console\n$ isonomia demo\n```\n\n```text\nfree\n```\n") == []
+    assert steps_of("```console\n$ isonomia demo\n```\n\n```text\nfree\n```\n") == []
+
+
+def test_a_block_with_a_title_is_a_file():
+    page = '```toml title="audit.toml"\nseed = 1\n```\n```python title="lender.py"\nx = 1\n```\n'
+    assert steps_of(page) == [File("audit.toml", "seed = 1\n"), File("lender.py", "x = 1\n")]
+
+
+def test_a_console_block_is_run_where_the_page_says_so(tmp_path):
+    page = "<!-- run: exit 3 -->\n```console\n$ echo one; echo two\ntwo\n$ echo three; exit 3\n...\nthree\n```\n"
+    (step,) = steps_of(page)
+    assert step == Commands(3, ("echo one; echo two", "echo three; exit 3"), ("two", "...", "three"), 3)
+    _run(step, Path("page.md"), tmp_path)
+
+
+@pytest.mark.parametrize("body", ["$ echo one; exit 1\n", "$ echo one\ntwo\n", "$ echo one; echo two\ntwo\none\n"])
+def test_a_console_block_whose_page_is_wrong_is_noticed(body, tmp_path):
+    (step,) = steps_of(f"<!-- run -->\n```console\n{body}```\n")
+    with pytest.raises(AssertionError, match=r"page\.md, line 3"):
+        _run(step, Path("page.md"), tmp_path)
