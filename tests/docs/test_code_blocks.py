@@ -133,7 +133,7 @@ def _do(step: Step, page: Path, folder: Path, namespace: dict[str, object]) -> N
         case Block(line, code, printed):
             stdout = StringIO()
             # Empty lines in front make the line numbers of a traceback those of the page.
-            compiled = compile("\n" * (line - 1) + code, str(page), "exec")
+            compiled = compile("\n" * (line - 1) + code, str(page), "exec", dont_inherit=True)
             with redirect_stdout(stdout):
                 exec(compiled, namespace)
             if printed is not None:
