@@ -1,7 +1,7 @@
 """Takes the pictures of the gallery from the examples' own reports: ``python examples/pictures.py``.
 
 It runs every example in a copy, and takes the part of the report that tells the story, with a Chromium that is there
-and driven by Playwright. It needs ``isonomia[report]`` and ``playwright`` besides.
+and driven by Playwright. It needs ``playwright`` besides.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ IMAGES = HERE.parent / "docs" / "images"
 
 FIRST = "article >> nth=0 >> "
 PARTS = {
-    "hiring": (FIRST + "figure >> nth=1", FIRST + "figure >> nth=1"),
+    "hiring": (FIRST + "figure[data-kind=rates]", FIRST + "figure[data-kind=rates]"),
     "credit": (FIRST + "ol.cases", FIRST + "ol.cases > li >> nth=2"),
-    "lending": (FIRST + "figure >> nth=0", FIRST + "figure >> nth=1"),
+    "lending": (FIRST + "figure[data-kind=kinds]", FIRST + "figure[data-kind=shares]"),
     "school": ("ol.verdicts", "ol.verdicts"),
 }
 """What is shown of a report, whose first property is a violated one: where the picture begins, and where it ends."""

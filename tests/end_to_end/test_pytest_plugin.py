@@ -335,3 +335,4 @@ def test_two_folders_with_models_of_one_name_are_not_mixed_up(tmp_path: Path) ->
     assert "1 passed" in done.stdout
     assert "1 error" in done.stdout
     assert "another module 'scoring' was imported before" in " ".join(done.stdout.split())
+    assert "raise UsageError" not in done.stdout, "the lines of Python that noticed it are of no use here"

@@ -281,9 +281,10 @@ def test_a_wrong_input_gets_a_clear_message_and_exit_code_2(
 
 
 def test_a_target_that_never_happens_is_pointed_out(audit: Command) -> None:
-    done = audit("--target", "maybe", "--at-least", "0.1")
-    assert done.returncode == 1
-    assert "no point at all has prediction == 'maybe': is it spelled as the model gives it?" in words(done.stdout)
+    for claim in ("--at-least", "--at-most"):
+        done = audit("--target", "maybe", claim, "0.1")
+        assert done.returncode == 3
+        assert "nobody as they are is predicted 'maybe', and the model does not say its classes" in words(done.stdout)
 
 
 def test_nobody_to_look_at_is_no_success(audit: Command) -> None:

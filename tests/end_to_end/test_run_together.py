@@ -111,7 +111,7 @@ def test_one_failing_check_is_told_everywhere_and_tried_anew(folder: Path) -> No
     assert [failure["name"] for failure in _read(folder / "v.json")[1]] == ["not today"]
     assert "could not be checked" in (folder / "v.md").read_text()
     page = (folder / "v.html").read_text()
-    assert "Could not be checked" in page
+    assert "! could not be checked" in page
     assert "the service is &lt;down&gt;" in page
     assert "1 could not be checked" in _isonomia(folder, "runs").stdout
     shown = _isonomia(folder, "show")

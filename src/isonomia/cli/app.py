@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import traceback
+from collections.abc import Callable, Mapping
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -24,6 +26,7 @@ from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
 from isonomia.cli.runs import report, runs, show
 from isonomia.errors import IsonomiaError
+from isonomia.records.visible import visible
 from isonomia.version import __version__
 
 __all__ = ["app", "main"]
@@ -36,19 +39,44 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(check)
-app.command()(plan)
-app.command()(principal)
-app.command()(responsiveness)
-app.command()(init)
-app.command()(run)
-app.command()(runs)
-app.command()(show)
-app.command()(report)
-app.command()(export)
-app.command()(replay)
-app.command()(compare)
+
+COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
+    "Whole audits": {
+        demo: "Audit a made-up hiring model, and write the report.",
+        init: "Draft an audit file from a model and a table.",
+        run: "Check every property of an audit file.",
+    },
+    "Single checks": {
+        check: "Check properties of a model and a table.",
+        principal: "Check principal fairness: like people, treated alike.",
+        responsiveness: "Check what people can do about a prediction.",
+        plan: "Say how many people a check will take.",
+    },
+    "Records of earlier runs": {
+        runs: "List the runs that are kept.",
+        show: "Show every verdict of a run.",
+        report: "Write the report of a run as one page.",
+        compare: "Compare two runs, property by property.",
+        export: "Write a run as one sealed evidence file.",
+        replay: "Compute the verdicts of an evidence file once more.",
+    },
+}
+"""The commands by what they are for, in the order of the help, each in one line."""
+
+
+def _unwrapped(command: Callable[..., None]) -> str:
+    """A command's docstring with a line for each paragraph: the help is wrapped for the terminal, and only there."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _add_commands() -> None:
+    for panel, commands in COMMANDS.items():
+        for command, line in commands.items():
+            app.command(help=_unwrapped(command), short_help=line, rich_help_panel=panel)(command)
+
+
+_add_commands()
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,7 +108,7 @@ def main() -> None:
         sys.stdout.flush()
     except IsonomiaError as error:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
-        console.print(Text.assemble(("error: ", "bold red"), str(error)))
+        console.print(Text.assemble(("error: ", "bold red"), visible(str(error))))
         raise SystemExit(2) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -27,6 +27,7 @@ from isonomia.cli.nomos import SUFFIX, keep, read_specification
 from isonomia.cli.outcome import conclude, store
 from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
+from isonomia.records.findings import SAFETY
 
 if TYPE_CHECKING:
     from isonomia.populations.protocol import Population
@@ -129,7 +130,8 @@ def check(
                 observer=observer,
             )
         )
-        _tell(verdicts[-1], prop.explain() if explain else None, console, quiet)
+        told = explain or verdicts[-1].details.get("audit") == SAFETY  # nobody reads a program first
+        _tell(verdicts[-1], prop.explain() if told else None, console, quiet)
     if kept is not None:
         keep(verdicts, kept)
     raise typer.Exit(conclude(verdicts, console, json, always=quiet))

@@ -26,7 +26,9 @@ def compare(before: Run, after: Run, records: Records = FOLDER) -> None:
     """Compare two runs, property by property: answers, intervals, samples, and what else changed.
 
     The exit code is 0 where no answer got worse and 1 where one did; a property that is no longer checked counts as
-    worse. Example: isonomia compare old.evidence.json latest
+    worse.
+
+    Example: isonomia compare old.evidence.json latest
     """
     from isonomia.records.comparing import changes
 

@@ -33,8 +33,10 @@ def demo(
 ) -> None:
     """Audit a hiring model over a population that is made up on the spot, and write the report.
 
-    Example: isonomia demo. It trains a small model on unfair past decisions and asks seven questions of it: about
-    rates, about two runs of the model, about what people can do, and about what would have been.
+    It trains a small model on unfair past decisions and asks seven questions of it: about rates, about two runs of the
+    model, about what people can do, and about what would have been.
+
+    Example: isonomia demo
     """
     from isonomia.cli.hiring_questions import DELTA, FEW, answers
     from isonomia.report import LiveProgress, show
@@ -110,10 +112,9 @@ def _meaning(code: int) -> str:
 def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) -> None:
     """Write the report, say where it is, and open it if that is wanted; the demonstration succeeds without it."""
     from isonomia.report.entries import Audit
-    from isonomia.report.page import page_packages, write_page
+    from isonomia.report.page import write_page
 
     try:
-        page_packages()
         write_page(Audit("A hiring model", tuple(entries)), target)
     except UsageError as error:
         console.print(Text(f"no report was written: {error}", style="dim"), soft_wrap=True)

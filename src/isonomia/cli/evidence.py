@@ -26,7 +26,9 @@ def export(
 ) -> None:
     """Write a run as one file that can be replayed anywhere: what was asked, measured and answered, sealed.
 
-    It holds statistics and counterexamples, and neither the data nor the model. Example: isonomia export latest
+    It holds statistics and counterexamples, and neither the data nor the model.
+
+    Example: isonomia export latest
     """
     from isonomia.records.evidence import evidence_of, evidence_text
 

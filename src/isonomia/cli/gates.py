@@ -28,10 +28,6 @@ class Gates:
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
-        if self.report is not None:
-            from isonomia.report.page import page_packages
-
-            page_packages()
         for part in fields(self):
             target = getattr(self, part.name)
             if target is not None:

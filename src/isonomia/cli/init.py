@@ -70,7 +70,9 @@ def init(
 ) -> None:
     """Draft an audit from a model and a table: a TOML file with the reason of every guess, which runs as it is.
 
-    Example: isonomia init model.onnx people.csv. What people can change is drafted beside it, as changes.toml.
+    What people can change is drafted beside it, as changes.toml.
+
+    Example: isonomia init model.onnx people.csv
     """
     model, data = _sources(sources)
     if interventions:

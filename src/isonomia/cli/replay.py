@@ -50,13 +50,17 @@ def replay(
     allow_code: Annotated[
         bool, typer.Option("--allow-code", help="Let --model and --full run and call what the record names.")
     ] = False,
+    seconds: Annotated[float, typer.Option(min=0.001, help="How long computing one property may take.")] = 120.0,
 ) -> None:
     """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
 
     Nothing else is needed or looked at, unless --model or --full says so. The exit code is that of the verdicts, and 2
-    where the seal is broken or something differs. Example: isonomia replay 20260101-120000-ab12.evidence.json
+    where the seal is broken or something differs.
+
+    Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
     from isonomia.audits.audit_file.building import Permissions
+    from isonomia.audits.replaying.patience import within
     from isonomia.audits.replaying.rebuilding import rebuilt
     from isonomia.audits.replaying.recomputing import recomputed
     from isonomia.records.evidence import read_evidence
@@ -65,8 +69,9 @@ def replay(
     console, permissions = Console(highlight=False, soft_wrap=True), Permissions(trust_pickle, allow_code)
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
-    audit = rebuilt(evidence)
-    found = list(recomputed(evidence, audit))
+    with within(seconds):
+        audit = rebuilt(evidence)
+    found = list(recomputed(evidence, audit, seconds))
     sound = _told(found, console) and not audit.contradictions and evidence.broken is None
     for check in evidence.checks:
         if check.error is not None:

@@ -61,8 +61,9 @@ def run(
 ) -> None:
     """Check every property of an audit file.
 
-    Every batch is written down: a run that is killed goes on with --resume, and ends with the same verdicts. Example:
-    isonomia run audit.toml --junit verdicts.xml
+    Every batch is written down: a run that is killed goes on with --resume, and ends with the same verdicts.
+
+    Example: isonomia run audit.toml --junit verdicts.xml
     """
     from isonomia.audits.audit_file.building import Permissions
     from isonomia.audits.audit_file.planning import plan_audit
@@ -148,6 +149,7 @@ def _finish(
 ) -> None:
     from isonomia.audits.audit_file.running import cut_off
     from isonomia.records.verdict import Verdict
+    from isonomia.report.commands import resume_command, with_records
     from isonomia.report.entries import audit_exit_code
     from isonomia.report.overview import overview, show_trouble
 
@@ -158,8 +160,9 @@ def _finish(
     overview(audit, console)
     audit = audit if gates.report is None else with_histories(store, audit)
     write_gates(gates, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
-    told = f"run {started.run} is kept in {store.folder}"
+    command = with_records("isonomia show latest", store.folder)
+    told = f"run {started.run} is kept in {store.folder}; {command} shows it"
     if cut_off(outcomes):
-        told = f"run {started.run} was cut off: go on with isonomia run {file} --resume"
+        told = f"run {started.run} was cut off: go on with {resume_command(file, store.folder)}"
     console.print(told, markup=False, soft_wrap=True)
     raise typer.Exit(audit_exit_code(audit))

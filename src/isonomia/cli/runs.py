@@ -13,6 +13,7 @@ from rich.text import Text
 
 from isonomia.cli.gates import Gates, write_gates
 from isonomia.errors import RecordError
+from isonomia.records.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +25,24 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "Name", "Records", "audit_of", "open_store", "report", "runs", "show", "with_histories"]
 
 Records = Annotated[Path, typer.Option(help="The folder with the records.")]
-Name = Annotated[str, typer.Argument(metavar="RUN", help="Its name, the beginning of its name, or latest.")]
 FOLDER = Path(".isonomia")
+
+
+def _names(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The runs whose names begin so, each with its title, for a shell that completes them; none where there is none."""
+    try:
+        kept = open_store(context.params.get("records") or FOLDER).runs()
+    except Exception:
+        return []  # whoever presses Tab wants no message
+    pairs = [(run.id, visible(run.title)) for run in kept]
+    latest = [("latest", pairs[0][1])] if pairs else []
+    return [pair for pair in latest + pairs if pair[0].startswith(incomplete)]
+
+
+Name = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="Its name, the beginning of its name, or latest.", autocompletion=_names),
+]
 
 
 def runs(records: Records = FOLDER) -> None:
@@ -55,14 +72,13 @@ def show(run: Name = "latest", records: Records = FOLDER) -> None:
 
     Example: isonomia show latest
     """
-    from isonomia.report import show as show_verdict
     from isonomia.report.entries import audit_exit_code
-    from isonomia.report.overview import overview
+    from isonomia.report.overview import overview, show_entry
 
     audit = audit_of(open_store(records), run)
     console = Console(highlight=False)
     for entry in audit.entries:
-        show_verdict(entry.verdict, console, entry.why)
+        show_entry(entry, console)
     overview(audit, console)
     raise typer.Exit(audit_exit_code(audit))
 
@@ -119,18 +135,20 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
         if verdict is not None:
             entries.append(Entry(check.name, verdict, why, line, check.options.get("explanation")))
         else:
-            failures.append(Failure(check.name, *_problem(run, check), why, line))
-    return Audit(run.title, tuple(entries), run.id, run.begun, run.request.get("file"), tuple(failures))
+            failures.append(Failure(check.name, *_problem(store, run, check), why, line))
+    file, folder = run.request.get("file"), str(store.folder)
+    return Audit(run.title, tuple(entries), run.id, run.begun, file, tuple(failures), folder)
 
 
-def _problem(run: RunRecord, check: CheckRecord) -> tuple[str, str]:
+def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
     """Why a check has no verdict: the kind, and the message."""
+    from isonomia.report.commands import resume_command
     from isonomia.report.counts import UNFINISHED
 
     if check.error is not None:
         return check.error["kind"], check.error["message"]
-    file = run.request.get("file", "AUDIT.toml")
-    return UNFINISHED, f"it was not checked to the end: isonomia run {file} --resume goes on with it"
+    command = resume_command(run.request.get("file", "AUDIT.toml"), store.folder)
+    return UNFINISHED, f"it was not checked to the end: {command} goes on with it"
 
 
 def with_histories(store: Store, audit: Audit) -> Audit:
@@ -159,6 +177,12 @@ def open_store(folder: Path) -> Store:
     if not (folder / "runs.sqlite").exists():
         raise RecordError(
             f"expected records in {folder}, but there are none: isonomia run AUDIT.toml makes some, and --records "
-            "names another folder"
+            f"names another folder{_nearby(folder)}"
         )
-    return Store(folder)
+    return Store(folder, reading=True)
+
+
+def _nearby(folder: Path) -> str:
+    """A word on records in the folders beside the one that has none: an audit keeps them beside its file."""
+    found = sorted(file.parent for file in folder.parent.glob(f"*/{FOLDER}/runs.sqlite"))[:3]
+    return f", such as {' or '.join(map(str, found))}" if found else ""

@@ -9,10 +9,10 @@ wrote it; one that finds all of them needs neither population nor model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Apart", "Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
+__all__ = ["Apart", "Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "Watched", "once"]
 
 Reading = TypeVar("Reading")
 
@@ -81,6 +81,23 @@ class ReadOnly:
             Always.
         """
         raise NothingMoreError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A journal that notes which of its keys were asked for."""
+
+    journal: Journal
+    read: set[str] = field(default_factory=set)
+
+    def recall(self, key: str) -> Entry | None:
+        """What was kept under a key, which is noted."""
+        self.read.add(key)
+        return self.journal.recall(key)
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        """Keep it."""
+        self.journal.keep(key, make)
 
 
 @dataclass(frozen=True, slots=True)

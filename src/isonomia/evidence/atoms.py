@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 
+from isonomia.errors import SpecError
 from isonomia.evidence.exact import exact_value
 from isonomia.evidence.intervals import Interval, enclose
 from isonomia.spec.names import leaves_of
@@ -28,10 +30,14 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
 )
+from isonomia.spec.walk import nodes
 
 __all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
 
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+
+MOST_CASES = 100_000
+"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> N
 
 
 def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Ranges, positive: bool) -> Normal:
+    _refuse_many_cases((first, *(quantity for _, quantity in rest)))
     links: list[Normal] = []
     left = first
     for relation, right in rest:
@@ -97,6 +104,16 @@ def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Rang
     if len(links) == 1:
         return links[0]
     return Every(tuple(links)) if positive else Some(tuple(links))
+
+
+def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
+    extremes = [node for quantity in quantities for node in nodes(quantity) if isinstance(node, Extreme)]
+    if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MOST_CASES:
+        raise SpecError(
+            f"expected abs, min and max that make at most {MOST_CASES:,} cases together, but the {len(extremes)} in "
+            "this comparison make more: split it into several properties",
+            extremes[0].place,
+        )
 
 
 @dataclass(frozen=True, slots=True)

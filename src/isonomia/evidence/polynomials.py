@@ -18,6 +18,9 @@ Monomial: TypeAlias = tuple[Leaf, ...]
 
 Polynomial: TypeAlias = Mapping[Monomial, float]
 
+MOST_TERMS = 10_000
+"""How many terms a quantity may have when it is multiplied out."""
+
 MOST_EXPONENT = 16
 """The largest power of a quantity that is multiplied out."""
 
@@ -190,6 +193,11 @@ def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def _times(left: Polynomial, right: Polynomial) -> Polynomial:
+    if len(left) * len(right) > MOST_TERMS:
+        raise SpecError(
+            f"expected a property that has at most {MOST_TERMS:,} terms when it is multiplied out, but this one has "
+            "more: multiply fewer sums, or split it into several properties"
+        )
     terms: dict[Monomial, float] = {}
     for one, a in left.items():
         for other, b in right.items():

@@ -79,7 +79,7 @@ def _misfit(
 def _parts(source: _Source) -> tuple[tuple[Feature, ...], tuple[Constraint, ...], tuple[Effect, ...]]:
     try:
         content = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:
         raise SpecError(f"{source.file} is no TOML: {problem}") from problem
     _check_keys(source, content, _SECTIONS, "the file")
     features = content.get("features", {})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, UsageError
 from isonomia.models.protocol import Answer
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -36,12 +36,21 @@ class RecordedModel:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:
-        """The model that a journal tells of; ``None`` where the check had none."""
+        """The model that a journal tells of; ``None`` where the check had none.
+
+        Raises
+        ------
+        DataError
+            Where no model says that of itself, as in a record that was changed.
+        """
         if not entry:
             return None
-        span = entry["score_range"]
+        span, classes = entry["score_range"], entry["classes"]
+        names = isinstance(entry["name"], str) and isinstance(entry["fingerprint"], str)
+        if not names or len({(type(value), value) for value in classes}) < len(classes):
+            raise DataError(f"expected in the record what a model said of itself, but this is there: {str(entry)[:80]}")
         ends = None if span is None else (float(span[0]), float(span[1]))
-        return cls(entry["name"], ends, tuple(entry["classes"]), entry["fingerprint"], remark)
+        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
         """Refuse.

@@ -16,6 +16,10 @@ from isonomia.spec.tree import Row, Value
 
 __all__ = ["RecordedPopulation"]
 
+_TABLES = ("sample", "census")
+_MOST = 2**53
+"""More people cannot be counted in double precision."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPopulation:
@@ -58,7 +62,12 @@ class RecordedPopulation:
         ------
         SpecError
             Where the condition of a stream cannot be read.
+        DataError
+            Where no population says that of itself, as in a record that was changed.
         """
+        wrong = _wrong(entry, known)
+        if wrong is not None:
+            raise DataError(f"expected in the record what a population said of itself, but {wrong}")
         streams = tuple(None if text is None else parse_condition(text) for text in entry.get("streams", ()))
         names, assumptions, remarks = (tuple(entry.get(key, ())) for key in ("names", "assumptions", "remarks"))
         told = streams, names, assumptions, remarks
@@ -101,3 +110,24 @@ class RecordedPopulation:
     def fingerprint(self) -> str:
         """The fingerprint that the population had; empty where it had none."""
         return self.stored_fingerprint or ""
+
+
+def _wrong(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> str | None:
+    """What no population says of itself, in words; ``None`` where all is well."""
+    kind, size = entry["kind"], entry["size"]
+    if not isinstance(kind, str):
+        return f"its kind is {kind!r:.60}"
+    if size is None and kind in _TABLES:
+        return f"a {kind} has no number of rows"
+    if size is not None and not (type(size) is int and 0 <= size <= _MOST):
+        return f"its size is {size!r:.60}"
+    for key in ("names", "assumptions", "remarks"):
+        texts = entry.get(key, [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            return f"its {key} are no texts"
+    if len(set(entry.get("names", ()))) < len(entry.get("names", ())):
+        return "a column comes twice"
+    for column, values in known.items():
+        if len({(type(value), value) for value in values}) < len(values):
+            return f"a value of {column!r:.60} comes twice"
+    return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is no text"

@@ -103,8 +103,17 @@ class PropertyTest(pytest.Item):
 
     def setup(self) -> None:
         """Open what the file speaks of."""
-        with modules_beside(self.path):
-            self._file.planned(self.place)
+        from isonomia.records.visible import visible
+
+        told: str | None = None
+        try:
+            with modules_beside(self.path):
+                self._file.planned(self.place)
+        except IsonomiaError as error:
+            told = visible(str(error))
+        if told is not None:
+            # Of an error in this phase pytest would show every line of Python, for every property of the file.
+            pytest.fail(told, pytrace=False)
 
     def runtest(self) -> None:
         """Check the property."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from isonomia.records.findings import people_in_words
 from isonomia.records.side_by_side import comparison_of, cut_short, lines_of
 from isonomia.records.visible import visible
 from isonomia.records.words import answer_line, guarantee, interval, number
@@ -100,8 +101,7 @@ def _people(verdict: Verdict) -> list[str]:
     """How many people, or cases, go against it, where an audit counts them."""
     counts, violations = verdict.details.get("counts"), verdict.details.get("violations")
     if counts and "responsive" in counts:
-        kinds = ", ".join(f"{counts[kind]:,} {kind}" for kind in ("responsive", "fixed", "undecided"))
-        return [f"of {counts['people']:,} people: {kinds}"]
+        return [people_in_words(counts, verdict.details)]
     if violations and violations["cases"]:
         tested, inputs = verdict.details["cases"]["tested"], violations["inputs"]
         of = f"{inputs:,} input{'' if inputs == 1 else 's'}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
+from isonomia.records.visible import cut
 
 __all__ = ["ANSWERS", "StoredJournal", "record_error"]
 
@@ -85,7 +86,7 @@ class StoredJournal:
 
 def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
     """What SQLite says, with what a person can do about it."""
-    told, where = str(error), f" at {path}" if path is not None else ""
+    told, where = cut(str(error), 200), f" at {path}" if path is not None else ""
     hint = "Look at the file, or choose another folder with --records FOLDER"
     if "full" in told:
         hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"

@@ -6,6 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from isonomia.records.drawing import gauge_picture
+from isonomia.records.findings import RESPONSIVENESS, SAFETY, known
+from isonomia.records.side_by_side import comparison_of, lines_of
 from isonomia.records.visible import cut, visible
 from isonomia.records.words import SIGNS, answer_line, compared, guarantee, interval, number
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "as_html", "badge", "safe"]
 
-COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00"}
+COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "no answer": "#7b2d8b"}
 """The colour of each answer: white letters on it can be read, and it can be seen on light and on dark ground."""
 
 MOST_ROWS = 12
@@ -24,22 +26,62 @@ _CELL = "text-align:left;vertical-align:middle;padding:.2em .8em .2em 0;backgrou
 _QUIET = "opacity:.75;font-size:.92em"
 
 
-def as_html(verdict: Verdict) -> str:
-    """The verdict for a notebook, on light and on dark ground; every text from outside is escaped and cut."""
+def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = None) -> str:
+    """The verdict for a notebook, on light and on dark ground; every text from outside is escaped and cut.
+
+    Parameters
+    ----------
+    verdict
+        What to show.
+    explanation
+        What is claimed, in plain English; it stands before the text of the property.
+    why
+        Why it must hold.
+    """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
+    counts = verdict.details.get("audit") in (SAFETY, RESPONSIVENESS)
+    found = f"<p style='margin:.2em 0'>Found: {safe(known(verdict), 200)}.</p>" if counts else ""
+    reason = f"<p style='margin:.2em 0;font-style:italic'>{safe(why, 400)}</p>" if why else ""
     return (
         "<div style='border-left:4px solid "
-        f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;max-width:60em;line-height:1.45'>"
-        f"<p style='margin:.2em 0'>{badge(verdict.answer)} {name}<code>{safe(verdict.text, 600)}</code></p>"
+        f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
+        f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
         f"<p style='margin:.2em 0'>{safe(_sentence(answer_line(verdict)), 400)} {safe(guarantee(verdict), 400)}</p>"
-        f"{_table(verdict)}{_notes(verdict)}</div>"
+        f"{found}{_table(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
     )
+
+
+def _claim(verdict: Verdict, explanation: str | None) -> str:
+    """What is claimed: in words first where there are some; a program is folded away."""
+    told = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
+    text = verdict.text.strip("\n")
+    if "\n" not in text:
+        return f"{told}<code>{safe(text, 600)}</code>"
+    return f"{told}{_folded('the program', _lines(safe(text, 3_000)))}"
+
+
+def _counterexample(verdict: Verdict) -> str:
+    """The first counterexample, folded away."""
+    if not verdict.counterexamples:
+        return ""
+    count = len(verdict.counterexamples)
+    title = "the counterexample" if count == 1 else f"the first of {count:,} counterexamples"
+    lines = lines_of(comparison_of(verdict.counterexamples[0], verdict.population), 100)
+    return _folded(title, _lines(safe("\n".join(lines), 3_000)))
+
+
+def _folded(title: str, inside: str) -> str:
+    return f"<details style='{_QUIET}'><summary style='cursor:pointer'>{title}</summary>{inside}</details>"
+
+
+def _lines(text: str) -> str:
+    return f"<pre style='margin:.3em 0;white-space:pre-wrap;background:none;color:inherit'>{text}</pre>"
 
 
 def badge(answer: str) -> str:
     """An answer as a coloured word with its sign."""
     style = f"background:{COLOURS[answer]};color:#fff;border-radius:.3em;padding:.1em .5em;font-weight:600"
-    return f"<span style='{style}'>{SIGNS[answer]} {answer}</span>"
+    return f"<span style='{style}'>{SIGNS.get(answer, '!')} {answer}</span>"
 
 
 def safe(text: str, most: int) -> str:
@@ -81,9 +123,7 @@ def _notes(verdict: Verdict) -> str:
     if not told:
         return ""
     items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MOST_ROWS])
-    return (
-        f"<details style='{_QUIET}'><summary>what it rests on</summary><ul style='margin:.2em 0'>{items}</ul></details>"
-    )
+    return _folded("what it rests on", f"<ul style='margin:.2em 0'>{items}</ul>")
 
 
 def _sentence(text: str) -> str:

@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from isonomia.errors import RecordError, nearest
+from isonomia.errors import DataError, RecordError, nearest
 from isonomia.records.journals import ANSWERS, StoredJournal, record_error
+from isonomia.records.only_reading import address_of
 from isonomia.records.schema import SCHEMA, VERSION
 from isonomia.records.verdict import Verdict
 
@@ -80,6 +81,8 @@ class Store:
     ----------
     folder
         The folder; it is made where it does not exist.
+    reading
+        Whether a store that cannot be written will do: then it is only read.
 
     Raises
     ------
@@ -87,9 +90,25 @@ class Store:
         Where it cannot be made, written or read, or holds something else.
     """
 
-    def __init__(self, folder: str | Path = FOLDER) -> None:
+    def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "runs.sqlite"
+        self._only_read: str | None = None
+        try:
+            version = self._made()
+        except RecordError:
+            self._only_read = address_of(self.path) if reading else None
+            if self._only_read is None:
+                raise
+            version = self._version()
+        if version != VERSION:
+            raise RecordError(
+                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
+                "written by another version. Choose another folder with --records FOLDER"
+            )
+
+    def _made(self) -> int:
+        """Make the folder and the tables where they are not there, and give the version of their format."""
         with self._saying("make the store"):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -101,12 +120,12 @@ class Store:
             with self._connection() as connection:
                 connection.executescript(SCHEMA)
                 _add_errors(connection)
-                (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
-        if version != VERSION:
-            raise RecordError(
-                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
-                "written by another version. Choose another folder with --records FOLDER"
-            )
+        return self._version()
+
+    def _version(self) -> int:
+        with self._saying("read the store"), self._connection() as connection:
+            (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
+        return int(version or 0)
 
     def begin(
         self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
@@ -128,7 +147,7 @@ class Store:
 
     def journal(self, run: str, number: int) -> StoredJournal:
         """The journal of a check, with everything that it has kept so far."""
-        with self._saying("read a journal"):
+        with self._understanding("read a journal"):
             return StoredJournal(self._connect(), run, number)
 
     def conclude(self, run: str, number: int, verdict: Verdict) -> None:
@@ -160,7 +179,7 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """Every run, the latest first."""
-        with self._saying("list the runs"), self._connection() as connection:
+        with self._understanding("list the runs"), self._connection() as connection:
             query = "SELECT id, begun, ended, title, request, versions FROM runs ORDER BY rowid DESC"
             return [
                 RunRecord(name, begun, ended, title, json.loads(request), json.loads(used))
@@ -188,12 +207,21 @@ class Store:
 
     def checks(self, run: str) -> list[CheckRecord]:
         """The checks of a run, in order."""
-        columns = "run, number, name, definition, options, verdict, error"
-        query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
-        with self._saying("read a run"), self._connection() as connection:
+        with self._understanding("read a run"), self._connection() as connection:
+            error = "error" if _has_errors(connection) else "NULL"
+            columns = f"run, number, name, definition, options, verdict, {error}"
+            query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
             return [_check(row) for row in connection.execute(query, (run,))]
 
+    def introductions(self, run: str) -> list[tuple[int, str, Mapping[str, Any]]]:
+        """What the checks of a run wrote down of their ``population`` and ``model``: number, which, and what."""
+        query = "SELECT number, key, entry FROM entries WHERE run = ? AND key IN ('population', 'model')"
+        with self._understanding("read a run"), self._connection() as connection:
+            return [(number, key, json.loads(entry)) for number, key, entry in connection.execute(query, (run,))]
+
     def _connect(self) -> sqlite3.Connection:
+        if self._only_read is not None:
+            return sqlite3.connect(self._only_read, uri=True, timeout=PATIENCE, check_same_thread=False)
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -206,6 +234,15 @@ class Store:
             yield connection
         finally:
             connection.close()
+
+    @contextmanager
+    def _understanding(self, what: str) -> Iterator[None]:
+        """Turn what cannot be read as a record into what is the matter with it."""
+        try:
+            with self._saying(what):
+                yield
+        except (ValueError, TypeError, DataError) as error:
+            raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
 
     @contextmanager
     def _saying(self, what: str) -> Iterator[None]:
@@ -223,9 +260,13 @@ def _check(row: tuple[Any, ...]) -> CheckRecord:
     return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told, problem)
 
 
+def _has_errors(connection: sqlite3.Connection) -> bool:
+    return "error" in {row[1] for row in connection.execute("PRAGMA table_info(checks)")}
+
+
 def _add_errors(connection: sqlite3.Connection) -> None:
     """Give a store that was made before checks could fail the column for it; older versions do not mind."""
-    if "error" not in {row[1] for row in connection.execute("PRAGMA table_info(checks)")}:
+    if not _has_errors(connection):
         try:
             connection.execute("ALTER TABLE checks ADD COLUMN error TEXT")
         except sqlite3.OperationalError as error:

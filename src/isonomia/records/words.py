@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Expression, LeafRecord, Verdict
 
-__all__ = ["SIGNS", "answer_line", "as_text", "compared", "cost", "guarantee", "interval", "number", "rows"]
+__all__ = [
+    "SIGNS",
+    "answer_line",
+    "as_text",
+    "brief",
+    "chance",
+    "change",
+    "compared",
+    "cost",
+    "guarantee",
+    "interval",
+    "number",
+    "risk",
+    "rows",
+]
 
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
 ONE = {"people": "person", "pairs": "pair", "cases": "case", "points": "point"}
@@ -21,6 +36,32 @@ def number(value: float | None) -> str:
     if value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def chance(value: float) -> str:
+    """A probability of error, short and never too small: three digits, rounded up."""
+    if not 0 < value < 1:
+        return f"{value:g}"
+    unit = 10.0 ** (floor(log10(value)) - 2)
+    return f"{ceil(value / unit - 1e-9) * unit:.3g}" if unit > 0 else f"{value:g}"
+
+
+def risk(verdict: Verdict) -> str:
+    """The risk of the answer, in one word for a table."""
+    return "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else chance(verdict.risk)
+
+
+def brief(value: Any) -> str:
+    """A value of a record as people read it: six digits of a number, anything else as Python writes it."""
+    if not isinstance(value, float):
+        return repr(value)
+    return f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.0f}"
+
+
+def change(before: Any, after: Any) -> str:
+    """A value and what became of it; exact where the two are the same but for what is not shown."""
+    pair = brief(before), brief(after)
+    return " -> ".join(pair if pair[0] != pair[1] else map(repr, (before, after)))
 
 
 def answer_line(verdict: Verdict) -> str:
@@ -40,11 +81,11 @@ def guarantee(verdict: Verdict) -> str:
     if verdict.answer == "undecided":
         return (
             f"Nothing is claimed. Each interval holds its value, at all times together, except with probability "
-            f"{verdict.delta:g}."
+            f"{chance(verdict.delta)}."
         )
     if verdict.risk == 0:
         return "Exact: there is no risk of error."
-    return f"This answer is wrong with probability at most {verdict.risk:g}, however often one looked."
+    return f"This answer is wrong with probability at most {chance(verdict.risk)}, however often one looked."
 
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:

@@ -201,7 +201,7 @@ def _cells(standing: Standing, width: int, console: Console) -> list[RenderableT
         first: RenderableType = ProgressBar(total=1.0, completed=standing.share, width=13)
     else:
         first = Text(sign_of(state, console), style=STYLED[state])
-    known = standing.closing_in if standing.result is None else known_of(standing.result)
+    known = standing.closing_in if standing.result is None else known_of(standing.result, compact=True)
     samples = standing.samples if standing.result is None else _samples(standing.result)
     cells = [first, Text(standing.name, style="dim" if state == "waiting" else "")]
     cells += [Text(known, style="cyan" if state == "running" else "")] if width >= WIDE else []

@@ -68,7 +68,8 @@ class Failure:
 class Audit:
     """A whole audit: its title, its properties in order, the run's name, when it was, and the file that states it.
 
-    ``failures`` are the properties that could not be checked; all others are ``entries``.
+    ``failures`` are the properties that could not be checked; all others are ``entries``. ``records`` is the folder in
+    which the run is kept.
     """
 
     title: str
@@ -77,6 +78,7 @@ class Audit:
     when: str | None = None
     file: str | None = None
     failures: tuple[Failure, ...] = ()
+    records: str | None = None
 
     def _repr_html_(self) -> str:
         return audit_as_html(self)

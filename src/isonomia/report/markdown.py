@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from isonomia.records.findings import RESPONSIVENESS, SAFETY, known
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import SIGNS, answer_line, guarantee, number, rows
+from isonomia.records.words import SIGNS, answer_line, guarantee, rows
 from isonomia.report.counts import UNFINISHED
 from isonomia.report.entries import Audit, Entry, Failure
 
@@ -26,7 +27,7 @@ def summary(audit: Audit) -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| {_FAILED} | {_plain(failure.name)} | could not be checked | {_plain(failure.message)} |"
+        f"| {_FAILED} | {_plain(failure.name)} | {_without(failure)} | {_plain(failure.message)} |"
         for failure in audit.failures
     ]
     lines += [
@@ -97,25 +98,27 @@ _COUNTS = (
 
 
 def _known(verdict: Verdict) -> str:
-    if not verdict.expressions:
-        return _plain(answer_line(verdict))
-    first = verdict.expressions[0]
-    return (
-        f"{number(first.estimate)} in \\[{number(first.low)}, {number(first.high)}\\], "
-        f"must be {_plain(first.relation)} {number(first.threshold)}"
-    )
+    return _plain(known(verdict))
+
+
+def _without(failure: Failure) -> str:
+    return "not checked to the end" if failure.kind == UNFINISHED else "could not be checked"
 
 
 def _failed(failure: Failure) -> str:
     lines = ["", f"### {_FAILED} {_plain(failure.name)}", ""]
     lines += [_plain(failure.why), ""] if failure.why else []
-    return "\n".join([*lines, f"Could not be checked: {_plain(failure.message)}"]) + "\n"
+    return "\n".join([*lines, f"{_without(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
 
 
 def _section(entry: Entry) -> str:
     verdict = entry.verdict
-    lines = ["", f"### {SIGNS[verdict.answer]} {_plain(entry.name)}", "", f"`{_code(verdict.text)}`", ""]
+    lines = ["", f"### {SIGNS[verdict.answer]} {_plain(entry.name)}", ""]
+    if verdict.details.get("audit") == SAFETY and entry.explanation:
+        lines += [_plain(entry.explanation), ""]
+    lines += [f"`{_code(verdict.text)}`", ""]
     lines += [_plain(entry.why), ""] if entry.why else []
+    lines += [f"Found: {_known(verdict)}.", ""] if verdict.details.get("audit") in (SAFETY, RESPONSIVENESS) else []
     lines += [f"{_plain(answer_line(verdict))}. {_plain(guarantee(verdict))}", ""]
     table = rows(verdict)
     if table:

@@ -6,18 +6,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.findings import SAFETY
 from isonomia.records.visible import visible
-from isonomia.records.words import cost
+from isonomia.records.words import cost, risk
 from isonomia.report.counts import ORDER, UNFINISHED, counted
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.standing import FAILED, OPEN, known_of
 from isonomia.report.styles import STYLED, sign_of
 from isonomia.report.terminal import show
 
-__all__ = ["overview", "show_trouble"]
+__all__ = ["overview", "show_entry", "show_trouble"]
 
 MOST = 60
 """Lines at most; of more properties, those that do not hold come first."""
+
+WIDE = 100
+"""From how many columns on the summary says what each answer cost; the verdicts in full say so always."""
 
 IN_FULL = 5
 """Verdicts at most that are shown in full."""
@@ -25,15 +29,17 @@ IN_FULL = 5
 
 def overview(audit: Audit, console: Console) -> None:
     """Print a line for each property, and how many there are of each answer."""
+    wide = console.width >= WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("answer", no_wrap=True)
-    table.add_column("property", overflow="fold", ratio=2)
-    table.add_column("asked about", justify="right")
-    table.add_column("risk", justify="right")
-    table.add_column("what is known", overflow="fold", ratio=3)
+    table.add_column("property", overflow="fold")
+    if wide:
+        table.add_column("asked about", justify="right", no_wrap=True)
+    table.add_column("risk", justify="right", no_wrap=True)
+    table.add_column("what is known", overflow="fold")
     shown = _worst_first(audit)
     for entry in shown[:MOST]:
-        table.add_row(*_cells(entry, console))
+        table.add_row(*_cells(entry, console, wide))
     if table.row_count:
         console.print(table)
     if len(shown) > MOST:
@@ -45,7 +51,13 @@ def show_trouble(audit: Audit, console: Console) -> None:
     """Print the first verdicts that do not hold in full."""
     trouble = [entry for entry in audit.entries if entry.verdict.answer != "holds"]
     for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:IN_FULL]:
-        show(entry.verdict, console, entry.why)
+        show_entry(entry, console)
+
+
+def show_entry(entry: Entry, console: Console) -> None:
+    """Print a verdict of an audit in full; a property that is a program is also told in words."""
+    is_program = entry.verdict.details.get("audit") == SAFETY
+    show(entry.verdict, console, entry.explanation if is_program else None, entry.why)
 
 
 def _worst_first(audit: Audit) -> list[Entry | Failure]:
@@ -56,12 +68,12 @@ def _worst_first(audit: Audit) -> list[Entry | Failure]:
     return sorted(every, key=lambda item: 0 if isinstance(item, Failure) else 1 + ORDER.index(item.verdict.answer))
 
 
-def _cells(item: Entry | Failure, console: Console) -> list[Text]:
+def _cells(item: Entry | Failure, console: Console, wide: bool) -> list[Text]:
     if isinstance(item, Failure):
-        first = OPEN if item.kind == UNFINISHED else FAILED
-        rest = ("", "-", known_of(item))
+        first, price, chance = (OPEN if item.kind == UNFINISHED else FAILED), "", "-"
+        told = known_of(item)
     else:
         verdict = item.verdict
-        risk = "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
-        first, rest = verdict.answer, (cost(verdict), risk, known_of(verdict))
+        first, price, chance, told = verdict.answer, cost(verdict), risk(verdict), known_of(verdict)
+    rest = [price, chance, told] if wide else [chance, told]
     return [Text(sign_of(first, console), style=STYLED[first]), Text(visible(item.name)), *map(Text, rest)]

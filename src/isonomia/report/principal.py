@@ -11,13 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.findings import PRINCIPAL as AUDIT
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import number
 
 __all__ = ["AUDIT", "repair_table", "strip", "subgroups"]
-
-AUDIT = "principal fairness"
-"""How the details of a verdict say that they are of this kind."""
 
 MOST_SHOWN = 16
 """Subgroups that are shown, those that violate first; the stored verdict has all."""

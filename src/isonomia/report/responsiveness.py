@@ -1,8 +1,8 @@
-"""Responsiveness on the terminal, and as tables: how many are responsive, fixed and undecided, and what they can do."""
+"""Responsiveness on the terminal, and as tables: of how many the claim is true, and what people can do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,22 +10,32 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.findings import RESPONSIVENESS as AUDIT
+from isonomia.records.findings import Side, sides
 from isonomia.records.verdict import Verdict
+from isonomia.records.words import brief, change
 
 __all__ = ["AUDIT", "people_table", "points_table", "shares"]
-
-AUDIT = "responsiveness"
-"""How the details of a verdict say that they are of this kind."""
 
 MOST_SHOWN = 5
 """Counterexamples that are shown; the stored verdict has more."""
 
-STYLES = {"responsive": "green", "fixed": "red", "undecided": "yellow"}
+STYLES = {"holds": "green", "violated": "red", "undecided": "yellow"}
+"""The colour of people by what is known of the claim about them."""
+
+MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
+PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
+
+BAR, NARROW, COMFORTABLE = 20, 6, 18
+"""How wide the bar of the kinds is at most, below how many columns there is none, and how wide labels are before it."""
 
 
-def shares(verdict: Verdict, fancy: bool) -> RenderableType:
-    """How many people are responsive, fixed and undecided, by group, and the first counterexamples."""
-    parts: list[RenderableType] = [_counts(verdict, fancy), *map(_counterexample, verdict.counterexamples[:MOST_SHOWN])]
+def shares(verdict: Verdict, fancy: bool, width: int) -> RenderableType:
+    """How many people the claim is true of, by group, in a table of at most a width; and the first counterexamples."""
+    parts: list[RenderableType] = [
+        _counts(verdict, fancy, width),
+        *map(_counterexample, verdict.counterexamples[:MOST_SHOWN]),
+    ]
     more = len(verdict.counterexamples) - MOST_SHOWN
     if more > 0:
         parts.append(Text(f"... and {more} more counterexamples, which the stored verdict has", style="dim"))
@@ -52,15 +62,41 @@ def people_table(verdict: Verdict) -> dict[str, list[Any]]:
     return {name: list(values) for name, values in verdict.details["people"].items()}
 
 
-def _counts(verdict: Verdict, fancy: bool) -> RenderableType:
+def _counts(verdict: Verdict, fancy: bool, width: int) -> RenderableType:
+    kinds = sides(verdict.details)
+    lines = [(_whom(verdict.details), verdict.details["counts"]), *_groups(verdict)]
+    headings = {"people": "people", **{side.kind: side.words for side in kinds}, "exact": "exact"}
+    labels = [label for label, _ in lines]
+    if width - _taken(headings, lines) < _longest(labels):
+        del headings["exact"]  # a narrow terminal has room for the answer, not for how it was come by
+    bar = _room(width - _taken(headings, lines), labels)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("who", overflow="fold", min_width=10)
-    for heading in ("people", "responsive", "fixed", "undecided", "exact", ""):
+    table.add_column("who", overflow="fold")
+    for heading in (*headings.values(), *[""] * bool(bar)):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for label, counts in [(_whom(verdict.details), verdict.details["counts"]), *_groups(verdict)]:
-        cells = [f"{counts[key]:,}" for key in ("people", "responsive", "fixed", "undecided", "exact")]
-        table.add_row(Text(label), *cells, _bar(counts, fancy))
-    return Padding(table, (0, 0, 1, 0))
+    for label, counts in lines:
+        row = [f"{counts[key]:,}" for key in headings]
+        table.add_row(Text(label), *row, *([_bar(counts, kinds, fancy, bar)] if bar else []))
+    return Padding(table, (0, 0, 1 if verdict.counterexamples else 0, 0))
+
+
+def _taken(headings: Mapping[str, str], lines: Sequence[tuple[str, Mapping[str, int]]]) -> int:
+    """How wide the columns of numbers are, with the space between all of them."""
+    return 2 + sum(
+        2 + max(len(heading), *(len(f"{counts[key]:,}") for _, counts in lines)) for key, heading in headings.items()
+    )
+
+
+def _longest(labels: Sequence[str]) -> int:
+    return max(len(word) for label in labels for word in label.split() or [""])
+
+
+def _room(left: int, labels: Sequence[str]) -> int:
+    """How wide the bar can be, so that no word of a label has to be broken; 0 where it would be too narrow to read."""
+    longest = _longest(labels)
+    label = min(max(3, *map(len, labels)), max(longest, COMFORTABLE, left - 2 - BAR))
+    room = left - 2 - label
+    return min(BAR, room) if room >= NARROW else 0
 
 
 def _whom(details: Mapping[str, Any]) -> str:
@@ -71,19 +107,19 @@ def _whom(details: Mapping[str, Any]) -> str:
 
 def _groups(verdict: Verdict) -> list[tuple[str, Mapping[str, int]]]:
     return [
-        (", ".join(f"{name} = {value!r}" for name, value in item["group"].items()), item)
+        (", ".join(f"{name} = {brief(value)}" for name, value in item["group"].items()), item)
         for item in verdict.details["groups"]
     ]
 
 
-def _bar(counts: Mapping[str, int], fancy: bool, width: int = 20) -> Text:
-    """The three kinds of people side by side, each by its part of the whole."""
-    marks = {"responsive": "█", "fixed": "▒", "undecided": "░"} if fancy else dict(zip(STYLES, "=#?", strict=True))
+def _bar(counts: Mapping[str, int], kinds: Sequence[Side], fancy: bool, width: int) -> Text:
+    """The kinds of people side by side, each by its part of the whole."""
+    marks = MARKS if fancy else PLAIN
     line, drawn, total = Text(), 0, 0
-    for kind, style in STYLES.items():
-        total += counts[kind]
+    for side in kinds:
+        total += counts[side.kind]
         end = round(width * total / max(counts["people"], 1))
-        line.append(marks[kind] * (end - drawn), style=style)
+        line.append(marks[side.answer] * (end - drawn), style=STYLES[side.answer])
         drawn = end
     return line
 
@@ -93,6 +129,6 @@ def _counterexample(found: Mapping[str, Any]) -> Text:
     looked = f"{found['looked_at']:,} {'points in reach' if found['every'] else 'draws'}"
     if found["point"] is None:
         return line.append(f"none of {looked} reaches the target", style="default")
-    changed = ", ".join(f"{name} {before!r} -> {after!r}" for name, (before, after) in found["changed"].items())
-    answer = f", prediction {found['prediction']!r}" if "prediction" in found else ""
-    return line.append(f"{changed or 'as they are'}{answer}", style="default")
+    changes = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in found["changed"].items())
+    answer = f", prediction {brief(found['prediction'])}" if "prediction" in found else ""
+    return line.append(f"{changes or 'as they are'}{answer}", style="default")

@@ -10,12 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.findings import SAFETY as AUDIT
 from isonomia.records.verdict import Verdict
+from isonomia.records.words import brief, change
 
 __all__ = ["AUDIT", "cases"]
-
-AUDIT = "k-safety"
-"""How the details of a verdict say that they are of this kind."""
 
 MOST_SHOWN = 3
 """Counterexamples that are shown; the stored verdict has more."""
@@ -59,11 +58,11 @@ def _counterexample(number: int, found: Mapping[str, Any], population: Mapping[s
     grid.add_row(f"{number}.", Text(rows + (smallest if found["differs"] else ""), style="bold"))
     as_it_was = {f"as in {_numbered(found, population, name)}" for name in found["rows"]}
     for name, changes in found["differs"].items():
-        told = ", ".join(_change(as_it_was, feature, *change) for feature, change in changes.items())
+        told = ", ".join(_changed(as_it_was, feature, *pair) for feature, pair in changes.items())
         grid.add_row(name, Text(told or "the same record"))
     if population.get("kind") == "domain" and found.get("choices"):
-        grid.add_row("choices", Text(", ".join(f"{choice!r}" for choice in found["choices"])))
-    grid.add_row("outputs", Text(", ".join(f"{name} = {value!r}" for name, value in found["outputs"].items())))
+        grid.add_row("choices", Text(", ".join(map(brief, found["choices"]))))
+    grid.add_row("outputs", Text(", ".join(f"{name} = {brief(value)}" for name, value in found["outputs"].items())))
     grid.add_row("violates", Text("; ".join(found["violates"])))
     return Padding(grid, (1, 0, 0, 0))
 
@@ -80,8 +79,8 @@ def _numbered(found: Mapping[str, Any], population: Mapping[str, Any], name: str
     return f"{population.get('what', 'row')} {found['rows'][name]}"
 
 
-def _change(as_it_was: set[str], feature: str, before: Any, after: Any) -> str:
+def _changed(as_it_was: set[str], feature: str, before: Any, after: Any) -> str:
     """A change of a value; or of an array, where the domain says in words what is not as it was."""
     if isinstance(before, str) and before in as_it_was:
         return f"{feature}: {after}"
-    return f"{feature} {before!r} -> {after!r}"
+    return f"{feature} {change(before, after)}"

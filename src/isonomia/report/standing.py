@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from isonomia.engine.observer import Progress
+from isonomia.records.findings import known
 from isonomia.records.verdict import Verdict
 from isonomia.records.visible import visible
-from isonomia.records.words import cost, number
+from isonomia.records.words import cost
 from isonomia.report.entries import Failure
 
 __all__ = ["FAILED", "OPEN", "Result", "Standing", "known_of", "line_of"]
@@ -87,15 +88,11 @@ class Standing:
                 return verdict.seconds
 
 
-def known_of(result: Result) -> str:
-    """What is known, in one line: the first interval, or why there is none."""
+def known_of(result: Result, *, compact: bool = False) -> str:
+    """What is known, in one line: how many break the claim, an interval, or why there is none."""
     if isinstance(result, Failure):
         return visible(" ".join(result.message.split()))
-    if not result.expressions:
-        return visible(result.stopped)
-    first = result.expressions[0]
-    interval = f"{number(first.estimate)} in [{number(first.low)}, {number(first.high)}]"
-    return f"{interval} {first.relation} {number(first.threshold)}"
+    return visible(known(result, compact=compact))
 
 
 def line_of(standing: Standing) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import answer_line, cost, guarantee, number
+from isonomia.records.words import answer_line, cost, guarantee, interval, number, risk
 from isonomia.report.gauge import ASCII, UNICODE, gauge
 from isonomia.report.principal import AUDIT, subgroups
 from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
@@ -24,7 +24,7 @@ SIGNS = {"holds": "✔ HOLDS", "violated": "✘ VIOLATED", "undecided": "? UNDEC
 PLAIN = {"holds": "HOLDS", "violated": "VIOLATED", "undecided": "UNDECIDED"}
 
 
-def show(verdict: Verdict, console: Console, explanation: str | None = None) -> None:
+def show(verdict: Verdict, console: Console, explanation: str | None = None, why: str | None = None) -> None:
     """Print a verdict with what is known and what it rests on.
 
     Parameters
@@ -34,15 +34,15 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None) -> 
     console
         Where; colours and line drawing follow what it can do.
     explanation
-        The property in plain English.
+        The property in plain English; of a k-safety property it comes first, and the program below it.
+    why
+        Why it must hold.
     """
     fancy = _is_fancy(console)
     title = Text((SIGNS if fancy else PLAIN)[verdict.answer], style=STYLES[verdict.answer])
     if verdict.name:
         title.append(f"  {verdict.name}", style="bold")
-    parts: list[RenderableType] = [Text(verdict.text, style="cyan")]
-    if explanation:
-        parts.append(Text(explanation, style="italic"))
+    parts = _claim(verdict, explanation, why)
     parts += [Text(), Text(f"{_capital(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
     if verdict.details.get("audit") == AUDIT:
         parts.append(subgroups(verdict, fancy))
@@ -51,7 +51,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None) -> 
     if verdict.details.get("audit") == SAFETY:
         parts.append(cases(verdict))
     elif verdict.details.get("audit") == RESPONSIVENESS:
-        parts.append(shares(verdict, fancy))
+        parts.append(shares(verdict, fancy, console.width - 4))
     elif verdict.leaves:
         parts.append(_leaves(verdict))
     parts.append(_notes(verdict))
@@ -69,9 +69,19 @@ def summary(verdicts: list[Verdict], console: Console) -> None:
     table.add_column("stopped because")
     for verdict in verdicts:
         answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
-        risk = "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else f"{verdict.risk:g}"
-        table.add_row(answer, Text(verdict.name or verdict.text), cost(verdict), risk, Text(verdict.stopped))
+        table.add_row(answer, Text(verdict.name or verdict.text), cost(verdict), risk(verdict), Text(verdict.stopped))
     console.print(table)
+
+
+def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[RenderableType]:
+    """What is claimed and why, in words and as it is written; of a program the words come first."""
+    reasons = [Text(why, style="italic")] if why else []
+    if explanation is None:
+        return [Text(verdict.text, style="cyan"), *reasons]
+    if verdict.details.get("audit") == SAFETY:
+        program = Padding(Text(verdict.text.rstrip("\n"), style="dim"), (1, 0, 0, 2))
+        return [Text(explanation, style="cyan"), *reasons, program]
+    return [Text(verdict.text, style="cyan"), Text(explanation, style="italic"), *reasons]
 
 
 def _expressions(verdict: Verdict, fancy: bool) -> Group:
@@ -83,7 +93,8 @@ def _expressions(verdict: Verdict, fancy: bool) -> Group:
             sign = {True: "✔", False: "✘", None: "?"}[item.settled] if fancy else str(item.settled or "?").lower()
             parts.append(Text(f"{sign} {item.text} {item.relation} {number(item.threshold)}"))
         line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=style)
-        line.append(f"  {number(item.estimate)} in [{number(item.low)}, {number(item.high)}]", style="default")
+        estimate = "" if item.estimate is None else f"{number(item.estimate)} "
+        line.append(f"  {estimate}in {interval(item)}", style="default")
         line.append(f"  {item.relation} {number(item.threshold)}", style="bold")
         parts.append(line)
     return Group(*parts)

@@ -65,16 +65,6 @@ def test_the_report_is_opened_only_where_that_is_said(tmp_path: Path, monkeypatc
     assert opened == [(tmp_path / "page.html").as_uri()]
 
 
-def test_without_the_packages_one_line_says_how_to_get_the_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "altair", None)
-    told = offered(tmp_path / "page.html")
-    assert "isonomia[report]" in told
-    assert told.count("\n") == 1
-    assert not (tmp_path / "page.html").exists()
-
-
 def test_a_folder_that_cannot_be_written_into_does_no_harm(tmp_path: Path) -> None:
     assert "can be written" in offered(tmp_path / "nowhere" / "page.html")
 

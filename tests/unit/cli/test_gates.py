@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,3 @@ def test_looking_whether_a_file_can_be_written_leaves_it_as_it_is(tmp_path: Path
 def test_a_place_that_cannot_be_written_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected a file that can be written for --sarif"):
         Gates(sarif=tmp_path / "no" / "such" / "folder.sarif").probe()
-
-
-def test_a_report_without_its_packages_is_refused_before_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(UsageError, match=r"pip install 'isonomia\[report\]'"):
-        Gates(report=tmp_path / "page.html").probe()
-    assert not (tmp_path / "page.html").exists()

@@ -14,7 +14,7 @@ from isonomia.audits.audit_file.building import Permissions
 from isonomia.audits.audit_file.planning import plan_audit
 from isonomia.audits.audit_file.reading import read_audit_file
 from isonomia.audits.audit_file.running import begin_run, run_checks
-from isonomia.cli.app import app
+from isonomia.cli.app import app, main
 from isonomia.engine.observer import Silent
 from isonomia.records.evidence import evidence_of, evidence_text
 from isonomia.records.sealing import sealed
@@ -120,3 +120,24 @@ def test_another_version_is_told_and_no_fault(content: dict[str, Any]) -> None:
     done = _replay(content, change=older)
     assert done.exit_code == 1
     assert "recorded with isonomia 0.0.9" in done.output
+
+
+def test_an_error_about_the_file_of_a_stranger_moves_no_cursor(
+    content: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content["run"]["\x1b[2Jclean\u202e"] = 1
+    content.pop("seal")
+    Path("evidence.json").write_text(json.dumps(sealed(content)))
+    monkeypatch.setattr("sys.argv", ["isonomia", "replay", "evidence.json"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    told = capsys.readouterr().err
+    assert left.value.code == 2
+    assert "clean" in told
+    assert not {"\x1b", "\u202e"} & set(told)
+
+
+def test_no_more_time_is_taken_than_was_given(content: dict[str, Any]) -> None:
+    short = _replay(content, "--seconds", "0.001")
+    assert short.exit_code != 0
+    assert "took more than 0.001 seconds" in " ".join(f"{short.output} {short.exception}".split())

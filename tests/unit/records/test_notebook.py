@@ -8,6 +8,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.records.drawing import gauge_picture
+from isonomia.records.notebook import as_html
 from isonomia.records.scale import scale_of
 from isonomia.records.verdict import Expression
 from isonomia.records.visible import cut, visible
@@ -57,3 +58,15 @@ def test_what_cannot_be_seen_is_made_visible_and_scripts_stay_readable() -> None
     assert visible("سلام می‌شود\n\tx") == "سلام می‌شود\n\tx"
     assert cut("abcdef", 3) == "abc … (cut: 6 characters in all)"
     assert cut("abc", 3) == "abc"
+
+
+def test_a_program_is_folded_away_below_its_sentence_and_the_first_counterexample_is_there() -> None:
+    rising = iso.safety.monotone("priors", up=1)
+    people = iso.Census({"priors": [0, 1, 2]})
+    verdict = iso.check(rising, lambda table: [int(value == 1) for value in table["priors"]], people, seed=1)
+    html = as_html(verdict, rising.explain(), "the <b>law")
+    assert html.index("Raising priors by 1 never lowers the prediction.") < html.index("<pre") < html.index("input x1;")
+    assert "the &lt;b&gt;law" in html
+    assert "Found: 1 of 3 cases breaks it." in html
+    assert "the counterexample</summary>" in html
+    assert "priors" in html[html.index("the counterexample") :]

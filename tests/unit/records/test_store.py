@@ -177,3 +177,70 @@ def test_a_store_from_before_checks_could_fail_goes_on(store: Store) -> None:
     assert again.checks(name)[0].error is None
     again.fail(name, 0, "ModelError", "now it can")
     assert Store(store.folder).checks(name)[0].error == {"kind": "ModelError", "message": "now it can"}
+
+
+DAMAGES = {
+    "a run": ("UPDATE runs SET request = '{'", lambda store: store.runs()),
+    "a verdict": ("UPDATE checks SET verdict = '{\"format\": 2}'", lambda store: store.checks(store.run().id)),
+    "an entry": ("UPDATE entries SET entry = 'x'", lambda store: store.journal(store.run().id, 0)),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_what_is_damaged_is_said_to_be(store: Store, what: str) -> None:
+    damage, read = DAMAGES[what]
+    journal = store.journal(store.begin("title", {}, [("one", {}, {})]), 0)
+    journal.keep("batch 0", lambda: {"n": 1})
+    journal.close()
+    with sqlite3.connect(store.path) as connection:
+        connection.execute(damage)
+    with pytest.raises(RecordError, match=r"runs\.sqlite, but what is there is damaged"):
+        read(store)
+
+
+def test_a_complaint_of_sqlite_about_a_long_text_is_cut(store: Store) -> None:
+    store.begin("title", {"text": "x" * 10**6}, [])
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE runs SET request = CAST(X'ff' || CAST(request AS BLOB) AS TEXT)")
+    with pytest.raises(RecordError) as caught:
+        store.runs()
+    assert len(str(caught.value)) < 1000
+
+
+READ_ONLY = """
+set -e
+mount --bind "$1" "$2"
+mount -o remount,ro,bind "$2"
+"$3" -c 'if True:
+    import sys
+    from pathlib import Path
+    from isonomia.errors import RecordError
+    from isonomia.records.store import Store
+    store = Store(sys.argv[1], reading=True)
+    (run,) = store.runs()
+    print(run.title, [check.error for check in store.checks(run.id)], store.journal(run.id, 0).entries)
+    try:
+        Store(sys.argv[1])
+    except RecordError as error:
+        print("cannot be written" in str(error))
+' "$2"
+"""
+
+
+def test_a_store_that_can_only_be_read_is_read(store: Store, tmp_path: Path) -> None:
+    journal = store.journal(store.begin("title", {}, [("one", {}, {})]), 0)
+    journal.keep("batch 0", lambda: {"n": 1})
+    journal.close()
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("ALTER TABLE checks DROP COLUMN error")  # from before checks could fail
+    connection.close()
+    (tmp_path / "mounted").mkdir()
+    places = [str(store.folder), str(tmp_path / "mounted"), sys.executable]
+    inside = ["unshare", "-r", "-m", "bash", "-c", READ_ONLY, "bash", *places]
+    try:
+        done = subprocess.run(inside, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no unshare here, to make a folder that can only be read")
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("nothing may be mounted here")
+    assert done.stdout.splitlines() == ["title [None] {'batch 0': {'n': 1}}", "True"], done.stderr

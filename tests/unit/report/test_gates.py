@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import page_audits
 import pytest
 
 import isonomia as iso
@@ -110,3 +111,15 @@ def test_remarks_beside_the_file_cannot_be_forged_by_a_name(audit: Audit) -> Non
     assert [line.split(" ")[0] for line in lines] == ["::error", "::warning", "::error"]
     assert lines[0].startswith("::error file=audits/audit.toml,line=20,title=too many::violated")
     assert "::error::" not in lines[2].split("title=")[1].split("::")[0]
+
+
+def test_markdown_says_who_breaks_a_claim_and_tells_a_program_in_words() -> None:
+    gaming = replace(page_audits.responsiveness(), answer="violated")
+    counts = gaming.details["counts"]
+    gaming = replace(gaming, details={**gaming.details, "relation": "<="})
+    entries = (Entry("gaming", gaming), Entry("priors", page_audits.safety(), explanation="Another prior never helps."))
+    written = as_markdown(Audit("a", entries))
+    assert f"| {counts['responsive']} of {counts['people']} break it |" in written
+    assert f"Found: {counts['responsive']} of {counts['people']} break it." in written
+    assert written.index("Another prior never helps.") < written.index("`input x1;")
+    assert "cases break it" in written

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from page_audits import NASTY, every_kind, rates, responsiveness, safety, undecided
 
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.page.cases import cases_of
 from isonomia.report.page.limits import Limits, limits_for
 from isonomia.report.page.meaning import certainty, explained, meaning, odds
@@ -140,3 +140,12 @@ def test_a_notebook_shows_an_audit_without_scripts_and_without_running_its_texts
     assert html.count("<details") >= 6
     assert "4 are violated" in html
     assert "and 50 more properties" in Audit("a", (Entry("e", rates()),) * 100)._repr_html_()
+
+
+def test_a_notebook_tells_of_which_properties_nothing_is_known_and_why() -> None:
+    failures = (Failure("the <index>", "ModelError", "it is <down>"), Failure("the rest", "Unfinished", "cut off"))
+    html = Audit("a", (Entry("e", rates()),), failures=failures)._repr_html_()
+    assert "! no answer" in html
+    assert "the &lt;index&gt;</strong> <span>could not be checked" in html
+    assert "it is &lt;down&gt;" in html
+    assert "the rest</strong> <span>not checked to the end" in html

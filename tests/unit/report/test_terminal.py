@@ -115,3 +115,74 @@ def test_progress_tells_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_stored_verdict_that_counts_something_else_is_refused() -> None:
     with pytest.raises(DataError, match="'sheep'"):
         Verdict.from_dict({**_verdict().to_dict(), "counted": "sheep"})
+
+
+def _plain(width: int) -> Console:
+    return Console(file=StringIO(), width=width, color_system=None)
+
+
+def _gaming(relation: str) -> Verdict:
+    counts = {"people": 274, "responsive": 98, "fixed": 176, "undecided": 0, "exact": 274}
+    group = {"group": {"past_default": 1}, **counts}
+    people = {"answer": [], "share": [], "exact": []}
+    found = {"person": 4, "looked_at": 9, "every": True, "reaching": 1, "distance": 1.0, "prediction": 1.0}
+    found |= {"changed": {"income": [3089.3993553564183, 3100.123456789]}, "point": {"income": 3100.123456789}}
+    details = {"audit": "responsiveness", "who": "prediction == 'refused'", "relation": relation, "threshold": 0.05}
+    details |= {"counts": counts, "groups": [group], "people": people}
+    return replace(_verdict("gaming"), details=details, counterexamples=(found,), expressions=(), leaves=())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_word_of_a_group_is_broken_at_any_usual_width(width: int) -> None:
+    console = _plain(width)
+    show(_gaming(">="), console)
+    assert "past_default" in _output(console)
+    assert "'refused'" in _output(console)
+    assert max(map(len, _output(console).split("\n"))) <= width
+
+
+def test_drawn_values_are_rounded_for_people() -> None:
+    console = _plain(80)
+    show(_gaming(">="), console)
+    assert "income 3089.4 -> 3100.12, prediction 1" in _output(console)
+
+
+@pytest.mark.parametrize(
+    ("relation", "headings", "green", "red"),
+    [
+        (">=", ["responsive", "fixed"], 98, 176),
+        ("<=", ["keep it", "break it"], 176, 98),
+    ],
+)
+def test_words_and_colours_follow_what_is_claimed(relation: str, headings: list[str], green: int, red: int) -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=120, color_system="standard")
+    show(_gaming(relation), console)
+    printed = _output(console)
+    assert printed.index(headings[0]) < printed.index(headings[1])
+    drawn = {code: printed.split(f"\x1b[{code}m", 2)[1].split("\x1b")[0] for code in ("32",)}
+    bar = 20
+    assert drawn["32"] == "█" * round(bar * green / (green + red))
+
+
+def test_a_program_is_told_in_words_first_and_shown_below_them() -> None:
+    verdict = replace(_verdict(), text="input x1;\nensures true;\n", details=_SAFETY, leaves=())
+    console = _plain(80)
+    show(verdict, console, "Raising savings never lowers the prediction.", "The regulator asks for it")
+    printed = _output(console)
+    places = [printed.index(words) for words in ("Raising savings", "The regulator", "input x1;", "Violated after")]
+    assert places == sorted(places)
+
+
+_SAFETY = {
+    "audit": "k-safety",
+    "cases": {"tested": 9, "rejected": 0, "without_choice": 0, "vacuous": 0, "failed": 0},
+    "violations": {"cases": 1, "distinct": 1, "inputs": 1},
+}
+
+
+def test_a_quantity_without_an_estimate_has_no_dash() -> None:
+    item = Expression("tau", "==", 0.0, None, -0.17, 0.45)
+    console = _plain(100)
+    show(replace(_verdict(), expressions=(item,), leaves=()), console)
+    assert " in [-0.17, 0.45]" in _output(console)
+    assert "- in" not in _output(console)

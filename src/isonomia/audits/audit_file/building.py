@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.reading import AuditFile, Entry, is_file_name
 from isonomia.audits.audit_file.schema import ASKS
+from isonomia.audits.audit_file.taking import Takes, of_callable
 from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
 from isonomia.interventions import Interventions
 from isonomia.models.loading import load_object
@@ -29,6 +29,9 @@ AnyProperty: TypeAlias = Property | PrincipalFairness | Responsiveness | Safety
 
 _SAFETY = ("monotone", "robust", "invariant_to", "implies_after")
 _SHARES = ("share", "preclusion", "gaming", "stability", "affordability", "monotonicity")
+_NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
+_SHARE_OPTIONS = of_callable(Responsiveness).without("target", "at_least", "at_most")
+"""What every named test of responsiveness takes besides its own."""
 _SOURCES = ("sample", "census", "generator", "program", "domain")
 
 
@@ -143,7 +146,7 @@ def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
     source, options = entry.get("nomos"), dict(entry.get("with", {}))
     if "allow_code" in options:
         raise _PointedError(entry.error("a file cannot allow itself to run code: use --allow-code", "with"))
-    _known(entry, safety.property, options, skip=1)
+    _check(entry, of_callable(safety.property).without("source", "allow_code"), options)
     options["allow_code"] = permissions.allow_code
     if not is_file_name(source):
         return safety.property(source, **options)
@@ -154,7 +157,7 @@ def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
 
 def _safety(entry: Entry, _: Any, permissions: Permissions) -> Safety:
     del permissions
-    made: Safety = _called(entry, safety, _SAFETY, "safety")
+    made: Safety = _called(entry, safety, _SAFETY, "safety", of_callable(safety.property).without(*_NOT_FROM_A_FILE))
     return made
 
 
@@ -167,14 +170,14 @@ def _responsiveness(entry: Entry, interventions: Mapping[str, Interventions], _:
         known = ", ".join(interventions) or "none: [interventions] names files"
         raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but {name!r} came")
     make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
-    _known(entry, make, options, skip=1)
+    _check(entry, of_callable(make, _SHARE_OPTIONS).without("interventions", "memory"), options)
     made: Responsiveness = make(interventions[name], **options)
     return made
 
 
 def _principal(entry: Entry, *_: Any) -> PrincipalFairness:
     options = dict(entry.get("with", {}))
-    _known(entry, PrincipalFairness, options)
+    _check(entry, of_callable(PrincipalFairness), options)
     return PrincipalFairness(**options)
 
 
@@ -188,30 +191,21 @@ _MAKERS: Mapping[str, Callable[[Entry, Mapping[str, Interventions], Permissions]
 }
 
 
-def _called(entry: Entry, module: Any, names: Any, key: str) -> Any:
+def _called(entry: Entry, module: Any, names: Any, key: str, further: Takes = Takes()) -> Any:  # noqa: B008
     """A named property of a module, with what it takes."""
     name, options = entry.get(key), _tuples(entry.get("with", {}))
     if name not in names:
         raise UsageError(f"expected one of {', '.join(names)}, but {name!r} came.{nearest(name, names)}")
     make = getattr(module, name)
-    _known(entry, make, options)
+    _check(entry, of_callable(make, further), options)
     return make(**options)
 
 
-def _known(entry: Entry, make: Callable[..., Any], options: Mapping[str, Any], skip: int = 0) -> None:
+def _check(entry: Entry, takes: Takes, options: Mapping[str, Any]) -> None:
     """Refuse what a property does not take, and ask for what it needs."""
-    parameters = list(inspect.signature(make).parameters.values())[skip:]
-    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
-    anything = len(names) < len(parameters)
-    for name in options:
-        if name not in names and not anything:
-            told = f"{name!r} is not taken.{nearest(name, names)} It takes {', '.join(names)}"
-            raise _PointedError(entry.error(told, "with", name))
-    needed = [each.name for each in parameters if each.default is each.empty and each.name in names]
-    missing = [name for name in needed if name not in options]
-    if missing:
-        told = f"expected with = {{{missing[0]} = ...}}; it takes {', '.join(names)}"
-        raise _PointedError(entry.error(told, "with"))
+    wrong = takes.complaint(options)
+    if wrong is not None:
+        raise _PointedError(entry.error(wrong.words, "with", *wrong.key))
 
 
 def _tuples(options: Mapping[str, Any]) -> dict[str, Any]:

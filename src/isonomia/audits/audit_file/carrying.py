@@ -105,7 +105,7 @@ class Carrier:
         if pool in self._spoilt:
             raise ChangingModelError(
                 f"the model changed its answers while {self._spoilt[pool]!r} was checked, with which this property "
-                "shares them: nothing can be said about either. Mend the model, then go on with --resume"
+                "shares them: nothing can be said about either. Mend the model, then begin a new run"
             )
 
 

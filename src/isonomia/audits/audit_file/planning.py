@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from isonomia.audits.audit_file.building import (
     populations_of,
     property_of,
 )
+from isonomia.audits.audit_file.naming import refuse_unknown_names
 from isonomia.audits.audit_file.planned import Planned, Stated
 from isonomia.audits.audit_file.reading import DEFAULT, AuditFile, Entry
 from isonomia.audits.audit_file.sharing_out import shared_out
@@ -55,7 +57,20 @@ def plan_audit(
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
         planned.append(planned_for(each, model, population))
+        _refuse_unknown_names(entry, planned[-1])
     return shared_out(planned)
+
+
+def _refuse_unknown_names(entry: Entry, planned: Planned) -> None:
+    """Refuse names that there are not, pointing at the key whose value has them."""
+    try:
+        refuse_unknown_names(planned.arranged)
+    except IsonomiaError as error:
+        options = entry.get("with", {})
+        named = re.search(r"'(\w+)'", str(error))
+        blamed = [key for key, value in options.items() if named is not None and named[1] in str(value)]
+        path = ("check",) if "check" in entry.content else ("with", *blamed[:1])
+        raise entry.error(str(error), *path) from error
 
 
 def planned_for(each: Stated, model: Any, population: Any) -> Planned:

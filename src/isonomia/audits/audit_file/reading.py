@@ -127,8 +127,10 @@ def recorded_audit_file(path: str | File, text: str, files: Mapping[str, str]) -
 def _checked(file: File, text: str, texts: Texts) -> AuditFile:
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits, or brackets within brackets
         raise SpecError(f"{file} is no TOML: {error}") from error
+    if _has_long_integer(content):
+        raise SpecError(f"{file} is no TOML: it has a whole number of more than 64 bits")
     found = AuditFile(file, text, content, positions(text), texts)
     _check_table(found, (), content, TOP, "an audit file")
     for one, many, keys in (("model", "models", MODEL), ("population", "populations", POPULATION)):
@@ -151,6 +153,13 @@ def place_of(text: str, known: Mapping[Path, Span], path: Path) -> Place | None:
         if path[:length] in known:
             return Place(text, *known[path[:length]])
     return None
+
+
+def _has_long_integer(value: Any) -> bool:
+    """Whether a whole number is beyond those that every reader of TOML takes."""
+    if isinstance(value, dict | list):
+        return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > 64
 
 
 def _text(file: File) -> str:

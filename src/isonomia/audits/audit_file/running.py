@@ -12,6 +12,7 @@ from isonomia.audits.audit_file.carrying import INTERRUPTED, Carrier, Outcome
 from isonomia.audits.audit_file.lanes import lanes
 from isonomia.audits.audit_file.planned import Planned
 from isonomia.audits.audit_file.reading import AuditFile
+from isonomia.audits.audit_file.resuming import refuse_others
 from isonomia.audits.audit_file.side_by_side import in_order, side_by_side
 from isonomia.engine.observer import Observer
 from isonomia.errors import RecordError
@@ -76,7 +77,8 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
     Raises
     ------
     RecordError
-        Where the properties are others, or a file that the audit file names has changed since.
+        Where the properties are others, or a file that the audit file names has changed since, or a model or a
+        population.
     """
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
@@ -87,6 +89,7 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
         )
     if [check.name for check in checks] != [each.name for each in planned]:
         raise RecordError(f"expected the properties that run {run.id} began with, but others came: begin a new run")
+    refuse_others(store, run.id, planned)
     return Started(run.id, tuple(check.verdict for check in checks))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from isonomia.errors import RecordError, UsageError
+from isonomia.errors import RecordError, UsageError, nearest
 
 __all__ = ["FromFolder", "FromRecord", "Texts"]
 
@@ -32,12 +32,15 @@ class FromFolder:
         Raises
         ------
         UsageError
-            Where it cannot be read as UTF-8.
+            Where there is none, with the nearest name beside it, or it cannot be read as UTF-8.
         """
         if name not in self._known:
             path = self.folder / name
             try:
                 self._known[name] = path.read_text("utf-8")
+            except FileNotFoundError as error:
+                beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+                raise UsageError(f"there is no file {path}.{nearest(path.name, beside)}") from error
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"expected a file that can be read as UTF-8, but {path}: {error}") from error
         return self._known[name]

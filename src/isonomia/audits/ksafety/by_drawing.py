@@ -39,7 +39,10 @@ def draw_cases(steps: Steps, before: int) -> Outcome:
     totals = ended.state.totals
     _refuse_nothing(steps.program, totals, ended.reason)
     found = steps.found(partial(_shrunk, steps), interrupted=ended.reason == INTERRUPTED)
-    remark = f"no case of these rows violates it: all {before:,} were tried. Of the population they are a sample"
+    remark = (
+        f"no case of these rows violates it: all {before:,} were tried. Of the population they are a sample, so that "
+        f"{ended.samples:,} random cases were tried besides, which the answer rests on"
+    )
     return Outcome(
         evidence.decision(ended.state.evidence),
         totals,
@@ -57,12 +60,14 @@ def found_in_sample(steps: Steps, totals: Totals) -> Outcome:
     ended = _drawn(steps, Schedule(first=LARGE, most=LARGE), Budget(), stop_early=False, noted=False)
     interrupted = ended.reason == INTERRUPTED
     found = complete(steps, totals, interrupted=interrupted)
+    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
+    counted = f"all {totals.tested:,} cases of these rows were tried, and {ended.samples:,} random ones besides"
     return replace(
         found,
         complete=False,
         tested=totals.tested + ended.samples,
-        stopped=INTERRUPTED if interrupted else "every case of these rows was tried",
-        remarks=("the share of cases in the population is estimated from one random case of each row",),
+        stopped=INTERRUPTED if interrupted else counted,
+        remarks=(estimated,),
         drawn=ended.state.totals,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isonomia.audits.ksafety.remembering import checked_known, gone_elsewhere, still_violating
+from isonomia.audits.ksafety.remembering import among, checked_known, gone_elsewhere, still_violating
 from isonomia.audits.ksafety.seen import Findings
 from isonomia.audits.ksafety.steps import Steps
 from isonomia.audits.ksafety.tallies import Totals
@@ -17,7 +17,8 @@ __all__ = ["by_known"]
 def by_known(steps: Steps) -> Outcome | None:
     """The answer where a known counterexample violates the property still.
 
-    Those that the check began with are tried, whatever has become known since.
+    Those that the check began with are tried, whatever has become known since. A census speaks of its rows alone, so
+    that one which is not among them proves nothing there.
     """
     prop = steps.request.prop
     known = once(steps.journal, "known", lambda: {"known": checked_known(prop.known)})["known"]
@@ -38,4 +39,6 @@ def _tried(steps: Steps, known: Sequence[Entry]) -> Entry:
     domain = steps.bench.domain
     runner = steps.bench.runner(steps.program, steps.subject.random, "known counterexamples")
     again = [item for item in still_violating(runner, domain, known) if is_proof(steps.program, item)]
+    if getattr(steps.request.population, "kind", None) == "census":
+        again = [item for item in again if among(domain, item)]
     return {"violating": again, "elsewhere": list(gone_elsewhere(domain, again))}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 
 from isonomia.audits.ksafety.cases import Counts
 from isonomia.audits.ksafety.seen import Findings
 from isonomia.audits.ksafety.tallies import Totals
 from isonomia.engine.journal import Entry
+from isonomia.records.rationals import rational
 
 __all__ = ["findings_of", "packed_findings", "packed_totals", "totals_of"]
 
@@ -34,9 +34,9 @@ def totals_of(entry: Entry, turned_away: Counts) -> Totals:
     totals.by_ensures = list(entry["by_ensures"])
     totals.failed, totals.vacuous = entry["failed"], entry["vacuous"]
     totals.reasons = Counter(dict(entry["reasons"]))
-    totals.weight = Fraction(entry["weight"])
-    totals.bad_weight = list(map(Fraction, entry["bad_weight"]))
-    totals.failed_weight = list(map(Fraction, entry["failed_weight"]))
+    totals.weight = rational(entry["weight"])
+    totals.bad_weight = list(map(rational, entry["bad_weight"]))
+    totals.failed_weight = list(map(rational, entry["failed_weight"]))
     return totals
 
 

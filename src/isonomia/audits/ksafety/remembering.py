@@ -16,7 +16,7 @@ from isonomia.audits.ksafety.values import Value
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
 
-__all__ = ["checked_known", "gone_elsewhere", "still_violating"]
+__all__ = ["among", "checked_known", "gone_elsewhere", "still_violating"]
 
 
 def checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
@@ -40,6 +40,11 @@ def still_violating(runner: Runner, domain: Domain, known: Sequence[Mapping[str,
     """
     tried = (_again(runner, domain, item) for item in known)
     return [again for again in tried if again is not None]
+
+
+def among(domain: Domain, item: Mapping[str, Any]) -> bool:
+    """Whether every input of a counterexample is one of the table's rows; other domains are not looked through."""
+    return not isinstance(domain, TableDomain) or all(_has(domain, record) for record in item["inputs"].values())
 
 
 def gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

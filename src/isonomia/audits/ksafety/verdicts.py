@@ -43,7 +43,7 @@ class Outcome:
     complete
         Whether every case was tried.
     tested
-        How many cases were put to the model in all.
+        How many cases were put to the model in all: those of ``totals``, and further ones.
     stopped, seconds
         Why it stopped, and how long it took.
     remarks
@@ -158,10 +158,7 @@ def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program
     if totals.failed:
         remarks.append("cases that failed count against holds, and not as violations")
     if evidence.strict and not outcome.complete and not totals.violating and not totals.weight:
-        n = totals.tested
-        share = request.prop.eps if outcome.answer is True else evidence.proved(n)
-        if n and not totals.failed:
-            remarks.append(f"{_many(n, 'case')} showed no violation: it holds for all but {share:.3g} of the cases")
+        remarks += _without_violation(outcome, evidence, request)
     if totals.violating:
         about, inputs = "" if found.exact else "about ", _many(found.inputs, "input")
         remarks.append(f"{about}{_many(found.distinct, 'distinct violation')} of {inputs} were found")
@@ -173,6 +170,20 @@ def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program
     if program.code is not None:
         remarks.append("the block was run as Python, as was allowed")
     return tuple(remarks)
+
+
+def _without_violation(outcome: Outcome, evidence: RateEvidence, request: Request) -> list[str]:
+    """What random cases prove of which none violates, and why an interval says less."""
+    n = outcome.totals.tested
+    if not n or outcome.totals.failed:
+        return []
+    shown = f"{_many(n, 'case')} showed no violation"
+    if outcome.answer is True:
+        return [f"{shown}: it holds for all but {request.prop.eps:.3g} of the cases"]
+    return [
+        f"{shown}, which by itself proves that it holds for all but {evidence.proved(n):.3g} of the cases, at the risk "
+        f"{request.delta:g}; the interval of the share has to be right after violations too, and is wider"
+    ]
 
 
 def _many(count: int, what: str) -> str:
@@ -189,6 +200,7 @@ def _details(request: Request, program: Program, outcome: Outcome) -> dict[str, 
         "complete": outcome.complete,
         "cases": {
             "tested": totals.tested,
+            **({"further": outcome.tested - totals.tested} if outcome.tested > totals.tested else {}),
             "rejected": away.rejected,
             "without_choice": away.without_choice,
             "vacuous": totals.vacuous,

@@ -84,7 +84,7 @@ def ask_about(
     UsageError
         Where predictions come from two sides, or there are too many values.
     """
-    _need_columns(prop, population, model)
+    need_columns(prop, population, model)
     _need_streams(prop, population.streams)
     values = partial(values_in, population, journal=journal)
     attribute = _coding(prop, prop.attribute, values)
@@ -92,19 +92,28 @@ def ask_about(
     prediction = _prediction(prop, values, model, outcome)
     shape = Shape(len(attribute.values), len(prediction.values), len(outcome.values))
     constraints = tuple(
-        row for words in prop.assumptions for row in assume(shape, words, _labels(words, prediction, outcome))
+        row for words in prop.assumptions for row in assume(shape, words, labels_for(words, prediction, outcome))
     )
     return Question(prop, attribute, prediction, outcome, model is not None, constraints)
 
 
-def _labels(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
+def labels_for(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
     """What the values are called in an expression: what they are if numbers or if it quotes text, else 0, 1, ..."""
     values = (*prediction.values, *outcome.values)
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     return (prediction.values, outcome.values) if numbers or "'" in words or '"' in words else None
 
 
-def _need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
+def need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
+    """Refuse a property that speaks of columns that there are not. Nobody is looked at.
+
+    Raises
+    ------
+    SpecError
+        For the first column that is not there, with the nearest one that is.
+    UsageError
+        Where predictions come from two sides.
+    """
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
             f"expected predictions from the model or from the column {prop.prediction!r}, but both came: leave one out"

@@ -80,18 +80,31 @@ def _directions(question: Question, answer: bool | None, findings: Sequence[Find
         return []
     chosen = [each for each in findings if each.holds is False]
     chosen = chosen or [each for each in findings if each.table is not None and each.table.holds is False]
-    words = []
-    for finding in chosen[:MOST_TOLD]:
-        head = f"{subgroup(question, finding.key)}: " if question.given else ""
-        clear = [
-            f"{direction(question, reach.effect, reach.unnormalised)}, by at least {_least(reach.unnormalised):.3g} of "
-            f"the {'subgroup' if question.given else 'population'}{where} "
-            f"({effect_name(question, reach.effect, normalised=False)})"
-            for reach in (finding.table.reaches if finding.table else ())
-            if _least(reach.unnormalised) > question.prop.within
-        ]
-        words += [head + each for each in clear] or [f"{head}the effects cannot all be fair at once{where}"]
-    return words
+    return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding, where)]
+
+
+def _ways(question: Question, finding: Finding, where: str) -> list[str]:
+    """Which way it goes in one subgroup.
+
+    Shares of a sample that contradict the assumptions, if only by chance, have no bounds: then it is told from the
+    confidence intervals.
+    """
+    head = f"{subgroup(question, finding.key)}: " if question.given else ""
+    lost = finding.table is not None and finding.table.contradicts
+    bounds = [(reach.effect, reach.unnormalised) for reach in (finding.table.reaches if finding.table else ())]
+    if lost:
+        known = zip(question.effects, finding.intervals, strict=True)
+        bounds, where = [(effect, ends) for effect, ends in known if ends is not None], ""
+    whom = "subgroup" if question.given else "population"
+    clear = [
+        f"{head}{direction(question, effect, ends)}, by at least {_least(ends):.3g} of the {whom}{where} "
+        f"({effect_name(question, effect, normalised=False)})"
+        for effect, ends in bounds
+        if _least(ends) > question.prop.within
+    ]
+    if lost and not clear:
+        return [f"{head}no fair world of which the assumptions are true produces data like these"]
+    return clear or [f"{head}the effects cannot all be fair at once{where}"]
 
 
 def _least(ends: tuple[float, float]) -> float:
@@ -134,14 +147,14 @@ def _silent(question: Question, findings: Sequence[Finding]) -> list[str]:
 
 def _plug_in(question: Question, findings: Sequence[Finding]) -> str:
     """The paper's verdict, called by its name."""
+    head = "the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is"
     bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]
+    lost = [finding for finding in findings if finding.table is not None and finding.table.contradicts]
+    why = "taken for the truth, the shares contradict the assumptions, if only by chance"
     if not question.given:
-        said = "violated" if bad else "not violated"
-    elif bad:
-        told = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
-        said = f"violated in {len(bad)} of {len(findings)} subgroups ({told})"
-    else:
-        said = "violated in no subgroup"
-    return (
-        f"the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is: {said}"
-    )
+        return f"{head} none: {why}" if lost else f"{head}: {'violated' if bad else 'not violated'}"
+    told = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
+    said = f"violated in {len(bad)} of {len(findings)} subgroups ({told})" if bad else "violated in no subgroup"
+    if len(lost) == len(findings):
+        return f"{head} none: in every subgroup, {why}"
+    return f"{head}: {said}" + (f"; none in {len(lost)} of them: {why}" if lost else "")

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.principal.coding import Coding, coding_of
-from isonomia.errors import DataError, NumericalError, UsageError, nearest
+from isonomia.audits.principal.question import labels_for
+from isonomia.audits.principal.repairing import repaired
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.effects import Definition
-from isonomia.evidence.strata.observed import Observed, tally
-from isonomia.evidence.strata.repair import Objective, Repair, repair
+from isonomia.evidence.strata.observed import tally
+from isonomia.evidence.strata.repair import Objective, Repair
 from isonomia.evidence.strata.worlds import Shape
 from isonomia.populations.columns import column_from
 from isonomia.populations.table import Table
@@ -25,6 +28,7 @@ _PARAMETERS = (
     "attribute",
     "given",
     "definition",
+    "assumptions",
     "objective",
     "never_lower",
     "order",
@@ -54,6 +58,10 @@ class PrincipalRepair:
         Columns within whose values the attribute is as good as random: each combination is a subgroup of its own.
     definition
         Which definition of fairness, 1 to 4.
+    assumptions
+        What is taken for granted about the fair world, as in :class:`isonomia.PrincipalFairness`. Where the outcomes of
+        a subgroup contradict them by chance, as those of a sample contradict ``"outcome never changes"``, the nearest
+        outcomes that do not are used.
     objective
         What to keep small: ``"total"``, ``"changes"`` or ``"accuracy"``.
     never_lower
@@ -78,6 +86,8 @@ class PrincipalRepair:
         The attribute's values, in the order of the repairs' first axis.
     repairs_
         The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
+    moved_outcomes_
+        How far the outcomes of each subgroup had to be moved to agree with the assumptions: 0 where they did already.
     """
 
     _estimator_type = "classifier"
@@ -89,6 +99,7 @@ class PrincipalRepair:
         attribute: str | int,
         given: Sequence[str | int] = (),
         definition: Definition = 2,
+        assumptions: Sequence[str] = (),
         objective: Objective = "total",
         never_lower: bool = False,
         order: Sequence[Value] | None = None,
@@ -99,6 +110,7 @@ class PrincipalRepair:
         self.attribute = attribute
         self.given = given
         self.definition = definition
+        self.assumptions = assumptions
         self.objective = objective
         self.never_lower = never_lower
         self.order = order
@@ -118,7 +130,8 @@ class PrincipalRepair:
         Raises
         ------
         DataError
-            Where the attribute has one value, a value is missing, or a subgroup lacks an attribute value.
+            Where the attribute has one value, a value is missing, a subgroup lacks an attribute value, or its outcomes
+            refute the assumptions.
         """
         table, outcomes = Table.of(X), column_from(y, "y")
         if len(outcomes) != table.rows:
@@ -129,10 +142,13 @@ class PrincipalRepair:
         coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
         a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
         shape = Shape(len(attribute.values), len(coding.values), len(coding.values))
-        self.repairs_ = {
-            key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key)
+        assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
+        found = {
+            key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
             for key, rows in _subgroups(table, self.given)
         }
+        self.repairs_ = {key: best for key, (best, _) in found.items()}
+        self.moved_outcomes_ = {key: moved for key, (_, moved) in found.items()}
         self.classes_ = np.asarray(coding.values)
         self.attribute_values_ = np.asarray(attribute.values)
         self.n_features_in_ = len(table.names)
@@ -207,20 +223,21 @@ class PrincipalRepair:
         self.estimator_ = clone(self.estimator).fit(X, y)
         return self.estimator_.predict(X) if self.cv is None else cross_val_predict(self.estimator, X, y, cv=self.cv)
 
-    def _repair(self, counts: NDArray[np.int64], attribute: Coding, key: tuple[Value, ...]) -> Repair:
+    def _repair(
+        self, counts: NDArray[np.int64], attribute: Coding, key: tuple[Value, ...], assumed: Sequence[Constraint]
+    ) -> tuple[Repair, float]:
         people = counts.sum((1, 2))
+        where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
         if not people.all():
-            where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
             raise DataError(
                 f"expected people with every value of {attribute.name} in each subgroup, but nobody in {where} has "
                 f"{attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, or merge its values"
             )
-        found = repair(
-            Observed.from_counts(counts), self.definition, objective=self.objective, never_lower=self.never_lower
-        )
-        if not isinstance(found, Repair):
-            raise NumericalError("expected a repair, since equal decisions for all are one, but the solver found none")
-        return found
+        how: dict[str, Any] = {"objective": self.objective, "never_lower": self.never_lower}
+        try:
+            return repaired(counts, self.definition, assumptions=assumed, **how)
+        except DataError as error:
+            raise DataError(f"in {where}, {error}") from error
 
     def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Any, NDArray[np.intp]]]]:
         """Decisions and attribute values as numbers, and the rows of each subgroup."""

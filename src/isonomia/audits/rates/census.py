@@ -15,16 +15,18 @@ from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.everybody import everybody, in_all
 from isonomia.audits.rates.known import compared
+from isonomia.audits.rates.possible import possible_total
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.populations.protocol import Population
+from isonomia.records.rationals import rational
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Quantity
+from isonomia.spec.tree import Leaf, Quantity, Row
 
 __all__ = ["KEY", "Counted", "count_everybody"]
 
@@ -81,7 +83,7 @@ def count_everybody(
         if not counts.interrupted:
             journal.keep(KEY, counts.pack)
     else:
-        counts = _Counts.unpack(kept, len(question.leaves))
+        counts = _Counts.unpack(kept, question, in_all(question, census.size))
     return _counted(question, counts)
 
 
@@ -141,6 +143,10 @@ class _Total:
             return self.sum / self.n
         return Fraction(f"{self.sum / self.n:.15g}")
 
+    def can_be(self, leaf: Leaf, ends: tuple[float, float]) -> bool:
+        """Whether it can be the total of a leaf whose values lie between two ends."""
+        return possible_total(leaf, self.n, self.sum, ends)
+
     def pack(self) -> list[Any]:
         """The count and the sum: a fraction as text, a float in hexadecimal, so that no bit is lost."""
         return [self.n, str(self.sum) if isinstance(self.sum, Fraction) else self.sum.hex()]
@@ -148,8 +154,8 @@ class _Total:
     @classmethod
     def unpack(cls, pair: Sequence[Any]) -> _Total:
         n, text = pair
-        amount = float.fromhex(text) if "0x" in text else Fraction(text)
-        if not isinstance(n, int) or n < 0 or not isfinite(amount):
+        amount = float.fromhex(text) if "0x" in text else rational(text)
+        if type(n) is not int or n < 0 or not isfinite(amount):
             raise DataError(f"expected a count and a finite sum in the record of a census, but {pair!r} came")
         return cls(n, amount)
 
@@ -166,14 +172,22 @@ class _Counts:
         return {"asked": self.asked, "totals": [total.pack() for total in self.totals]}
 
     @classmethod
-    def unpack(cls, entry: Entry, leaves: int) -> _Counts:
+    def unpack(cls, entry: Entry, question: Question, people: int) -> _Counts:
         totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
-        if len(totals) != leaves or any(total.n > entry["asked"] for total in totals):
+        if entry["asked"] != people or len(totals) != len(question.leaves):
             raise DataError(
-                f"expected the record of a census of {leaves} rates, none of more people than the {entry['asked']:,} "
-                f"who were asked about, but it has {[total.n for total in totals]}"
+                f"expected the record of a census of {people:,} {question.counted} and of {len(question.leaves)} rates,"
+                f" but it is of {entry['asked']!r:.40} and of {len(totals)}"
             )
-        return cls(entry["asked"], totals)
+        groups: dict[Row | None, int] = {None: people}
+        for leaf, total in zip(question.leaves, totals, strict=True):
+            ends = question.ranges.get(leaf, (-np.inf, np.inf))
+            if groups.setdefault(leaf.given, total.n) != total.n or total.n > people or not total.can_be(leaf, ends):
+                raise DataError(
+                    f"expected a count and a sum that a census of {people:,} {question.counted} can have for "
+                    f"{to_text(leaf)}, but {total.pack()} is in the record"
+                )
+        return cls(people, totals)
 
 
 def _row_from(start: int) -> Callable[[int], str]:

@@ -13,6 +13,7 @@ from isonomia.audits.rates.asking import Asker
 from isonomia.audits.rates.census import count_everybody
 from isonomia.audits.rates.everybody import census_of, countable
 from isonomia.audits.rates.known import compared
+from isonomia.audits.rates.possible import refuse_counting
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import Question, ask_about
 from isonomia.audits.rates.request import Request
@@ -65,6 +66,7 @@ def check_rates(request: Request, observer: Observer) -> Verdict:
     if not exact and isinstance(request.population, Directable) and Other() not in question.asked:
         request = replace(request, population=request.population.focused(question.groups), sharing=None)
     introduce(request.population, request.model, request.journal)
+    refuse_counting(request.population, exact)
     return _exact(request, question, observer) if exact else _sampled(request, question, observer)
 
 

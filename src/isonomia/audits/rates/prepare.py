@@ -10,6 +10,7 @@ import numpy as np
 from isonomia.audits.rates.asking import Asker, Asks
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.everybody import census_of, countable
+from isonomia.audits.rates.possible import possible_sizes
 from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Sampling
@@ -18,14 +19,14 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import root
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, UsageError
 from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.by_region import RegionEvidence, region_for
 from isonomia.evidence.by_verifair import VerifairEvidence, verifair_for
 from isonomia.evidence.protocol import Evidence
 from isonomia.populations.abducted import Abducted, AbductedSource
 from isonomia.populations.census import Census
-from isonomia.populations.protocol import Source
+from isonomia.populations.protocol import Population, Source
 from isonomia.populations.rows import WithReplacement
 from isonomia.spec.batch import Batch
 from isonomia.spec.names import outputs_of
@@ -81,6 +82,7 @@ def prepare(request: Request, question: Question) -> Prepared:
         evidence if isinstance(evidence, BetEvidence) else None,
     )
     limit = once(request.journal, "available", lambda: {"people": _available(request, question, sizes is None)})
+    _refuse_other_limit(limit["people"], request.population, Other() in question.asked, sizes is not None)
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), request.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
@@ -110,6 +112,18 @@ def _available(request: Request, question: Question, replaced: bool) -> int | No
     return size if counted_in_the_end or not replaced else None
 
 
+def _refuse_other_limit(people: int | None, population: Population, paired: bool, once_each: bool) -> None:
+    """Refuse a limit of draws that this population never has, as in a record that was changed."""
+    size = population.size
+    allowed = {size} if population.kind != "census" or once_each else {size, None}
+    if population.kind == "sample" and size is not None and paired:
+        allowed = {size // 2}
+    if people not in allowed:
+        raise DataError(
+            f"expected a limit of draws for a {population.kind} of {size!r} people, but the record has {people!r:.40}"
+        )
+
+
 def _source(request: Request, question: Question, *, replaced: bool) -> Source:
     """Open the population; the rows of a census may come twice where independent draws are needed."""
     population, census = request.population, census_of(request.population)
@@ -127,7 +141,14 @@ def _kept_sizes(request: Request, question: Question) -> dict[Leaf, float] | Non
         return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
 
     sizes = once(request.journal, "group sizes", measured)["sizes"]
-    return None if sizes is None else dict(zip(question.leaves, map(float, sizes), strict=True))
+    if sizes is None:
+        return None
+    found = dict(zip(question.leaves, map(float, sizes), strict=True))
+    if not possible_sizes(found, request.population.size):
+        raise DataError(
+            f"expected sizes of groups among {request.population.size!r} people, but {sizes!r:.80} are in the record"
+        )
+    return found
 
 
 def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:

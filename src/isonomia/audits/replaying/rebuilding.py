@@ -10,6 +10,7 @@ from isonomia.audits.audit_file.planned import Planned, Stated
 from isonomia.audits.audit_file.planning import planned_for, stated_in
 from isonomia.audits.audit_file.reading import AuditFile, recorded_audit_file
 from isonomia.audits.journaled import recorded_model, recorded_population
+from isonomia.audits.replaying.said_twice import said_otherwise
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.differences import Difference, differences
 from isonomia.records.evidence import CheckEvidence, Evidence
@@ -49,7 +50,7 @@ def rebuilt(evidence: Evidence) -> Rebuilt:
             f"expected a check of each of the {len(names)} properties of the audit file, in their order, but "
             f"{_first_other(names, checked)}"
         )
-    return Rebuilt(file, stated, tuple(_contradictions(file, evidence)))
+    return Rebuilt(file, stated, (*_contradictions(file, evidence), *said_otherwise(file, stated, evidence.checks)))
 
 
 def stand_in(each: Stated, check: CheckEvidence) -> Planned:

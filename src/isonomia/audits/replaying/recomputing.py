@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from isonomia.audits.audit_file.planned import Planned, Stated
 from isonomia.audits.check import carry_out
+from isonomia.audits.journaled import CACHE
+from isonomia.audits.replaying.patience import PATIENCE, within
+from isonomia.audits.replaying.possible import refuse_impossible
 from isonomia.audits.replaying.rebuilding import Rebuilt, stand_in
-from isonomia.engine.journal import NothingMoreError, ReadOnly
+from isonomia.engine.journal import NothingMoreError, ReadOnly, Watched
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError
 from isonomia.records.differences import Difference, differences
@@ -27,6 +31,9 @@ __all__ = ["ROUNDING", "Recomputed", "compared", "recomputed"]
 
 ROUNDING = 1e-9
 """By which part of themselves numbers may differ: processors and libraries round the last digits differently."""
+
+TIME = "time "
+"""What the keys begin with that tell of a budget of time; one that was not spent decides nothing."""
 
 _NOT_COMPARED = ("seconds", "version")
 """What no recomputation gives: how long it took, and the version that gave the verdict, which is looked at apart."""
@@ -62,11 +69,12 @@ class Recomputed:
         return not self.differences and self.failure is None
 
 
-def recomputed(evidence: Evidence, audit: Rebuilt) -> Iterator[Recomputed]:
-    """Compute every verdict once more from the statistics alone."""
+def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = PATIENCE) -> Iterator[Recomputed]:
+    """Compute every verdict once more from the statistics alone, each in at most so many seconds."""
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         began = perf_counter()
-        found = _attempt(check, lambda each=each, check=check: _recompute(evidence, each, check))  # type: ignore[misc]
+        compute = partial(_recompute, evidence, each, check)
+        found = _attempt(check, compute, seconds)
         yield Recomputed(*found, perf_counter() - began)
 
 
@@ -84,15 +92,19 @@ def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict
 
 def _recompute(evidence: Evidence, each: Stated, check: CheckEvidence) -> tuple[tuple[Difference, ...], str | None]:
     assert check.verdict is not None
-    planned = stand_in(each, check)
-    verdict = carry_out(planned.arranged.with_journal(ReadOnly(check.entries)), Silent())
+    planned, journal = stand_in(each, check), Watched(ReadOnly(check.entries))
+    refuse_impossible(each, check)
+    verdict = carry_out(planned.arranged.with_journal(journal), Silent())
+    unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
+    if unused:
+        return (), f"its statistics hold what no such check comes to, {unused[0]!r:.60}: it would have ended before"
     if verdict.stopped == "interrupted" != check.verdict["stopped"]:
         return (), f"its statistics end after {verdict.samples:,} {verdict.counted}, before the answer"
     return tuple(compared(evidence, check, planned, verdict)), None
 
 
 def _attempt(
-    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]]
+    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]], seconds: float
 ) -> tuple[str, Verdict | None, tuple[Difference, ...], str | None]:
     """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
     verdict = None
@@ -100,7 +112,8 @@ def _attempt(
         if check.verdict is None:
             return check.name, None, (), None
         verdict = Verdict.from_dict(check.verdict)
-        return check.name, verdict, *compute()
+        with within(seconds):
+            return check.name, verdict, *compute()
     except NothingMoreError as error:
         failure = f"its statistics lack {str(error)!r}"
     except IsonomiaError as error:

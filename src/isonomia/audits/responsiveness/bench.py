@@ -9,12 +9,11 @@ from typing import TypeVar
 
 from isonomia.audits.rates.asking import Asker
 from isonomia.audits.responsiveness.distinct import profiles
-from isonomia.audits.responsiveness.members import Members, members_of, people_of
+from isonomia.audits.responsiveness.members import Members, by_row_of_the_table, members_of, people_of
 from isonomia.audits.responsiveness.reach import Reach
 from isonomia.audits.responsiveness.reaching import Reaching, own_answers
 from isonomia.audits.responsiveness.request import Request
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
-from isonomia.errors import DataError
 from isonomia.interventions import ReachableSets
 from isonomia.populations.table import Table
 
@@ -73,15 +72,9 @@ class Bench:
     @cached_property
     def sets(self) -> ReachableSets:
         """What they can reach."""
-        prop, rows = self.request.prop, self.members.rows
-        try:
+        prop = self.request.prop
+        with by_row_of_the_table(self.members.rows):
             sets: ReachableSets = prop.actions.reach(self.people, prop.memory)
-        except DataError as error:
-            if prop.who is None and prop.rows is None:
-                raise
-            raise DataError(
-                f"{error} (Rows are counted among the {len(rows):,} whom it is about, from row {rows[0]} of the table.)"
-            ) from error
         return sets
 
     @cached_property
@@ -94,6 +87,10 @@ class Bench:
         own = own_answers(prop.condition, self._asker(Apart(self.request.journal, "people as they are")), people)
         profile = profiles(people, prop.actions.names)
         return Reaching(prop.condition, self._asker(Blank()), people, self.members.rows, own, profile)
+
+    def asker(self) -> Asker:
+        """Somebody who asks the model and keeps nothing."""
+        return self._asker(Blank())
 
     def _asker(self, journal: Journal) -> Asker:
         asker = Asker(self.request.model, self.request.workers, journal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -11,10 +12,11 @@ from isonomia.audits.journaled import introduce
 from isonomia.audits.rates.check import ANSWERS
 from isonomia.audits.responsiveness.bench import Bench
 from isonomia.audits.responsiveness.counting import Counted, Rule
+from isonomia.audits.responsiveness.doubting import doubt_about
 from isonomia.audits.responsiveness.findings import claim_of, details_of
 from isonomia.audits.responsiveness.looking import Looker
 from isonomia.audits.responsiveness.nearest import counterexamples
-from isonomia.audits.responsiveness.remarks import assumptions, refuse_hopeless, remarks
+from isonomia.audits.responsiveness.remarks import NOTHING_HAS_IT, assumptions, refuse_hopeless, remarks, why_stopped
 from isonomia.audits.responsiveness.request import Request
 from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, look
 from isonomia.engine.journal import Blank, Entry, Journal, once
@@ -52,9 +54,12 @@ def _about(request: Request, bench: Bench, observer: Observer, began: float) -> 
     prop, reach, looker = request.prop, bench.reach, Looker(bench)
     sampled = int((~reach.listable(prop.most_listed)).sum())
     refuse_hopeless(prop, request.delta, sampled)
-    looked = look(request, reach, looker, observer)
-    counted, rule = looked.counted, Rule.of(prop, request.delta)
-    answer, risk = _answer(request, counted, rule)
+    looked, rule = look(request, reach, looker, observer), Rule.of(prop, request.delta)
+    answer, risk = _answer(request, looked.counted, rule)
+    doubt = "" if answer is None else _doubt(request, bench, looked)
+    if doubt:
+        looked, answer, risk = replace(looked, counted=looked.counted.nameless()), None, 0.0
+    counted, shown = looked.counted, _counterexamples(request, bench, looked)
     details = details_of(prop, counted, rule, bench.members)
     return _verdict(
         request,
@@ -63,10 +68,10 @@ def _about(request: Request, bench: Bench, observer: Observer, began: float) -> 
         method=_method(counted, rule),
         samples=looker.points,
         expressions=_expressions(request, details),
-        stopped=looked.stopped,
+        stopped=NOTHING_HAS_IT if doubt else why_stopped(request, looked, answer),
         assumptions=assumptions(counted, reach.approximate),
-        remarks=remarks(request, counted, rule, looker.distinct, sampled),
-        counterexamples=_counterexamples(request, bench, looked),
+        remarks=remarks(request, counted, rule, looker.distinct, sampled, shown, doubt),
+        counterexamples=shown,
         seconds=monotonic() - began,
         details={**details, "points": looker.points, "distinct": looker.distinct},
     )
@@ -86,6 +91,12 @@ def _answer(request: Request, counted: Counted, rule: Rule) -> tuple[bool | None
     return None, 0.0
 
 
+def _doubt(request: Request, bench: Bench, looked: Looked) -> str:
+    """Why it cannot be told whether the target is one at all; somebody who interrupts is not kept waiting for that."""
+    # What somebody interrupted goes on later, and may find the target then.
+    return "" if looked.stopped == INTERRUPTED else doubt_about(request, bench, looked.counted)
+
+
 def _method(counted: Counted, rule: Rule) -> str:
     if counted.exact.all():
         return "exact"
@@ -103,7 +114,7 @@ def _counterexamples(request: Request, bench: Bench, looked: Looked) -> tuple[di
     few = bench.reach.listable(request.prop.most_listed)
 
     def measure() -> Entry:
-        return {"counterexamples": counterexamples(bench.sets, bench.target, who, few, request.seed)}
+        return {"counterexamples": counterexamples(bench.sets, bench.target, who, few, counted, request.seed)}
 
     # What somebody interrupted goes on later, and may end with others.
     journal: Journal = Blank() if looked.stopped == INTERRUPTED else request.journal

@@ -133,6 +133,11 @@ class Counted:
             named |= found & before & ~other
         return replace(self, responsive=yes, unresponsive=no)
 
+    def nameless(self) -> Counted:
+        """The same with nobody named: what was counted is of a target that may be none."""
+        nobody = np.zeros(len(self.n), dtype=bool)
+        return replace(self, responsive=nobody, unresponsive=nobody)
+
     def surely(self, evidence: Floats, named: Bools, rule: Rule) -> bool:
         """Whether everybody is as said, each by themselves at delta.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +30,10 @@ from isonomia.spec.rows import truth
 from isonomia.spec.tree import Row
 from isonomia.spec.walk import nodes
 
-__all__ = ["Members", "members_of", "people_of"]
+__all__ = ["Members", "by_row_of_the_table", "check_names", "members_of", "people_of", "table_of"]
+
+_ROW = re.compile(r"\bin row (\d+)")
+"""How a message about people tells whose row it is about."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,23 +89,54 @@ def members_of(request: Request, asker: Asker) -> Members:
     SpecError, DataError
         Where a condition or a count speaks of a column that is not there, or a person's value is missing.
     """
-    prop, table = request.prop, _table(request)
-    _check_columns(prop, table)
-    for row in (prop.condition, prop.members):
-        for node in nodes(row) if row is not None else ():
-            refuse_class(node, request.model)
+    prop, table = request.prop, table_of(request)
+    check_names(request)
     rows = _rows(prop, table)
     if prop.members is not None:
         some = table if prop.rows is None else table.take(rows)
-        rows = rows[np.flatnonzero(_holds_for(prop.members, prop, some, asker))]
+        with by_row_of_the_table(rows):
+            rows = rows[np.flatnonzero(_holds_for(prop.members, prop, some, asker))]
     if not prop.by or not len(rows):
         return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
     return Members(rows, *_grouped(prop, _of_rows(prop, table, rows)))
 
 
+def check_names(request: Request) -> None:
+    """Refuse a property that speaks of columns or classes that there are not. Nobody is looked at.
+
+    Raises
+    ------
+    UsageError
+        Where the population is no table.
+    SpecError, DataError
+        For the first name that is not there, with the nearest one that is.
+    """
+    prop = request.prop
+    _check_columns(prop, table_of(request))
+    for row in (prop.condition, prop.members):
+        for node in nodes(row) if row is not None else ():
+            refuse_class(node, request.model)
+
+
+@contextmanager
+def by_row_of_the_table(rows: NDArray[np.intp]) -> Iterator[None]:
+    """Let messages about somebody among some people name their row of the table.
+
+    Parameters
+    ----------
+    rows
+        Which rows of the table the people are.
+    """
+    try:
+        yield
+    except DataError as error:
+        told = _ROW.sub(lambda found: f"in row {rows[int(found[1])]}", str(error), count=1)
+        raise DataError(told) from error
+
+
 def people_of(request: Request, members: Members) -> Table:
     """The rows of the people that a property is about."""
-    return _of_rows(request.prop, _table(request), members.rows)
+    return _of_rows(request.prop, table_of(request), members.rows)
 
 
 def _of_rows(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:
@@ -140,7 +177,14 @@ def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> ND
     return np.broadcast_to(truth(row, batch), (table.rows,))
 
 
-def _table(request: Request) -> Table:
+def table_of(request: Request) -> Table:
+    """The people of the population.
+
+    Raises
+    ------
+    UsageError
+        Where it is no table.
+    """
     population = request.population
     if not isinstance(population, Sample | Census):
         raise UsageError(

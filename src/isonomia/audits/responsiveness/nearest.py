@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.responsiveness.counting import Counted
 from isonomia.audits.responsiveness.reaching import Reaching, changes_of
 from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Feature, Points, ReachableSets
@@ -15,19 +16,20 @@ from isonomia.interventions.coding import encoded
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
 
-__all__ = ["counterexamples"]
+__all__ = ["FURTHER_DRAWS", "counterexamples"]
 
 Places = NDArray[np.intp]
 
 _PEOPLE, _POINTS = 100, 3
 """For how many people points are kept, and how many for each."""
-_DRAWS = 500
+FURTHER_DRAWS = 500
+"""Draws for each person whose points are not listed, among which the nearest are looked for."""
 _NEAREST_BATCH = 2**31
 """The number of the batch whose seed these draws have, far above those of the audit."""
 
 
 def counterexamples(
-    sets: ReachableSets, reaching: Reaching, who: Places, few: NDArray[np.bool_], seed: int
+    sets: ReachableSets, reaching: Reaching, who: Places, few: NDArray[np.bool_], counted: Counted, seed: int
 ) -> list[dict[str, Any]]:
     """The nearest points with the target prediction, for the first of some people.
 
@@ -39,6 +41,8 @@ def counterexamples(
         The people who break the claim, the clearest first.
     few
         Whose points are all looked at; of others, the nearest of some fresh draws are given.
+    counted
+        What was counted of everybody before: fresh draws that reach nothing add to those that did not either.
     seed
         The seed of these draws.
 
@@ -55,8 +59,16 @@ def counterexamples(
         found |= _of_people(sets.points(listed), reaching, every=True)
     if len(drawn):
         rng = batch_rng(seed, _NEAREST_BATCH, 0)
-        found |= _of_people(sets.sample(_DRAWS, rng, drawn.tolist()), reaching, every=False)
+        found |= _of_people(sets.sample(FURTHER_DRAWS, rng, drawn.tolist()), reaching, every=False)
+        found |= {person: _with_earlier(found[person], person, counted) for person in drawn.tolist()}
     return [item for person in shown.tolist() for item in found[person]]
+
+
+def _with_earlier(items: list[dict[str, Any]], person: int, counted: Counted) -> list[dict[str, Any]]:
+    """Where no draw ever reached the target, all of them are told, not only those of the search for points."""
+    if items[0]["reaching"] or counted.successes[person] or counted.exact[person]:
+        return items
+    return [{**item, "looked_at": item["looked_at"] + int(counted.n[person])} for item in items]
 
 
 def _of_people(points: Points, reaching: Reaching, every: bool) -> dict[int, list[dict[str, Any]]]:

@@ -17,6 +17,9 @@ __all__ = ["packed", "unpacked"]
 _TYPES = ("u1", "u2", "u4", "u8", "f8")
 """Whole numbers that are not negative, in as few bytes as the largest takes; and others."""
 
+_MOST = 50_000_000
+"""How many numbers are unpacked at most: a few bytes of a record may say that they are any number."""
+
 
 def packed(numbers: NDArray[Any]) -> Entry:
     """Numbers in one text; every bit of them is kept."""
@@ -49,6 +52,8 @@ def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:
     try:
         told, kind = int(entry["count"]), _TYPES[_TYPES.index(entry["type"])]
         size = told * np.dtype(kind).itemsize
+        if not 0 <= told <= _MOST:
+            raise ValueError(f"at most {_MOST:,} are read")
         # No more is unpacked than was told, however little text it came from.
         data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"], validate=True), size + 1)
     except (KeyError, TypeError, ValueError, zlib.error) as error:

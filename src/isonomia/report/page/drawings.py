@@ -8,14 +8,25 @@ from math import isfinite
 from typing import Any
 from typing import Literal as OneOf
 
+from isonomia.records.findings import must_be as claimed
 from isonomia.records.scale import scale_of, stretch
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.visible import cut, visible
 from isonomia.records.words import interval, number
-from isonomia.report.entries import Entry
 from isonomia.report.page.limits import Limits
 
-__all__ = ["Drawing", "Kind", "clipped", "closing_in", "compared_drawings", "left_out", "must_be", "rates", "short"]
+__all__ = [
+    "Drawing",
+    "Kind",
+    "clipped",
+    "compared_drawings",
+    "drawn",
+    "left_out",
+    "must_be",
+    "printed",
+    "rates",
+    "short",
+]
 
 Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds"]
 
@@ -26,8 +37,6 @@ SOONER = (
     "the threshold."
 )
 """Why a settled claim can have an interval that covers its threshold."""
-
-RELATIONS = {">=": "≥", "<=": "≤", "==": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +81,6 @@ class Drawing:
         return 1 + max((row.get("place", -1) for row in self.rows), default=-1)
 
 
-def closing_in(entry: Entry, limits: Limits) -> Drawing | None:
-    """How the interval closed in on its threshold, sample after sample; ``None`` where that was not kept."""
-    verdict, known = entry.verdict, [point for point in entry.history if point[0] > 0]
-    if len(known) < 2 or not verdict.expressions:
-        return None
-    item, points = verdict.expressions[0], _thinned(known, limits.points)
-    later = points[len(points) // 3 :]
-    ends = stretch((item.threshold, *(value for point in later for value in point[1:])), 0.1)
-    rows = [
-        {"n": n, "low": clipped(low, ends), "high": clipped(high, ends), "estimate": _drawn(estimate)}
-        | {"told": f"{number(estimate)} in [{number(low)}, {number(high)}]", "threshold": item.threshold}
-        for n, low, estimate, high in points
-    ]
-    first, last = points[0], points[-1]
-    return Drawing(
-        "history",
-        "How the interval closed in",
-        f"After {first[0]:,} {verdict.counted} the interval was {_ends(first)}; after {last[0]:,} it was {_ends(last)}."
-        f" The value {must_be(item)}.",
-        tuple(rows),
-        (verdict.counted, "estimate", "interval"),
-        tuple((f"{point[0]:,}", number(point[2]), _ends(point)) for point in _thinned(points, min(12, limits.rows))),
-        {"least": ends[0], "most": ends[1]},
-        f"{short(item.text, 200)} {must_be(item)}; the band is what the data had not refuted after so many "
-        f"{verdict.counted}.",
-    )
-
-
 def compared_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
     """The interval of each compared quantity against its threshold; those with one threshold share a scale."""
     shown = verdict.expressions[: limits.rows]
@@ -135,7 +116,7 @@ def rates(verdict: Verdict, limits: Limits) -> Drawing | None:
         return None
     ends = stretch([value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)], 0.04)
     rows = [
-        {"place": place, "label": short(leaf.text, 160), "size": f"n = {leaf.n:,}", "estimate": _drawn(leaf.estimate)}
+        {"place": place, "label": short(leaf.text, 160), "size": f"n = {leaf.n:,}", "estimate": drawn(leaf.estimate)}
         | {"low": clipped(leaf.low, ends), "high": clipped(leaf.high, ends)}
         | {"told": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
@@ -170,10 +151,16 @@ def short(text: str, most: int) -> str:
 
 def must_be(item: Expression) -> str:
     """What is claimed of a quantity: ``must be ≥ 0.8``."""
-    return f"must be {RELATIONS.get(item.relation, item.relation)} {number(item.threshold)}"
+    return printed(claimed(item))
 
 
-def _drawn(value: float | None) -> float | None:
+def printed(words: str) -> str:
+    """Words of our own with the signs that print has for comparisons."""
+    return words.replace(">=", "≥").replace("<=", "≤")
+
+
+def drawn(value: float | None) -> float | None:
+    """A value where it can be drawn at all."""
     return value if value is not None and isfinite(value) else None
 
 
@@ -191,7 +178,7 @@ def _compared_row(place: int, item: Expression, ends: tuple[float, float], answe
         "must": must_be(item),
         "low": clipped(item.low, ends),
         "high": clipped(item.high, ends),
-        "estimate": _drawn(item.estimate),
+        "estimate": drawn(item.estimate),
         "threshold": edge,
         "fine_low": fine[0],
         "fine_high": fine[1],
@@ -203,15 +190,3 @@ def _compared_row(place: int, item: Expression, ends: tuple[float, float], answe
 def _in_words(item: Expression) -> str:
     about = "has no estimate and" if item.estimate is None else f"is estimated at {number(item.estimate)} and"
     return f"{short(item.text, 100)} {about} lies in {interval(item)}; it {must_be(item)}"
-
-
-def _ends(point: tuple[int, float, float | None, float]) -> str:
-    return f"[{number(point[1])}, {number(point[3])}]"
-
-
-def _thinned(
-    points: Sequence[tuple[int, float, float | None, float]], most: int
-) -> list[tuple[int, float, float | None, float]]:
-    """No more points than can be told apart, the last one always among them."""
-    step = max(1, -(-len(points) // most))
-    return list(points[::-1][::step][::-1])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
-
 from isonomia.errors import IsonomiaError
 from isonomia.records.verdict import Verdict
+from isonomia.records.words import chance
 from isonomia.report.principal import AUDIT as PRINCIPAL
 from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
 from isonomia.report.safety import AUDIT as SAFETY
@@ -92,8 +91,7 @@ def odds(risk: float) -> str:
     one_in = 1 / risk
     if abs(one_in - round(one_in)) < 1e-6 * one_in:
         return f"one in {one_in:,.0f}"
-    unit = 10.0 ** (floor(log10(risk)) - 2)
-    return f"{ceil(risk / unit - 1e-9) * unit:.3g}"
+    return chance(risk)
 
 
 def explained(verdict: Verdict, explanation: str | None) -> str | None:

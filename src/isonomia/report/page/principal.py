@@ -43,7 +43,7 @@ def _effect(verdict: Verdict, shown: Sequence[Mapping[str, Any]], number: int, m
             for item, (interval, sample) in zip(shown, pairs, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
-        _key(details["within"], exact, verdict.answer) + more,
+        _key(details["within"], exact, _sooner(shown, pairs, details["within"])) + more,
     )
 
 
@@ -78,13 +78,22 @@ def _told(ends: Ends) -> str:
     return "-" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
 
 
-def _key(within: float, exact: bool, answer: str) -> str:
+def _sooner(shown: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[Ends, Ends]], within: float) -> bool:
+    """Whether a subgroup has an answer that its interval does not show yet."""
+    for item, (interval, _) in zip(shown, pairs, strict=True):
+        if interval is None or item["answer"] == "undecided":
+            continue
+        inside, outside = max(map(abs, interval)) <= within, interval[0] > within or interval[1] < -within
+        if not (inside if item["answer"] == "holds" else outside):
+            return True
+    return False
+
+
+def _key(within: float, exact: bool, sooner: bool) -> str:
     limit = (
         f"the upright lines are the margin, {within:g} either way" if within else "the upright line is no difference"
     )
     if exact:
         return f"The bar is what the counts of everybody allow; {limit}."
     told = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
-    if answer != "violated":
-        return told
-    return f"{told} {SOONER}"
+    return f"{told} {SOONER}" if sooner else told

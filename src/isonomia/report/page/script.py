@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from isonomia.models.extras import needed
-
 __all__ = ["as_data", "bundle", "own_script", "policy", "style"]
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -18,15 +16,10 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @cache
 def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script, from the package that holds them: nothing is fetched.
+    """Vega, Vega-Lite and Vega-Embed in one script, from the package that holds them: nothing is fetched."""
+    import vl_convert
 
-    Raises
-    ------
-    UsageError
-        Where vl-convert-python is not installed.
-    """
-    converter = needed("vl_convert", "report", "the HTML report")
-    return _sealed(str(converter.javascript_bundle()))
+    return _sealed(str(vl_convert.javascript_bundle()))  # type: ignore[call-arg]
 
 
 @cache

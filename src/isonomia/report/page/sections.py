@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isonomia.records.drawing import gauge_picture
+from isonomia.records.findings import known, telling
 from isonomia.records.verdict import Verdict
 from isonomia.records.visible import cut, visible
-from isonomia.records.words import SIGNS, cost, guarantee, interval, number
+from isonomia.records.words import SIGNS, cost, guarantee
 from isonomia.report.entries import Entry
 from isonomia.report.page.cases import Case, cases_of, left_out_cases
-from isonomia.report.page.drawings import Drawing, closing_in, compared_drawings, must_be, rates, short
+from isonomia.report.page.drawings import Drawing, compared_drawings, printed, rates, short
+from isonomia.report.page.history import closing_in
 from isonomia.report.page.limits import Limits
 from isonomia.report.page.meaning import KINDS, METHODS, certainty, explained, kind_of, meaning
 from isonomia.report.page.principal import principal_drawings
@@ -122,27 +124,13 @@ def _drawings(entry: Entry, limits: Limits) -> tuple[Drawing, ...]:
 
 
 def _gauge(verdict: Verdict) -> str:
-    if not verdict.expressions:
-        return ""
-    return gauge_picture(verdict.expressions[0], f"var(--{verdict.answer})")
+    item = telling(verdict)
+    return "" if item is None else gauge_picture(item, f"var(--{verdict.answer})")
 
 
 def _known(verdict: Verdict) -> str:
     """What is known, in a few words for the list of all properties."""
-    if kind_of(verdict) == SAFETY:
-        tested, bad = verdict.details["cases"]["tested"], verdict.details["violations"]["cases"]
-        return f"{bad:,} of {tested:,} cases break it"
-    if kind_of(verdict) == RESPONSIVENESS:
-        counts = verdict.details["counts"]
-        return f"{counts['responsive']:,} responsive, {counts['fixed']:,} fixed of {counts['people']:,} people"
-    if kind_of(verdict) == PRINCIPAL:
-        groups = verdict.details["subgroups"]
-        bad = sum(item["answer"] == "violated" for item in groups)
-        return f"{bad:,} of {len(groups):,} {'subgroup' if len(groups) == 1 else 'subgroups'} shown to be unequal"
-    if not verdict.expressions:
-        return ""
-    first = verdict.expressions[0]
-    return f"{number(first.estimate)} in {interval(first)}, {must_be(first)}"
+    return printed(short(known(verdict), 160))
 
 
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
@@ -170,7 +158,7 @@ def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     model, population = verdict.model, verdict.population
     size = population.get("size")
     people = f"{population.get('kind', 'unknown')}{f' of {size:,}' if isinstance(size, int) else ''}"
-    found = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta:g}"), ("method", verdict.method)]
+    found = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
     if model:
         found += [("model", short(str(model.get("name", "-")), 120)), ("its fingerprint", _fingerprint(model))]
     found += [("population", people), ("its fingerprint", _fingerprint(population))]

@@ -9,27 +9,24 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from isonomia.models.extras import needed
-
 __all__ = ["chart_specs"]
 
 LINE = 48
 """How high a line of a chart is, in pixels; the page gives a chart as many lines as it needs."""
 
+_PLAIN = "abs(datum.value) < 1e-9 ? '0' : format(datum.value, '.3~g')"
+"""A number beside an axis: a sum of rounded steps may miss zero by a hair, or come to minus zero."""
+
 _ANSWERS = ("holds", "violated", "undecided")
-_KINDS = ("responsive", "fixed", "undecided")
+_KINDS = {"keep it": "responsive", "break it": "fixed", "undecided": "undecided"}
+"""What is known of the claim about people, and the name of the colour."""
 
 
 @cache
 def chart_specs() -> dict[str, dict[str, Any]]:
-    """The specification of each kind of chart, for data by the name of ``data``.
+    """The specification of each kind of chart, for data by the name of ``data``."""
+    import altair as alt
 
-    Raises
-    ------
-    UsageError
-        Where Altair is not installed.
-    """
-    alt = needed("altair", "report", "the HTML report")
     makers = {
         "history": _history,
         "intervals": _intervals,
@@ -85,10 +82,14 @@ def _across(alt: Any) -> Any:
     return alt.Y("place:O", axis=None, scale=alt.Scale(paddingInner=0, paddingOuter=0))
 
 
-def _answer_colour(alt: Any, domain: tuple[str, ...], legend: bool = False) -> Any:
-    scale = alt.Scale(domain=list(domain), range=[f"var(--{name})" for name in domain])
-    shown = alt.Legend(orient="top", title=None) if legend else None
-    return alt.Color(("kind" if legend else "answer") + ":N", scale=scale, legend=shown)
+def _answer_colour(alt: Any) -> Any:
+    scale = alt.Scale(domain=list(_ANSWERS), range=[f"var(--{name})" for name in _ANSWERS])
+    return alt.Color("answer:N", scale=scale, legend=None)
+
+
+def _kind_colour(alt: Any) -> Any:
+    scale = alt.Scale(domain=list(_KINDS), range=[f"var(--{name})" for name in _KINDS.values()])
+    return alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="top", title=None))
 
 
 def _label(alt: Any, base: Any, room: int = 0) -> Any:
@@ -111,9 +112,7 @@ def _intervals(alt: Any) -> Any:
     zone = base.mark_bar(color="var(--zone)", height=14, dy=0, yOffset=7, clip=True)
     zone = zone.encode(y=_across(alt), x=_line(alt, "fine_low"), x2="fine_high:Q")
     bar = base.mark_rule(strokeWidth=7, strokeCap="round", yOffset=7, clip=True)
-    bar = bar.encode(
-        y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt, _ANSWERS), tooltip=tips
-    )
+    bar = bar.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt), tooltip=tips)
     dot = base.mark_point(filled=True, size=85, color="var(--paper)", opacity=1, strokeWidth=2.5, yOffset=7)
     dot = dot.encode(y=_across(alt), x=_line(alt, "estimate"), stroke=_stroke(alt), tooltip=tips)
     tick = base.mark_tick(color="var(--ink)", thickness=2.5, height=24, yOffset=7)
@@ -135,15 +134,13 @@ def _bounds(alt: Any) -> Any:
     base = alt.Chart()
     tips = _tips(alt, label="subgroup", told="not refuted", sample="in the sample", answer="answer")
     wide = base.mark_rule(strokeWidth=2.5, yOffset=7)
-    wide = wide.encode(
-        y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt, _ANSWERS), tooltip=tips
-    )
+    wide = wide.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt), tooltip=tips)
     thick = base.mark_rule(strokeWidth=8, strokeCap="round", yOffset=7)
     thick = thick.encode(
         y=_across(alt),
         x=_line(alt, "sample_low"),
         x2="sample_high:Q",
-        color=_answer_colour(alt, _ANSWERS),
+        color=_answer_colour(alt),
         tooltip=tips,
     )
     ticks = [
@@ -163,10 +160,10 @@ def _kinds(alt: Any) -> Any:
             "from:Q", axis=alt.Axis(title=None, format="%", tickCount=5, grid=False), scale=alt.Scale(domain=[0, 1])
         ),
         x2="to:Q",
-        color=_answer_colour(alt, _KINDS, legend=True),
+        color=_kind_colour(alt),
         tooltip=[*_tips(alt, label="who", kind="is"), alt.Tooltip("count:Q", title="people", format=",")],
     )
-    once = base.transform_filter("datum.kind == 'responsive'")
+    once = base.transform_filter("datum.kind == 'keep it'")
     return alt.layer(bar, _label(alt, once, 110), _size(alt, once, "size")).properties(height=LINE)
 
 
@@ -183,7 +180,7 @@ def _shares(alt: Any) -> Any:
             x2="to:Q",
             y=alt.Y("bottom:Q", axis=alt.Axis(title="people", tickMinStep=1, format=",d")),
             y2="top:Q",
-            color=_answer_colour(alt, _KINDS, legend=True),
+            color=_kind_colour(alt),
             tooltip=[*_tips(alt, told="share", kind="are"), alt.Tooltip("count:Q", title="people", format=",")],
         )
     )
@@ -198,13 +195,13 @@ def _samples(alt: Any) -> Any:
 
 def _history(alt: Any) -> Any:
     base = alt.Chart()
-    across = alt.X("n:Q", scale=alt.Scale(type="log", nice=False), axis=_samples(alt))
+    across = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=_samples(alt))
     scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
 
     def up(name: str) -> Any:
-        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, format=".3~g", tickCount=5))
+        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
 
-    near = alt.selection_point(name="near", fields=["n"], nearest=True, on="pointerover", empty=False)
+    near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
     band = base.mark_area(color="var(--accent)", opacity=0.22, interpolate="step-after", clip=True)
     line = base.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
     limit = base.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import UsageError
-from isonomia.models.extras import needed
 from isonomia.records.verdict import Verdict
 from isonomia.records.visible import visible
-from isonomia.report.counts import ORDER, counted
+from isonomia.report.counts import ORDER, UNFINISHED, counted
 from isonomia.report.entries import Audit
 from isonomia.report.page.drawings import short
 from isonomia.report.page.limits import limits_for
@@ -23,12 +23,20 @@ from isonomia.report.page.sections import Section, section_of
 from isonomia.report.page.specs import chart_specs
 from isonomia.version import __version__
 
-__all__ = ["page", "page_packages", "write_page"]
+__all__ = ["page", "write_page"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How many properties had an answer."""
+    """How many properties had an answer, or had none.
+
+    Attributes
+    ----------
+    answer
+        The answer; ``failed`` or ``open`` for the properties without one.
+    count, words
+        How many, and how that is said.
+    """
 
     answer: str
     count: int
@@ -48,7 +56,7 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
     Raises
     ------
     UsageError
-        Where the file cannot be written, or a package that the report needs is not installed.
+        Where the file cannot be written.
     """
     text = page(audit)
     try:
@@ -57,28 +65,11 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
         raise UsageError(f"expected a file that can be written for the report, but {path}: {error.strerror}") from error
 
 
-def page_packages() -> None:
-    """Make sure that everything is installed that a page takes, before there is anything to put on it.
-
-    Raises
-    ------
-    UsageError
-        Where a package is missing, with the command that installs it.
-    """
-    for module in ("jinja2", "altair", "vl_convert"):
-        needed(module, "report", "the HTML report")
-
-
 def page(audit: Audit) -> str:
     """The report of an audit, as the text of one HTML file.
 
     It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
     that are undecided, then those that hold.
-
-    Raises
-    ------
-    UsageError
-        Where a package that the report needs is not installed, with the command that installs it.
     """
     template = _environment().get_template("page.html")
     limits = limits_for(len(audit.entries))
@@ -90,7 +81,8 @@ def page(audit: Audit) -> str:
             audit=audit,
             title=short(audit.title, 200) or "Audit",
             sections=sections,
-            tiles=_tiles(sections),
+            tiles=_tiles(sections, audit),
+            when=_day(audit.when),
             conclusion=counted(verdicts, audit.failures),
             together=_together(verdicts),
             commands=commands(audit),
@@ -106,7 +98,8 @@ def page(audit: Audit) -> str:
 
 
 def _environment() -> Any:
-    jinja2 = needed("jinja2", "report", "the HTML report")
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("isonomia.report.page"),
         autoescape=True,
@@ -124,10 +117,39 @@ def _shown(value: Any) -> Any:
     return value if hasattr(value, "__html__") else visible(str(value))
 
 
-def _tiles(sections: Sequence[Section]) -> list[Tile]:
-    words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
+def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
+    """One for each answer, and one for those that have none, where there are such."""
     answers = [section.answer for section in sections]
-    return [Tile(answer, answers.count(answer), words[answer]) for answer in ORDER]
+    unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
+    without = [
+        Tile("failed", len(audit.failures) - unfinished, "could not be checked"),
+        Tile("open", unfinished, "not checked to the end"),
+    ]
+    words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
+    if answers.count("holds") == 1:
+        words["holds"] = "holds"
+    return [tile for tile in without if tile.count] + [
+        Tile(answer, answers.count(answer), words[answer]) for answer in ORDER
+    ]
+
+
+def _day(when: str | None) -> str | None:
+    """A moment as people write it, such as ``15 November 2026, 17:55 UTC``; as it is where it is none."""
+    if when is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(when)
+    except ValueError:
+        return short(when, 40)
+    zone = moment.strftime("%Z") if moment.tzinfo is not None else ""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} {zone}".rstrip()
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+"""In English, as the page is, whatever the machine's language."""
 
 
 def _together(verdicts: Sequence[Verdict]) -> str:

@@ -6,7 +6,7 @@
 
 from isonomia.spec.responsiveness.named import affordability, by_feature, gaming, monotonicity, preclusion, stability
 from isonomia.spec.responsiveness.property import Actions, Responsiveness
-from isonomia.spec.responsiveness.targets import OWN, OWN_SCORE, target_of
+from isonomia.spec.responsiveness.targets import OWN, OWN_SCORE, classes_named, target_of
 
 __all__ = [
     "OWN",
@@ -15,6 +15,7 @@ __all__ = [
     "Responsiveness",
     "affordability",
     "by_feature",
+    "classes_named",
     "gaming",
     "monotonicity",
     "preclusion",

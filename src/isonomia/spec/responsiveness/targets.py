@@ -6,6 +6,7 @@ import re
 from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import Any
+from typing import Literal as OneOf
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.spec.names import outputs_of, versions_of
 from isonomia.spec.parse import parse_condition
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value
+from isonomia.spec.walk import nodes
 
-__all__ = ["OWN", "OWN_SCORE", "condition_of", "speaks_of", "target_of"]
+__all__ = ["OWN", "OWN_SCORE", "classes_named", "condition_of", "speaks_of", "target_of"]
 
 OWN, OWN_SCORE = "own", "own_score"
 """The names by which a target speaks of the model's answer for the person as they are."""
@@ -64,6 +66,22 @@ def condition_of(text: str) -> Row:
 def speaks_of(row: Row, name: str) -> bool:
     """Whether a condition needs the model's ``prediction`` or ``score``."""
     return any(output.name == name for output in outputs_of(row))
+
+
+def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
+    """The values that a condition says the prediction is equal to, or not: classes, which can be misspelt."""
+    found: dict[Value, None] = {}
+    for node in nodes(row):
+        match node:
+            case Compare(told, Output(name="prediction"), Literal(value)) if told == relation:
+                found[value] = None
+            case Compare(told, Literal(value), Output(name="prediction")) if told == relation:
+                found[value] = None
+            case Member(Output(name="prediction"), values) if relation == "==":
+                found |= dict.fromkeys(item.value for item in values if isinstance(item, Literal))
+            case _:
+                pass
+    return tuple(found)
 
 
 def _interval(target: tuple[Any, ...]) -> Row:

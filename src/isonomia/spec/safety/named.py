@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.spec.lexemes import quote
 from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the word of the glossary)
+from isonomia.spec.safety.saying import listed
 
 __all__ = ["implies_after", "invariant_to", "monotone", "robust"]
 
 _OUTPUTS = {"not lower": "d1 <= d2", "not higher": "d2 <= d1", "same": "d1 == d2"}
+_NEVER = {"not lower": "never lowers", "not higher": "never raises", "same": "never changes"}
+_ANSWERS = {"predict": "prediction", "score": "score"}
 _BLOCK = ["output d1;", "output d2;", "{", "    d1 = {ask}(x1)", "    d2 = {ask}(x2)", "}"]
 
 
@@ -57,8 +61,10 @@ def monotone(
         lines.append(f"requires v2 <= {_number(at_most)};")
     if at_least is not None:
         lines.append(f"requires v2 >= {_number(at_least)};")
-    way = "rises" if sign == "+" else "falls"
-    return _made(lines, output, ask, f"{output} when {feature} {way}", options)
+    way, doing = ("rises", "Raising") if sign == "+" else ("falls", "Lowering")
+    by = f"{step[0]!r} to {step[1]!r}" if isinstance(step, tuple) else repr(step)
+    told = f"{doing} {_called(feature)} by {by}{_limited(at_most, at_least)}"
+    return _made(lines, output, ask, f"{output} when {feature} {way}", told, options)
 
 
 def robust(
@@ -97,7 +103,8 @@ def robust(
         value = f"getFeat(x1, {_feature(feature)}) + {drawn}"
         lines.append(f"var {moved} := setFeat({record}, {_feature(feature)}, {value});")
         record = moved
-    return _made(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", options)
+    told = f"Moving {_reaches(chosen, by)} either way{', in whole steps,' if whole else ''}"
+    return _made(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", told, options)
 
 
 def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predict", **options: Any) -> Safety:
@@ -108,7 +115,8 @@ def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predic
         f"var x2 := setFeat(x1, {_feature(feature)}, v1);",
         f"requires v1 != getFeat(x1, {_feature(feature)});",
     ]
-    return _made(lines, output, ask, f"invariant to {feature}", options)
+    told = f"Setting {_called(feature)} to any other value that occurs"
+    return _made(lines, output, ask, f"invariant to {feature}", told, options)
 
 
 def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", **options: Any) -> Safety:
@@ -128,14 +136,34 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
     lines = ["input x1;", f"var x2 := {name}(x1);", "var v1 := label(x1);", *_block(ask)]
     lines.append("ensures d2 == v1 ==> d1 == v1;")
     options.setdefault("name", f"right after {name} implies right before")
-    return property("\n".join(lines) + "\n", functions=functions, **options)
+    answer = _ANSWERS[ask]
+    claim = f"Where the {answer} is right after {name}, the {answer} of the input as it was is right too."
+    return replace(property("\n".join(lines) + "\n", functions=functions, **options), claim=claim)
 
 
-def _made(lines: list[str], output: str, ask: str, name: str, options: dict[str, Any]) -> Safety:
+def _made(lines: list[str], output: str, ask: str, name: str, told: str, options: dict[str, Any]) -> Safety:
     if output not in _OUTPUTS:
         raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but {output!r} came")
     options.setdefault("name", name)
-    return property("\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n", **options)
+    text = "\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n"
+    return replace(property(text, **options), claim=f"{told} {_NEVER[output]} the {_ANSWERS[ask]}.")
+
+
+def _called(feature: str | int) -> str:
+    return feature if isinstance(feature, str) else f"feature {feature}"
+
+
+def _limited(at_most: float | None, at_least: float | None) -> str:
+    """Up to where a feature goes, in words."""
+    ends = [f"at most {at_most!r}"] * (at_most is not None) + [f"at least {at_least!r}"] * (at_least is not None)
+    return f", while it stays {listed(ends)}," if ends else ""
+
+
+def _reaches(features: Sequence[str | int], by: float | Mapping[str, float]) -> str:
+    """How far each feature moves, in words."""
+    if isinstance(by, Mapping):
+        return listed([f"{_called(feature)} by up to {by[str(feature)]!r}" for feature in features])
+    return f"{listed([*map(_called, features)])} by up to {by!r}"
 
 
 def _block(ask: str) -> list[str]:

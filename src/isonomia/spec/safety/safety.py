@@ -11,6 +11,7 @@ from typing import Any
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.nomos import Spec, parse_nomos, spec_text
 from isonomia.spec.nomos.tree import Scalar
+from isonomia.spec.safety.saying import in_words
 
 __all__ = ["EPS", "Safety", "property"]
 
@@ -49,6 +50,8 @@ class Safety:
         What imports stand for, by name, instead of modules.
     folder
         The folder of the file that it was read from, where modules are looked for first.
+    claim
+        What is claimed, in one plain sentence, where whoever made the property has one.
     """
 
     spec: Spec
@@ -65,18 +68,14 @@ class Safety:
     name: str | None = None
     domains: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
+    claim: str | None = None
 
     def __str__(self) -> str:
         return spec_text(self.spec)
 
     def explain(self) -> str:
-        """What is claimed, in a sentence."""
-        spec = self.spec
-        meeting = {0: "", 1: " that meets the precondition"}.get(len(spec.requires), " that meets the preconditions")
-        outputs = f"the output{'' if len(spec.outputs) == 1 else 's'} {', '.join(spec.outputs)}"
-        told = "the condition" if len(spec.ensures) == 1 else f"{len(spec.ensures)} conditions"
-        rated = any(item.rate is not None for item in spec.ensures)
-        return f"In every case{meeting}, {told} on {outputs} must be true{', as often as is said' if rated else ''}."
+        """What is claimed, in plain words: one sentence, or what is varied and what must be true."""
+        return self.claim or in_words(self.spec)
 
 
 def property(  # noqa: A001  (the word of the glossary)

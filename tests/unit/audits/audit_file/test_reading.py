@@ -130,3 +130,11 @@ def test_every_key_of_a_file_is_found_where_it_stands(tables: list[tuple[str, di
     assert set(content) == {name for name, _ in tables}
     for path, name in expected.items():
         assert text[slice(*found[path])] == name
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 5000, "0x1" + "f" * 5000, "18446744073709551617", "[" * 5000])
+def test_a_number_or_a_nesting_that_no_reader_takes_is_no_toml(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "audit.toml"
+    file.write_text(f"budget = {value}\n[[property]]\ncheck = '1 < 2'\n")
+    with pytest.raises(SpecError, match="is no TOML"):
+        read_audit_file(file)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import linecache
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -297,20 +300,49 @@ def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
         run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: _Cut(5), lambda *_: None)
     people = folder / "people.csv"
     people.write_text(people.read_text().replace("F,", "M,", 1))
-    changed = _planned(folder, body)
-    started = resume_run(store, file, unfinished(store, file), changed)
-    (failed,) = run_checks(store, started, changed, lambda _: Silent(), lambda *_: None)
-    assert isinstance(failed, Failed)
-    assert failed.kind == "DataError"
-    assert "expected the population that this run began with" in failed.message
-    assert store.checks(started.run)[0].verdict is None
+    with pytest.raises(RecordError, match="expected the population of 'rate 1' as it was when run"):
+        resume_run(store, file, unfinished(store, file), _planned(folder, body))
+
+
+def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_that_was_not_begun(folder: Path) -> None:
+    body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.2) + RATE.format(k=2, sex="M", least=0.37)
+    planned, store = _planned(folder, body), Store(folder / ".isonomia")
+    file = read_audit_file(folder / "audit.toml")
+    begun = begin_run(store, file, planned, 7)
+    with pytest.raises(CutOffError):
+        run_checks(store, begun, planned, lambda number: _Cut(1) if number else Silent(), lambda *_: None)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DELETE FROM entries WHERE number = 1")  # as if it had been cut off before
+    assert resume_run(store, file, unfinished(store, file), _planned(folder, body)).verdicts[0] is not None
+    people = folder / "people.csv"
+    before = people.read_text()
+    people.write_text(before.replace("F,", "M,", 1))
+    with pytest.raises(RecordError, match="expected the population of 'rate 1'"):
+        resume_run(store, file, unfinished(store, file), _planned(folder, body))
+    people.write_text(before)
+    (module,) = folder.glob("hiring_*.py")
+    module.write_text(module.read_text().replace("0.4", "0.45"))
+    sys.modules.pop(module.stem)
+    importlib.invalidate_caches()
+    linecache.clearcache()
+    with pytest.raises(RecordError, match="expected the model of 'rate 1'"):
+        resume_run(store, file, unfinished(store, file), _planned(folder, body))
 
 
 MISTAKES = [
     ("with = {attribute", "with = {atribute", "'atribute' is not taken. Did you mean 'attribute'"),
     ('fairness = "demographic_parity"', 'fairness = "demografic_parity"', "Did you mean 'demographic_parity'"),
     ('population = "all"', 'population = "al"', "there is no population 'al'; the file names all. Did you mean 'all'"),
-    ('nomos = "points.nom"', 'nomos = "pionts.nom"', "pionts.nom"),
+    ('nomos = "points.nom"', 'nomos = "pionts.nom"', "pionts.nom. Did you mean 'points.nom'"),
+    ('changes = "changes.toml"', 'changes = "chagnes.toml"', "chagnes.toml. Did you mean 'changes.toml'"),
+    ('sample = "people.csv"', 'program = "people.fr"', "there is no file"),
+    ("{feature = ", "{epz = 0.005, feature = ", "'epz' is not taken. Did you mean 'eps'"),
+    ("{feature = ", "{allow_code = true, feature = ", "'allow_code' is not taken"),
+    ("target = 1, at_least", "target = 1, at_lest", "'at_lest' is not taken. Did you mean 'at_least'"),
+    ("P[prediction == 1 | sex ==", "P[prediction == 1 | sxe ==", "there is no column 'sxe'. Did you mean 'sex'"),
+    ('{attribute = "sex", minority', '{attribute = "sxe", minority', "there is no column 'sxe'. Did you mean 'sex'"),
+    ('{attribute = "sex", outcome', '{attribute = "sxe", outcome', "Did you mean 'sex'"),
+    ("and points > 0.99", "and pionts > 0.99", "there is no column 'pionts'. Did you mean 'points'"),
     ('interventions = "changes", ', "", "expected with = {interventions = NAME"),
     ("P[prediction == 1 | sex == 'F']", "P[prediction == 1 | sex == 'F'", "line "),
     ('census = "people.csv"', 'census = "poeple.csv"', "Did you mean 'people.csv'"),
@@ -330,6 +362,78 @@ def test_a_mistake_in_a_property_points_at_its_line(folder: Path, before: str, a
     line = (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
     keys = [part.split("=")[0].strip(" {") for part in after.split("\n")]
     assert any(key in line for key in keys) or "with" in line or "check" in line
+
+
+def test_names_are_checked_before_anybody_is_asked_about(folder: Path) -> None:
+    _all_kinds(folder)
+    with pytest.raises(SpecError, match="'sxe'"):
+        _planned(folder, ALL_KINDS + RATE.format(k=1, sex="F", least=0.2).replace("sex ==", "sxe =="))
+    assert not _asked(folder)
+
+
+def test_columns_of_a_generator_are_left_to_the_check(folder: Path) -> None:
+    (module,) = [path.stem for path in folder.glob("hiring_*.py")]
+    body = POPULATIONS["generator"].format(module=module) + RATE.format(k=1, sex="F", least=0.2)
+    (planned,) = _planned(folder, body.replace("sex ==", "sxe =="))
+    store = Store(folder / "records")
+    started = begin_run(store, read_audit_file(folder / "audit.toml"), [planned], 7)
+    (failed,) = run_checks(store, started, [planned], lambda _: Silent(), lambda *_: None)
+    assert isinstance(failed, Failed)
+    assert "'sxe'" in failed.message
+
+
+NAMED_TESTS = {
+    "preclusion": "target = 1, below = 0.02",
+    "gaming": "target = 1, at_most = 0.5",
+    "stability": "at_least = 0.2",
+    "affordability": "limit = 3",
+    "monotonicity": 'direction = "down"',
+}
+
+
+@pytest.mark.parametrize("test", NAMED_TESTS)
+def test_every_named_test_of_responsiveness_takes_its_own_and_the_common_options(folder: Path, test: str) -> None:
+    _all_kinds(folder)
+    head = ALL_KINDS[: ALL_KINDS.index("[[property]]")]
+    text = f'[[property]]\nresponsiveness = "{test}"\npopulation = "all"\nwith = {{interventions = "changes", %s}}\n'
+    common = NAMED_TESTS[test] + ', who = "points > 0.9", most_listed = 50'
+    (planned,) = _planned(folder, head + text % common)
+    assert "points > 0.9" in str(planned.arranged.request.prop)
+    with pytest.raises(SpecError, match="'most_listd' is not taken"):
+        _planned(folder, head + text % common.replace("most_listed", "most_listd"))
+
+
+def test_an_option_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
+    options = '[property.with]\nfeatures = "points"\nby = 0.1\nepz = 0.1\n'
+    body = f'[population]\ncensus = "people.csv"\n[[property]]\nsafety = "robust"\n{options}'
+    with pytest.raises(SpecError, match="'epz' is not taken") as caught:
+        _planned(folder, body)
+    assert caught.value.place is not None
+    assert "epz" in (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
+
+
+def test_a_misspelt_column_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
+    _all_kinds(folder)
+    head = ALL_KINDS[: ALL_KINDS.index("[[property]]")]
+    body = (
+        '[[property]]\nprincipal = true\npopulation = "all"\n[property.with]\nattribute = "sxe"\noutcome = "passed"\n'
+    )
+    with pytest.raises(SpecError, match="'sxe'") as caught:
+        _planned(folder, head + body)
+    assert caught.value.place is not None
+    assert "attribute" in (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
+
+
+def test_inputs_that_are_no_people_have_no_names_to_check(folder: Path) -> None:
+    (module,) = folder.glob("hiring_*.py")
+    with module.open("a") as more:
+        more.write("\nimport isonomia\npictures = isonomia.Images(np.zeros((3, 4, 4), np.uint8), [0, 1, 1])\n")
+    text = "input x1;\noutput d1;\n{ d1 = predict(x1) }\nensures d1 == 0;\n"
+    body = f'[population]\ndomain = "{module.stem}:pictures"\n[[property]]\nnomos = """\n{text}"""\n'
+    (planned,) = _planned(folder, body)
+    assert planned.name == "property 1"
+    with pytest.raises(SpecError, match="expected people, but this population has inputs for k-safety"):
+        _planned(folder, body + RATE.format(k=1, sex="F", least=0.2))
 
 
 def test_a_file_of_a_thousand_properties_works(folder: Path) -> None:

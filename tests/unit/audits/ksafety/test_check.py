@@ -205,6 +205,17 @@ def test_known_counterexamples_are_tried_first() -> None:
     assert again.counterexamples[0]["differs"] == {"x2": {"priors": [5, 6]}}
     assert check(RISING, at_least_three, known=known).answer == "holds"
     assert check(RISING, at_least_three, iso.Census({"priors": [1]}), known=known).answer == "holds"
+
+
+def test_a_known_counterexample_proves_nothing_of_a_census_that_does_not_have_it() -> None:
+    known = check(RISING, spared_at_six).counterexamples
+    without = {name: column[:2] for name, column in PEOPLE.items()}
+    assert check(RISING, spared_at_six, iso.Census(without)).answer == "holds"
+    assert check(RISING, spared_at_six, iso.Census(without), known=known).answer == "holds"
+    assert check(RISING, spared_at_six, iso.Sample(without), known=known).answer == "violated"
+
+
+def test_known_counterexamples_must_be_some() -> None:
     with pytest.raises(UsageError, match="known"):
         check(RISING, known=[{"a": 1}])
 

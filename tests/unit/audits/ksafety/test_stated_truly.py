@@ -71,7 +71,7 @@ def test_functions_that_were_brought_along_are_assumed_to_draw_nothing() -> None
 def test_a_known_counterexample_of_other_people_says_so() -> None:
     first = check(RISING, spared_at_six, iso.Census(PEOPLE))
     again = check(RISING, spared_at_six, iso.Census(PEOPLE), known=first.counterexamples)
-    fewer = iso.Census({name: values[:1] for name, values in PEOPLE.items()})
+    fewer = iso.Sample({name: values[:1] for name, values in PEOPLE.items()})
     elsewhere = check(RISING, spared_at_six, fewer, known=first.counterexamples)
     assert again.answer == elsewhere.answer == "violated"
     told = [any("none of them is among the inputs" in item for item in v.remarks) for v in (again, elsewhere)]
@@ -91,3 +91,33 @@ def test_a_causal_model_of_real_people_is_refused_with_what_to_give_instead() ->
     world = iso.Causal({"a": "gaussian(0, 1)"})
     with pytest.raises(iso.UsageError, match="give the people alone"):
         check(HEAD + "ensures d1 == 1;\n", one, world.about(iso.Sample({"a": [0.5, 1.5]})))
+
+
+CHOOSES = "input x1;\nvar v := randInt(0, 2);\noutput d1;\n{ d1 = predict(x1) }\n"
+
+
+def test_cases_of_a_sample_and_random_ones_besides_are_told_apart() -> None:
+    people = iso.Sample({"a": list(range(40))})
+    broken = check(CHOOSES + "ensures d1 + v > 1;\n", one_at_zero, people)
+    cases = broken.details["cases"]
+    assert (broken.answer, cases["tested"], cases["further"], broken.samples) == ("violated", 120, 40, 160)
+    assert broken.stopped == "all 120 cases of these rows were tried, and 40 random ones besides"
+    assert any("is estimated from the 40 random cases, one of each row" in item for item in broken.remarks)
+    kept = check(CHOOSES + "ensures d1 + v >= 1;\n", one_at_zero, people)
+    cases = kept.details["cases"]
+    assert cases["tested"] + cases["further"] == kept.samples
+    told = f"all 120 were tried. Of the population they are a sample, so that {cases['tested']:,} random cases were"
+    assert any(told in item for item in kept.remarks)
+
+
+def test_two_bounds_of_a_share_are_told_apart() -> None:
+    def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        return {"a": rng.integers(0, 4, n)}
+
+    verdict = check(HEAD + "ensures d1 == 1;\n", one, iso.Generator(people), budget=2000, eps=1e-4)
+    (told,) = [item for item in verdict.remarks if "showed no violation" in item]
+    by_itself = 1 - 0.05 ** (1 / 2000)
+    assert verdict.answer == "undecided"
+    assert verdict.interval[1] > by_itself
+    assert f"by itself proves that it holds for all but {by_itself:.3g} of the cases, at the risk 0.05" in told
+    assert told.endswith("the interval of the share has to be right after violations too, and is wider")

@@ -10,6 +10,9 @@ import pytest
 from simulated_worlds import FAIR, UNFAIR, drawing, mixture
 
 import isonomia as iso
+from isonomia.audits.principal.findings import Bet, find
+from isonomia.audits.principal.question import ask_about
+from isonomia.audits.principal.remarks import sampled_remarks
 from isonomia.errors import DataError, ModelError, SpecError, UsageError
 
 
@@ -221,3 +224,41 @@ def test_ctrl_c_ends_with_what_is_known() -> None:
     verdict = iso.check(fairness(), population=iso.Generator(draw), seed=0)
     assert (verdict.answer, verdict.stopped) == ("undecided", "interrupted")
     assert verdict.samples > 0
+
+
+def steady_outcomes(n: int) -> dict[str, Any]:
+    """People whose outcome does not depend on the attribute, although its shares in a sample differ by chance."""
+    rng = np.random.default_rng(3)
+    sex, passed = rng.choice(["F", "M"], n), rng.integers(0, 2, n)
+    favoured = rng.random(n) < np.where(sex == "M", 0.8, 0.3)
+    school = np.where(rng.random(n) < 0.5, "A", "B")
+    return {"sex": sex, "passed": passed, "prediction": favoured.astype(int), "school": school}
+
+
+def test_shares_that_contradict_an_assumption_by_chance_have_no_plug_in_verdict() -> None:
+    people = iso.Sample(steady_outcomes(3000))
+    verdict = iso.check(fairness(assumptions=["outcome never changes"]), population=people, seed=1)
+    assert (verdict.answer, verdict.details["subgroups"][0]["plug_in"]) == ("violated", "undecided")
+    (told,) = [remark for remark in verdict.remarks if "plug-in verdict" in remark]
+    assert told.endswith("is none: taken for the truth, the shares contradict the assumptions, if only by chance")
+    by_school = iso.check(fairness(assumptions=["outcome never changes"], given=["school"]), population=people, seed=1)
+    (told,) = [remark for remark in by_school.remarks if "plug-in verdict" in remark]
+    assert "is none: in every subgroup, taken for the truth" in told
+
+
+def test_the_direction_is_told_from_the_intervals_where_the_shares_contradict_an_assumption() -> None:
+    prop = fairness(definition=2, assumptions=["outcome never changes"])
+    sure = iso.Sample(rows(UNFAIR, 100))
+    question = ask_about(prop, sure, None)
+    counts = np.asarray([[[35_000.0, 35_010, 15_000, 15_000], [10_000.0, 10_000, 40_000, 40_000]]])
+    (found,) = find(question, [()], counts, [False], [Bet(9.0, 9.0, None)], 0.05)
+    assert found.table is not None
+    assert found.table.contradicts
+    told = sampled_remarks(question, False, [found], 0.05, False)[0]
+    assert "prediction=1 is more frequent with sex='M' than with sex='F'" in told
+    assert "in the sample" not in told
+
+
+def test_the_plug_in_verdict_without_assumptions_is_as_it_was() -> None:
+    verdict = iso.check(fairness(), population=iso.Sample(rows(UNFAIR, 800)), seed=1)
+    assert any(remark.endswith("has no guarantee, is: violated") for remark in verdict.remarks)

@@ -18,9 +18,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
 from isonomia.audits.principal import PrincipalRepair
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import DataError, SpecError, UsageError
+from isonomia.evidence.strata.assumptions import assume
+from isonomia.evidence.strata.bounds import FairWorld, fair_world
 from isonomia.evidence.strata.closed import closed_bounds
 from isonomia.evidence.strata.observed import Observed, tally
+from isonomia.evidence.strata.outcomes import Agreeing, agreeing_outcomes
 from isonomia.evidence.strata.worlds import Shape
 
 
@@ -223,3 +226,48 @@ def test_other_calls_that_make_no_sense_are_refused() -> None:
         wrapped(attribute=3).fit(frame, outcome)
     with pytest.raises(UsageError, match="cv as a number of folds"):
         wrapped(cv="fitted").fit(frame, outcome)
+
+
+def under(frame: pd.DataFrame, decisions: np.ndarray, outcome: np.ndarray, words: str) -> bool:
+    """Whether a fair world of which an assumption is true produces the table, outcomes moved until they agree."""
+    rows = assume(Shape(), words)
+    counts = tally(Shape(), (frame["sex"] == "M").astype(int), decisions, outcome)
+    agreed = agreeing_outcomes(Observed.from_counts(counts), rows)
+    assert isinstance(agreed, Agreeing)
+    return isinstance(fair_world(agreed.table, 2, assumptions=rows), FairWorld)
+
+
+def test_a_repair_under_an_assumption_mends_what_an_audit_with_it_finds() -> None:
+    frame, outcome = people(4000, seed=4)
+    frame["said"] = np.where(frame["town"] == 1, frame["said"], 1)  # milder: some worlds without assumptions are fair
+    words = "outcome never changes"
+    assert not under(frame, frame["said"].to_numpy(), outcome, words)
+    found = {}
+    for assumptions in ((), (words,)):
+        fitted = PrincipalRepair(Said(), attribute="sex", cv="prefit", assumptions=assumptions).fit(frame, outcome)
+        (found[assumptions],) = fitted.repairs_.values()
+        (moved,) = fitted.moved_outcomes_.values()
+        assert (moved > 0) == bool(assumptions)
+    assert found[(words,)].total > found[()].total + 0.01
+    repaired = found[(words,)].repaired
+    assert isinstance(fair_world(repaired, 2, assumptions=assume(Shape(), words)), FairWorld)
+    assert not isinstance(fair_world(found[()].repaired, 2, assumptions=assume(Shape(), words)), FairWorld)
+
+
+def test_assumptions_that_the_outcomes_refute_are_told_with_the_subgroup() -> None:
+    frame, outcome = people(4000, seed=5)
+    outcome = np.where((frame["sex"] == "M") & (frame["town"] == 1), 0, outcome)
+    repair = PrincipalRepair(
+        Said(), attribute="sex", given=["town"], cv="prefit", assumptions=["outcome never changes"]
+    )
+    with pytest.raises(DataError, match=r"in town=1, the outcomes contradict the assumptions: they are off by 1\.8"):
+        repair.fit(frame, outcome)
+
+
+def test_assumptions_speak_of_decisions_by_their_names() -> None:
+    frame, outcome = people(500, seed=6)
+    frame["said"], told = np.where(frame["said"] == 1, "yes", "no"), np.where(outcome == 1, "yes", "no")
+    repair = PrincipalRepair(Said(), attribute="sex", cv="prefit", assumptions=["P[Y0 == 'yes'] >= 0.95"])
+    assert repair.fit(frame, told).moved_outcomes_[()] > 0.0
+    with pytest.raises(SpecError, match="outcome never falls"):
+        clone(repair).set_params(assumptions=["outcome never fals"]).fit(frame, told)

@@ -272,6 +272,19 @@ def test_bad_people_and_contradictions_are_refused_in_words() -> None:
         iso.check(claim, None, iso.Census(PEOPLE))
 
 
+def test_somebody_who_breaks_a_rule_is_named_by_their_row_of_the_table() -> None:
+    people = {"income": [1, 3, 12, 4], "age": [20, 30, 40, 50]}
+    for options in ({"who": "age > 25"}, {"rows": [1, 2]}, {"who": "age > 25", "rows": [3, 2]}, {}):
+        claim = iso.Responsiveness(STEPS, 1, at_least=0.1, **options)
+        with pytest.raises(iso.DataError, match=r"the person in row 2 breaks bounds \(0 <= income <= 9\)"):
+            iso.check(claim, rich, iso.Census(people))
+    missing = {"income": [1.0, 3.0, np.nan, 4.0], "age": [20, 30, 40, 50]}
+    for options in ({"who": "age > 25"}, {"rows": [1, 2]}, {"who": "prediction == 0", "rows": [1, 2]}, {}):
+        claim = iso.Responsiveness(STEPS, 1, at_least=0.1, **options)
+        with pytest.raises(iso.DataError, match="in row 2 it is missing"):
+            iso.check(claim, rich, iso.Census(missing))
+
+
 def test_contradictory_constraints_are_named() -> None:
     from isonomia.interventions import Linear
 
@@ -327,9 +340,10 @@ def test_a_class_that_the_model_never_predicts_is_refused_where_it_says_which_it
 
 
 def test_a_target_that_no_point_has_is_pointed_out() -> None:
-    verdict = iso.check(iso.Responsiveness(STEPS, 7, at_least=0.1), rich, iso.Census(PEOPLE))
+    never = lambda table: np.zeros(len(table["income"]), dtype=int)  # noqa: E731
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), never, iso.Census(PEOPLE))
     assert verdict.answer == "violated"
-    assert any("no point at all has prediction == 7" in remark for remark in verdict.remarks)
+    assert any("no point at all has prediction == 1" in remark for remark in verdict.remarks)
 
 
 def test_ctrl_c_before_anything_is_counted_is_undecided() -> None:

@@ -67,5 +67,16 @@ def test_a_file_gives_its_name(tmp_path: Path) -> None:
         iso.safety.property(path)
 
 
-def test_a_property_explains_itself() -> None:
-    assert "d1, d2" in iso.safety.monotone("age").explain()
+def test_a_python_function_can_be_the_transformation() -> None:
+    prop = iso.safety.implies_after(sorted, label="digit")
+    assert prop.functions == {"transform": sorted}
+    assert "var x2 := transform(x1);" in str(prop)
+
+
+def test_domains_are_for_imports_only() -> None:
+    text = "import compas;\n" + str(iso.safety.monotone("age"))
+    assert list(iso.safety.property(text, domains={"compas": [1, 2]}).domains) == ["compas"]
+    with pytest.raises(iso.UsageError, match=r"imported, which is compas, but 'compass' came.*Did you mean 'compas'"):
+        iso.safety.property(text, domains={"compass": [1, 2]})
+    with pytest.raises(iso.UsageError, match="imported, which is nothing, but 'a' came"):
+        iso.safety.property(str(iso.safety.monotone("age")), domains={"a": [1, 2]})

@@ -1,0 +1,147 @@
+"""Whether the counts and the counterexamples of a k-safety check can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from isonomia.audits.ksafety.evaluate import Batch, evaluate, tested
+from isonomia.audits.ksafety.functions import RANDOM
+from isonomia.audits.ksafety.values import Value
+from isonomia.audits.replaying.whole import is_count, numbered
+from isonomia.records.rationals import rational
+from isonomia.spec.nomos.text import expression_text
+from isonomia.spec.nomos.tree import Ensures
+from isonomia.spec.safety import Safety
+
+__all__ = ["wrong_in_safety"]
+
+_COUNTS = ("tested", "violating", "failed", "vacuous")
+
+
+def wrong_in_safety(prop: Safety, entries: Mapping[str, Any]) -> Iterator[str]:
+    """What cannot be, in words."""
+    yield from _wrong_inputs(entries["population"], entries["subject"])
+    yield from _wrong_known(prop, entries)
+    listed = entries.get("listed", {"listed": False})
+    if listed["listed"] and not is_count(listed["rejected"], listed["without_choice"]):
+        yield "its counts of cases that were turned away are no counts"
+    if "every case" in entries:
+        yield from _wrong_cases(prop, entries["every case"], entries["population"]["size"])
+    start = 0
+    for number, batch in numbered(entries, "batch ").items():
+        if (batch["index"], batch["start"]) != (number, start):
+            yield f"batch {number} says that it is batch {batch['index']!r:.40} from case {batch['start']!r:.40}"
+        if not _is_batch(batch):
+            yield f"the counts of batch {number} are not those of {batch['n']!r:.40} cases"
+        start += batch["n"]
+    if "found" in entries:
+        yield from _wrong_finds(prop, entries)
+
+
+def _is_batch(batch: Mapping[str, Any]) -> bool:
+    """Whether its counts are counts, and of no more cases than were wanted; its own check adds them up."""
+    pieces = batch["pieces"]
+    counts = [piece[key] for piece in pieces for key in _COUNTS]
+    return (
+        is_count(batch["draws"], batch["rejected"], batch["without_choice"], *counts)
+        and all(is_count(*piece["by_ensures"]) for piece in pieces)
+        and sum(piece["tested"] for piece in pieces) <= batch["n"]
+    )
+
+
+def _wrong_inputs(population: Mapping[str, Any], subject: Mapping[str, Any]) -> Iterator[str]:
+    told, kind, size = subject["population"], population["kind"], population["size"]
+    if any(told.get(key) != population.get(key) for key in ("kind", "size", "fingerprint")):
+        yield "the inputs of its cases are others than its population"
+    if subject["sample"] is not (kind == "sample") or type(subject["fresh"]) is not bool:
+        yield f"its inputs are taken for another kind of population than a {kind}"
+    if not set(subject["random"]) >= RANDOM:
+        yield "functions that draw are taken for others"
+    if subject["fresh"] and kind in ("sample", "census"):
+        yield f"the {size} rows of a {kind} are drawn without end"
+    if size is None and kind != "domain" and not subject["fresh"]:
+        yield f"the inputs of a {kind}, which are drawn anew without end, are taken for a list"
+
+
+def _wrong_known(prop: Safety, entries: Mapping[str, Any]) -> Iterator[str]:
+    known, again = entries["known"]["known"], entries.get("known again", {"violating": []})["violating"]
+    tried = [(item["inputs"], item["choices"]) for item in known]
+    for item in again:
+        if (item["inputs"], item["choices"]) not in tried:
+            yield "a counterexample that violates it still is none of those that were known"
+        yield from _wrong_find(prop, item)
+
+
+def _wrong_cases(prop: Safety, told: Mapping[str, Any], size: int | None) -> Iterator[str]:
+    bad, n, ensures = told["by_ensures"], told["tested"], len(prop.spec.ensures)
+    weight, heavy = rational(told["weight"]), [rational(each) for each in told["bad_weight"]]
+    failed = [rational(each) for each in told["failed_weight"]]
+    if not (len(bad) == len(heavy) == len(failed) == ensures) or not is_count(*bad, *(told[key] for key in _COUNTS)):
+        yield "its counts of all cases are no counts"
+        return
+    if not max(bad) <= told["violating"] <= min(n, sum(bad)) or max(told["failed"], told["vacuous"]) > n:
+        yield "of all cases more violate it than there are, or another number than violate a part of it"
+    # A case weighs at most one input, and all cases of an input weigh at most that input together.
+    most = n if size is None else min(n, size ** len(prop.spec.inputs))
+    if not 0 <= weight <= most or (weight > 0) != (n > 0):
+        yield f"all {n:,} cases together weigh {told['weight']!r:.40} inputs"
+    for count, heavy_one, failed_one in zip(bad, heavy, failed, strict=True):
+        if (heavy_one > 0) != (count > 0) or not 0 <= heavy_one <= min(count, weight):
+            yield f"{count:,} violating cases weigh {heavy_one!s:.40} inputs"
+        if not 0 <= failed_one <= min(told["failed"], weight - heavy_one):
+            yield f"{told['failed']:,} failed cases weigh {failed_one!s:.40} inputs"
+
+
+def _wrong_finds(prop: Safety, entries: Mapping[str, Any]) -> Iterator[str]:
+    found, violating = entries["found"], _violating(entries)
+    shown, size = found["counterexamples"], entries["population"]["size"]
+    if not is_count(found["gone"], found["distinct"], found["inputs"]) or type(found["exact"]) is not bool:
+        yield "its counts of different violations are no counts"
+        return
+    if (found["distinct"] > 0) != (violating > 0) or (found["exact"] and found["distinct"] > violating):
+        yield f"{violating:,} cases violate it, in {found['distinct']:,} different ways"
+    if (found["inputs"] > 0) != (violating > 0) or (found["exact"] and found["inputs"] > found["distinct"]):
+        yield f"{found['distinct']:,} different violations are of {found['inputs']:,} inputs"
+    if (violating > 0) != bool(found["gone"] or shown):
+        yield f"{violating:,} cases violate it, and there are {len(shown):,} counterexamples"
+    if found["tested"] is not None and not (is_count(found["tested"]) and found["tested"] <= (size or 0)):
+        yield f"{found['tested']!r:.40} of {size} inputs were tested"
+    for item in shown:
+        yield from _wrong_find(prop, item)
+
+
+def _violating(entries: Mapping[str, Any]) -> int:
+    """How many cases violate it, of those among which violations were looked for."""
+    if "every case" in entries and entries["every case"]["violating"]:
+        return int(entries["every case"]["violating"])
+    return sum(piece["violating"] for batch in numbered(entries, "batch ").values() for piece in batch["pieces"])
+
+
+def _wrong_find(prop: Safety, item: Mapping[str, Any]) -> Iterator[str]:
+    """A counterexample must say what it violates, and where its outputs tell, they must violate that."""
+    conditions = {expression_text(each.condition): each for each in prop.spec.ensures}
+    if not item["violates"] or not set(item["violates"]) <= set(conditions):
+        yield f"a counterexample violates {item['violates']!r:.60}, which is nothing that is ensured"
+        return
+    for text in item["violates"]:
+        if _is_met(conditions[text], item.get("outputs", {})):
+            yield f"a counterexample does not violate {text!r:.60}: its outputs are {item['outputs']!r:.60}"
+
+
+def _is_met(item: Ensures, outputs: Mapping[str, Any]) -> bool:
+    """Whether outputs alone show that a condition is true; ``False`` where they do not tell."""
+    known = {name: Value(np.array([value])) for name, value in outputs.items() if isinstance(value, int | float | str)}
+    nowhere: Any = None
+    try:
+        batch = Batch(1, nowhere, known, nowhere, _no_call)
+        met, no_value = tested(evaluate(item.condition, batch), batch, None)
+    except (LookupError, AttributeError, TypeError, ValueError):
+        return False
+    return bool(met[0] and not no_value[0])
+
+
+def _no_call(*_: object) -> Value:
+    raise LookupError("functions are not called for a record")

@@ -1,0 +1,29 @@
+"""Formulas and numbers that are too large end with a word, and not never."""
+
+from __future__ import annotations
+
+import pytest
+
+from isonomia.errors import SpecError
+from isonomia.evidence.atoms import normal_form
+from isonomia.evidence.finite import finite_interval
+from isonomia.evidence.hypotheses import denominators_of
+from isonomia.spec.names import leaves_of
+from isonomia.spec.parse import parse_formula
+
+
+def test_many_absolute_values_in_one_comparison_are_refused() -> None:
+    formula = parse_formula(" + ".join(f"abs(P[a == {k}] - P[b == {k}])" for k in range(40)) + " <= 1")
+    with pytest.raises(SpecError, match="at most 100,000 cases together, but the 40"):
+        normal_form(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)))
+
+
+def test_a_product_of_many_sums_is_refused() -> None:
+    formula = parse_formula("1 / (" + " * ".join(f"(P[a == {k}] + P[b == {k}])" for k in range(30)) + ") <= 1")
+    with pytest.raises(SpecError, match="at most 10,000 terms when it is multiplied out"):
+        denominators_of(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)))
+
+
+def test_an_interval_for_more_people_than_double_precision_counts_ends() -> None:
+    low, high = finite_interval(5.0, 10.0, 1e30, 0.05)
+    assert 0.0 <= low < 0.5 < high <= 1.0
