@@ -211,7 +211,13 @@ def test_an_audit_through_failures_gives_the_same_verdict_and_count(workers):
 
 def test_a_census_through_failures_counts_everybody_once():
     census = iso.Census(PEOPLE)
-    with Service(scored, fault=lambda number: FAULTS[number % len(FAULTS)]).running() as service:
+    garbled = {"html", "truncated", "short"}  # each once, since a request is given up after a few of them
+
+    def fault(number: int) -> str | None:
+        found = FAULTS[number % len(FAULTS)]
+        return None if found in garbled and number >= len(FAULTS) else found
+
+    with Service(scored, fault=fault).running() as service:
         model = HttpModel(service.url, **{**PATIENT, "batch_size": 150, "parallel": 4, "retries": 12})
         verdict = iso.check(CLAIM, model, census, random_model=True)
         model.close()

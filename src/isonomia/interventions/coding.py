@@ -36,7 +36,7 @@ def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
         labels = feature.values
         kind = object if any(isinstance(label, str) for label in labels) else None
         return np.asarray(labels, dtype=kind)[values.astype(np.intp)]
-    if feature.whole and (values == np.round(values)).all():
+    if feature.whole and (values == np.round(values)).all() and (np.abs(values) < 2.0**63).all():
         return values.astype(np.int64)
     return values
 
