@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.cli.evidence import Key, read_key
 from isonomia.cli.runs import FOLDER, Records
 from isonomia.records.visible import visible
 
@@ -22,17 +23,18 @@ __all__ = ["compare"]
 Run = Annotated[str, typer.Argument(help="A run of the records, an evidence file, or verdicts that --json wrote.")]
 
 
-def compare(before: Run, after: Run, records: Records = FOLDER) -> None:
+def compare(before: Run, after: Run, records: Records = FOLDER, key: Key = None) -> None:
     """Compare two runs, property by property: answers, intervals, samples, and what else changed.
 
     The exit code is 0 where no answer got worse and 1 where one did; a property that is no longer checked counts as
-    worse.
+    worse. An evidence file whose seal is broken is refused.
 
     Example: isonomia compare old.evidence.json latest
     """
     from isonomia.records.comparing import changes
 
-    first, second = _side(before, records), _side(after, records)
+    secret = read_key(key)
+    first, second = _side(before, records, secret), _side(after, records, secret)
     found, console = list(changes(first, second)), Console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", first.name, second.name, "estimate and interval", "samples", "changed besides"):
@@ -50,11 +52,11 @@ def compare(before: Run, after: Run, records: Records = FOLDER) -> None:
     raise typer.Exit(1 if worse else 0)
 
 
-def _side(name: str, records: Path) -> Side:
+def _side(name: str, records: Path, key: bytes | None) -> Side:
     from isonomia.cli.runs import open_store
     from isonomia.records.comparing import side_of_file, side_of_run
 
-    return side_of_file(Path(name)) if Path(name).is_file() else side_of_run(open_store(records), name)
+    return side_of_file(Path(name), key) if Path(name).is_file() else side_of_run(open_store(records), name)
 
 
 def _cells(each: Changed) -> list[Text]:

@@ -178,24 +178,28 @@ def _ask_again(
     from isonomia.audits.audit_file.reading import DEFAULT
     from isonomia.audits.replaying.asking_again import asked_again
 
-    counted, again, sound = 0, 0, True
+    asked, again, left, sound = 0, 0, 0, True
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         model = models.get(each.entry.get("model") or DEFAULT)
         if model is None:
             continue
         told = asked_again(each, check, model, permissions)
-        counted, again = counted + told.counterexamples, again + told.again
+        asked, again = asked + told.asked, again + told.again
+        left += told.counterexamples - told.asked
         if told.same is False:
             _say(console, f"{each.name}: this is another model than the record's, by its fingerprint")
-        if told.counterexamples:
-            words = f"{told.again} of {told.counterexamples} counterexamples occur again"
+        if told.asked:
+            words = f"{told.again} of {told.asked} counterexamples occur again"
             _say(console, f"{each.name}: {words}")
         if told.problem is not None:
             _say(console, f"{each.name}: {told.problem}")
         # Another model may answer otherwise; the record's own must not.
         sound = sound and not (told.same and told.again < told.asked)
-    nothing = "no verdict rests on counterexamples: use --full to ask the model about everybody anew"
-    console.print(f"in all, {again} of {counted} counterexamples occur again" if counted else nothing)
+    summary = "no verdict rests on counterexamples: use --full to ask the model about everybody anew"
+    if asked or left:
+        rest = f"; {left} others could not be asked about" if left else ""
+        summary = f"in all, {again} of {asked} counterexamples occur again{rest}"
+    console.print(summary)
     return sound
 
 

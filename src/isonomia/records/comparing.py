@@ -9,6 +9,7 @@ from typing import Any
 
 from isonomia.errors import DataError, RecordError
 from isonomia.records.evidence import evidence_in, is_evidence
+from isonomia.records.sealing import broken, is_keyed
 from isonomia.records.store import Store
 from isonomia.records.strict_json import strict_json
 from isonomia.records.verdict import Verdict
@@ -84,13 +85,13 @@ def side_of_run(store: Store, name: str) -> Side:
     return Side(run.id, {check.name: check.verdict for check in checks}, run.versions)
 
 
-def side_of_file(path: Path) -> Side:
-    """An evidence file, or the verdicts that ``--json`` writes. Seals are not looked at: ``isonomia replay`` does.
+def side_of_file(path: Path, key: bytes | None = None) -> Side:
+    """An evidence file, or the verdicts that ``--json`` writes; the key is for a file that was sealed with one.
 
     Raises
     ------
     RecordError
-        Where it is neither.
+        Where it is neither, or the seal of an evidence file is broken.
     """
     try:
         data = path.read_bytes()
@@ -99,6 +100,9 @@ def side_of_file(path: Path) -> Side:
     content = strict_json(data, str(path))
     if is_evidence(content):
         evidence = evidence_in(content, str(path))
+        wrong = broken(content, key if is_keyed(content) else None)
+        if wrong is not None:
+            raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
         verdicts = evidence.verdicts
         return Side(
             path.name, {each.name: verdicts.get(each.name) for each in evidence.checks}, evidence.run["versions"]
@@ -108,8 +112,8 @@ def side_of_file(path: Path) -> Side:
         listed, failed = content.get("verdicts"), content.get("failures", [])
     if not isinstance(listed, list) or not isinstance(failed, list):
         raise RecordError(f"expected an evidence file or verdicts as --json writes them, but {path} is neither")
-    broken = {str(each.get("name")): None for each in failed if isinstance(each, dict)}
-    return Side(path.name, {**dict(_named(listed, path)), **broken})
+    unchecked = {str(each.get("name")): None for each in failed if isinstance(each, dict)}
+    return Side(path.name, {**dict(_named(listed, path)), **unchecked})
 
 
 def _named(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:

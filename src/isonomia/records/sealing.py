@@ -14,7 +14,7 @@ from typing import Any
 from isonomia.errors import RecordError
 from isonomia.records.strict_json import canonical
 
-__all__ = ["LEAST_KEY", "broken", "sealed"]
+__all__ = ["LEAST_KEY", "broken", "is_keyed", "sealed"]
 
 LEAST_KEY = 16
 """Bytes that a key has at least; shorter ones can be guessed."""
@@ -33,6 +33,11 @@ def sealed(content: Mapping[str, Any], key: bytes | None = None) -> dict[str, An
     return {**content, "seal": {"method": PLAIN if key is None else KEYED, "value": _value(content, key)}}
 
 
+def is_keyed(content: Mapping[str, Any]) -> bool:
+    """Whether sealed content was sealed with a key."""
+    return bool(content["seal"]["method"] == KEYED)
+
+
 def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
     """What is wrong with the seal of sealed content, in words; ``None`` where it is whole.
 
@@ -42,7 +47,7 @@ def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
         Where it cannot be told: a key is needed and did not come, or came and is not needed.
     """
     seal = content["seal"]
-    if seal["method"] == KEYED and key is None:
+    if is_keyed(content) and key is None:
         raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(

@@ -76,9 +76,24 @@ def test_a_run_and_its_evidence_file_are_alike(store: Store, tmp_path: Path) -> 
     file = tmp_path / "evidence.json"
     for key in (None, b"a key of the house"):
         file.write_text(evidence_text(evidence_of(store), key))
-        side = side_of_file(file)
+        side = side_of_file(file, key)
         assert side.verdicts == side_of_run(store, "latest").verdicts == {"one": _verdict(), "broken": None}
         assert side.versions == store.run().versions
+
+
+def test_a_file_that_was_changed_after_it_was_sealed_is_not_compared(store: Store, tmp_path: Path) -> None:
+    file, key = tmp_path / "evidence.json", b"a key of the house"
+    text = evidence_text(evidence_of(store))
+    file.write_text(text.replace('"it broke"', '"it is fine"'))
+    with pytest.raises(RecordError, match="the seal is broken"):
+        side_of_file(file)
+    file.write_text(text)
+    assert side_of_file(file, key).verdicts == side_of_file(file).verdicts, (
+        "a key is for the side that was sealed with it"
+    )
+    file.write_text(evidence_text(evidence_of(store), key))
+    with pytest.raises(RecordError, match="--key FILE"):
+        side_of_file(file)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
