@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.slices import FINE, SliceGame, play
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -40,6 +41,27 @@ def peaks(
         counts = draw(rng, size, repetitions)
         states = [step(game, state, counts) for game, state in zip(games, states, strict=True)]
     return np.stack([state.peak for state in states])
+
+
+def true_slice_peaks(
+    game: SliceGame, truth: float, draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
+) -> Floats:
+    """The largest log-wealth against the slice that holds the sliced leaf's true value, through all its splits."""
+    low, high = np.zeros(repetitions), np.ones(repetitions)
+    tally = np.zeros((repetitions, len(game.prior)))
+    wealth, peak = np.zeros(repetitions), np.zeros(repetitions)
+    last = np.zeros((repetitions, len(game.slopes) + 2)), np.ones((repetitions, 1))
+    for size in sizes:
+        counts = draw(rng, size, repetitions)
+        stakes, gain = play(game, (low, high), tally, counts, start=last)
+        wealth, last = wealth + gain, (stakes.on_sides, stakes.rests)
+        peak, tally = np.maximum(peak, wealth), tally + counts
+        for _ in range(20):
+            wide = high - low > FINE / np.sqrt(np.maximum(tally @ game.present, 1.0))
+            middle = 0.5 * (low + high)
+            upper = truth >= middle
+            low, high = np.where(wide & upper, middle, low), np.where(wide & ~upper, middle, high)
+    return peak
 
 
 def error_rate(log_wealth: Floats, delta: float) -> float:

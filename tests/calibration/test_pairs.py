@@ -14,13 +14,22 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from simulation import REPETITIONS, Floats, assert_calibrated, batches, error_rate, most_errors, yes_no_game
+from simulation import (
+    REPETITIONS,
+    Floats,
+    assert_calibrated,
+    batches,
+    error_rate,
+    most_errors,
+    true_slice_peaks,
+    yes_no_game,
+)
 
 import isonomia as iso
 from isonomia.audits.rates.counting import Reader
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.by_bets import BetEvidence, bets_for
-from isonomia.evidence.slices import FINE, SliceGame, play
+from isonomia.evidence.slices import SliceGame
 from isonomia.populations.people import people
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.rows import WithReplacement
@@ -94,19 +103,14 @@ def true_slice_peak(name: str, side: str) -> Floats:
     game, where, probabilities = table.game, cells_of_pairs(evidence), every_pair()[1]
     assert isinstance(game, SliceGame), "groups that overlap, so slices"
     truth = float(probabilities @ where @ game.value / (probabilities @ where @ game.present))
-    rng = np.random.default_rng(911)
-    low, high = np.zeros(REPETITIONS), np.ones(REPETITIONS)
-    tally = np.zeros((REPETITIONS, len(game.prior)))
-    wealth, peak = np.zeros(REPETITIONS), np.zeros(REPETITIONS)
-    for size in batches(900, single=5, first=8, growth=0.4):
-        counts = rng.multinomial(size, probabilities, size=REPETITIONS) @ where
-        wealth += play(game, (low, high), tally, counts)[1]
-        peak, tally = np.maximum(peak, wealth), tally + counts
-        for _ in range(20):
-            wide = high - low > FINE / np.sqrt(np.maximum(tally @ game.present, 1.0))
-            middle, upper = 0.5 * (low + high), truth >= 0.5 * (low + high)
-            low, high = np.where(wide & upper, middle, low), np.where(wide & ~upper, middle, high)
-    return peak
+    return true_slice_peaks(
+        game,
+        truth,
+        lambda rng, size, rows: rng.multinomial(size, probabilities, size=rows) @ where,
+        batches(900, single=5, first=8, growth=0.4),
+        np.random.default_rng(911),
+        REPETITIONS,
+    )
 
 
 @pytest.mark.parametrize("name", CLAIMS)

@@ -12,11 +12,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from simulation import REPETITIONS, assert_calibrated, batches, error_rate
+from simulation import REPETITIONS, assert_calibrated, batches, error_rate, true_slice_peaks
 
 from isonomia.evidence.bets import State
 from isonomia.evidence.by_bets import BetEvidence, bets_for
-from isonomia.evidence.slices import FINE, SliceGame, play
+from isonomia.evidence.slices import SliceGame
 from isonomia.spec.names import leaves_of
 from isonomia.spec.parse import parse_formula
 
@@ -108,22 +108,14 @@ def _true_slice_peak(name: str, side: str) -> np.ndarray:
     ((table,), order) = getattr(evidence, side), _cell_order(evidence)
     game = table.game
     assert isinstance(game, SliceGame)
-    rng = np.random.default_rng(1)
-    truth = _sliced_truth(world, game, order)
-    low, high = np.zeros(REPETITIONS), np.ones(REPETITIONS)
-    tally = np.zeros((REPETITIONS, len(game.prior)))
-    wealth, peak = np.zeros(REPETITIONS), np.zeros(REPETITIONS)
-    for size in batches(3000, single=15, first=8, growth=0.18):
-        counts = _draws(world, order, size, rng, REPETITIONS)
-        wealth += play(game, (low, high), tally, counts)[1]
-        peak = np.maximum(peak, wealth)
-        tally += counts
-        for _ in range(20):
-            wide = high - low > FINE / np.sqrt(np.maximum(tally @ game.present, 1.0))
-            middle = 0.5 * (low + high)
-            upper = truth >= middle
-            low, high = np.where(wide & upper, middle, low), np.where(wide & ~upper, middle, high)
-    return peak
+    return true_slice_peaks(
+        game,
+        _sliced_truth(world, game, order),
+        lambda rng, size, rows: _draws(world, order, size, rng, rows),
+        batches(3000, single=15, first=8, growth=0.18),
+        np.random.default_rng(1),
+        REPETITIONS,
+    )
 
 
 def _sliced_truth(world: World, game: SliceGame, order: tuple[tuple[int, int, int, int], ...]) -> float:

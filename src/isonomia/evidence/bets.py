@@ -108,20 +108,27 @@ def step(game: Game, state: State, counts: Floats) -> State:
     supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
-    draws = counts.sum(axis=-1)
     payoffs, bounds = _what_is_left(game, state)
     estimate = state.tally + game.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
-    if not ((payoffs * estimate[:, None]).sum(axis=(-2, -1)) > bounds).any():
-        # Every estimate lies in the polytope, where nothing is staked: so it is with the wrong one of two directions.
-        return State(state.log_wealth, state.peak, state.tally + counts)
-    total = draws.sum(axis=-1)
+    # Where an estimate lies in the polytope nothing is staked: so it is with the wrong one of two directions.
+    outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
+    log_wealth = state.log_wealth.copy()
+    if len(outside):
+        seen = np.asarray(state.tally[outside].any(axis=-1))
+        log_wealth[outside] += _gain(payoffs[outside], bounds[outside], estimate[outside], seen, counts[outside])
+    return State(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
+
+
+def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bool_], counts: Floats) -> Floats:
+    """What the best stakes on the estimate make of a batch, as the logarithm of a factor."""
+    draws = counts.sum(axis=-1)
+    total = draws.sum(axis=-1, keepdims=True)
     # Before a channel has been seen there is nothing to go by: its weight of 0 keeps the purse shut.
-    weights = np.where(state.tally.any(axis=-1), draws / np.maximum(total, 1.0)[:, None], 0.0)
+    weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
     stakes = best_stakes(payoffs, bounds, estimate, weights)
     gain = log_factor(stakes.on_sides, stakes.rests, stakes.factors, bounds, counts)
-    log_wealth = state.log_wealth + np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
-    return State(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
+    return np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
 
 
 def log_factor(on_sides: Floats, rests: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
@@ -132,11 +139,11 @@ def log_factor(on_sides: Floats, rests: Floats, factors: Floats, bounds: Floats,
     expectation is at most ``exp(sum_g n_g (z_g - 1) + n sum_j mu_j sum_g tau_jg)``, since ``1 + x <= exp(x)``, and the
     subtracted correction is no smaller than that exponent because ``sum_g tau_jg <= b_j``.
     """
-    draws = counts.sum(axis=-1)
+    draws = np.einsum("rgc->rg", counts)
     total = draws.sum(axis=-1)
     logs = np.log(np.where(counts > 0, factors, 1.0))
-    correction = (draws * (1.0 - rests)).sum(axis=-1) - total * (on_sides * bounds).sum(axis=-1)
-    return np.asarray((counts * logs).sum(axis=(-2, -1)) + correction)
+    correction = np.einsum("rg,rg->r", draws, 1.0 - rests) - total * np.einsum("rs,rs->r", on_sides, bounds)
+    return np.asarray(np.einsum("rgc,rgc->r", counts, logs) + correction)
 
 
 def _what_is_left(game: Game, state: State) -> tuple[Floats, Floats]:

@@ -20,6 +20,9 @@ Point = tuple[Floats, Floats, Floats]
 ROUNDS = 40
 """Rounds at most; fewer than ten are usual."""
 
+HALVINGS = 40
+"""How often a step that gains nothing is halved before it is given up."""
+
 TOLERANCE = 1e-11
 """Where the expected gain of another round, in nats a draw, is no longer worth it."""
 
@@ -81,7 +84,7 @@ class Problem:
 
     def factors(self, mu: Floats, z: Floats) -> Floats:
         """The factor of each cell."""
-        return np.asarray(z[:, :, None] + (mu[:, :, None, None] * self.scaled).sum(axis=1))
+        return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
 
 
 def value_at(problem: Problem, point: Point) -> Floats:
@@ -89,8 +92,8 @@ def value_at(problem: Problem, point: Point) -> Floats:
     mu, z, f = point
     positive = np.asarray((f > 0).all(axis=(1, 2)))
     logs = np.log(np.where(positive[:, None, None], f, 1.0))
-    gain = (problem.weights * ((problem.estimate * logs).sum(axis=-1) + 1.0 - z)).sum(axis=-1)
-    return np.where(positive, gain - (mu * problem.bounds).sum(axis=-1), -np.inf)
+    gain = np.einsum("rg,rg->r", problem.weights, np.einsum("rgc,rgc->rg", problem.estimate, logs) + 1.0 - z)
+    return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
 
 
 def climb_to_the_top(problem: Problem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
@@ -153,19 +156,19 @@ def _direction(problem: Problem, mu: Floats, f: Floats) -> tuple[Floats, Floats,
     scaled, mass = problem.scaled, problem.weights[:, :, None]
     inverse = problem.estimate / f
     square = inverse / f
-    slope_mu = (scaled * (mass * inverse)[:, None]).sum(axis=(-2, -1)) - problem.bounds
-    slope_z = problem.weights * (inverse.sum(axis=-1) - 1.0)
-    bend_z = problem.weights * square.sum(axis=-1)
+    slope_mu = np.einsum("rsgc,rgc->rs", scaled, mass * inverse) - problem.bounds
+    slope_z = problem.weights * (np.einsum("rgc->rg", inverse) - 1.0)
+    bend_z = problem.weights * np.einsum("rgc->rg", square)
     squared = scaled * (mass * square)[:, None]
-    cross = squared.sum(axis=-1)
+    cross = np.einsum("rsgc->rsg", squared)
     flat = (*problem.bounds.shape, scaled.shape[2] * scaled.shape[3])
     bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
     bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
     free = problem.playable & np.where(slope_mu > 0, mu < problem.most, mu > 0)
-    right = np.where(free, slope_mu - (cross * (slope_z / bend_z)[:, None, :]).sum(axis=-1), 0.0)
+    right = np.where(free, slope_mu - np.einsum("rsg,rg->rs", cross, slope_z / bend_z), 0.0)
     to_mu = _masked_solve(bend_mu, right, free)
-    to_z = (slope_z - (cross * to_mu[:, :, None]).sum(axis=1)) / bend_z
-    gain = (np.where(free, slope_mu, 0.0) * to_mu).sum(axis=-1) + (slope_z * to_z).sum(axis=-1)
+    to_z = (slope_z - np.einsum("rsg,rs->rg", cross, to_mu)) / bend_z
+    gain = np.einsum("rs,rs->r", np.where(free, slope_mu, 0.0), to_mu) + np.einsum("rg,rg->r", slope_z, to_z)
     return to_mu, to_z, gain
 
 
@@ -184,21 +187,31 @@ def _line_search(
     problem: Problem, here: Point, value: Floats, direction: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Halve the step until every repetition has positive factors and a larger value than before."""
-    mu, z, f = here
-    size = np.ones_like(value)
-    waiting = np.ones(len(value), dtype=bool)
-    for _ in range(40):
-        new_mu = np.clip(mu + size[:, None] * direction[0], 0.0, problem.most)
-        new_z = z + size[:, None] * direction[1]
-        new_f = problem.factors(new_mu, new_z)
-        new_value = value_at(problem, (new_mu, new_z, new_f))
-        better = waiting & (new_value > value)
-        mu = np.where(better[:, None], new_mu, mu)
-        z = np.where(better[:, None], new_z, z)
-        f = np.where(better[:, None, None], new_f, f)
-        value = np.where(better, new_value, value)
-        waiting &= ~better
-        if not waiting.any():
+    found: list[Floats] = []
+    rows, size = np.arange(len(value)), 1.0
+    for _ in range(HALVINGS):
+        new = _stepped(problem, here, direction, size)
+        better = new[3] > value
+        if not found:
+            if better.all():
+                return new
+            found = [part.copy() for part in (*here, value)]
+        for part, stepped in zip(found, new, strict=True):
+            part[rows[better]] = stepped[better]
+        waiting = np.flatnonzero(~better)
+        if not len(waiting):
             break
-        size = np.where(waiting, 0.5 * size, size)
-    return mu, z, f, value
+        rows, problem, size = rows[waiting], problem.take(waiting), 0.5 * size
+        here, value = (here[0][waiting], here[1][waiting], here[2][waiting]), value[waiting]
+        direction = direction[0][waiting], direction[1][waiting]
+    return found[0], found[1], found[2], found[3]
+
+
+def _stepped(
+    problem: Problem, here: Point, direction: tuple[Floats, Floats], size: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The point some way in a direction, and ``S`` there."""
+    mu = np.clip(here[0] + size * direction[0], 0.0, problem.most)
+    z = here[1] + size * direction[1]
+    f = problem.factors(mu, z)
+    return mu, z, f, value_at(problem, (mu, z, f))

@@ -97,20 +97,19 @@ def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
     rest, h = np.moveaxis(np.maximum(problem.estimate, LEAST), -1, 0)
     weights, most = problem.weights, problem.most[:, 0]
-    excess = (a * h).sum(axis=1) - b
+    excess = np.einsum("rg,rg->r", a, h) - b
     betting = problem.playable[:, 0] & (excess > 0)
     if not betting.any():
         return Stakes(np.zeros_like(b)[:, None], np.ones_like(h), np.ones_like(problem.estimate))
     low, high, moved = np.zeros_like(b), np.full_like(b, np.inf), np.full_like(b, np.inf)
-    curvature = (a * a * h * rest / weights).sum(axis=1)
+    curvature = np.einsum("rg->r", a * a * h * rest / weights)
     mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
     no, yes = _yes_no_factors(mu, a, rest, h, weights)
     for _ in range(ROUNDS):
-        share = a * h / yes
-        excess = share.sum(axis=1) - b
+        excess = np.einsum("rg->r", a * h / yes) - b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
         steep, flat = h / (yes * yes), rest / (no * no)
-        slope = -(a * a * steep * (flat / (steep + flat)) / weights).sum(axis=1)
+        slope = -np.einsum("rg->r", a * a * steep * (flat / (steep + flat)) / weights)
         with np.errstate(all="ignore"):
             new = mu - excess / slope
         # Newton's steps can go to and fro for ever; a step that is not half as long as the last one is not taken.
