@@ -32,7 +32,7 @@ from isonomia.version import __version__
 if TYPE_CHECKING:
     from isonomia.audits.asserting import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
-    from isonomia.audits.principal import PrincipalRepair
+    from isonomia.audits.principal.wrapper import PrincipalRepair
     from isonomia.engine.budget import Budget
     from isonomia.errors import (
         ChangingModelError,

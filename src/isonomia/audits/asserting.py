@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
+from isonomia.audits.arguments import checked_observer
 from isonomia.audits.check import Arranged, Options, arrange, carry_out
 from isonomia.audits.circumstances import UNDECIDED, circumstances
 from isonomia.audits.knowing import remember, with_known
 from isonomia.engine.budget import Budget
-from isonomia.engine.observer import Observer, Silent
+from isonomia.engine.observer import Observer
 from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
 from isonomia.records.failure import failure_text
@@ -98,6 +99,13 @@ def assert_holds(
         ``delta``, and one that does not hold passes with probability at most ``delta``.
     IsonomiaError
         Where an argument is not what it should be, or the model fails.
+
+    Examples
+    --------
+    >>> from isonomia import Census
+    >>> def test_both_sexes_are_hired_alike():
+    ...     staff = Census({"sex": ["F", "F", "M", "M"], "hired": [1, 0, 1, 0]})
+    ...     assert_holds("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8", population=staff)
     """
     __tracebackhide__ = True
     said = circumstances().settings
@@ -115,7 +123,7 @@ def assert_holds(
     otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
     folder = circumstances().records if records is None else None if records is False else Path(records)
     arranged = arrange(property, model, population, options)
-    return assert_verdict(arranged, Silent() if observer is None else observer, otherwise, folder)
+    return assert_verdict(arranged, checked_observer(observer), otherwise, folder)
 
 
 def assert_verdict(arranged: Arranged, observer: Observer, undecided: str, folder: Path | None) -> Verdict:

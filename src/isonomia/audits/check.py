@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from isonomia.audits.answering import stated, watched
-from isonomia.audits.ksafety import check_safety, is_domain
+from isonomia.audits.arguments import (
+    checked_delta,
+    checked_flag,
+    checked_growth,
+    checked_method,
+    checked_model,
+    checked_numbers,
+    checked_observer,
+    checked_population,
+    checked_property,
+    checked_ranges,
+    checked_workers,
+    refuse_rates_options,
+)
 from isonomia.audits.ksafety.request import Request as SafetyRequest
-from isonomia.audits.principal import check_principal
 from isonomia.audits.principal.request import Request as PrincipalRequest
-from isonomia.audits.rates import RatesPlan, check_rates, plan_rates
-from isonomia.audits.rates.request import METHODS, Request
-from isonomia.audits.responsiveness import check_responsiveness
+from isonomia.audits.rates.request import Request
 from isonomia.audits.responsiveness.request import Request as ResponsivenessRequest
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Journal
-from isonomia.engine.observer import Observer, Silent
+from isonomia.engine.observer import Observer
 from isonomia.engine.schedule import Schedule
 from isonomia.engine.seeds import fresh_seed, root
-from isonomia.errors import UsageError, nearest
+from isonomia.errors import UsageError
 from isonomia.models.adapt import adapt
-from isonomia.models.protocol import Model
 from isonomia.populations.protocol import Population
-from isonomia.populations.sample import Sample
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
-from isonomia.spec.property import Property, parse
+from isonomia.spec.property import Property
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
-from isonomia.spec.safety import property as safety_property
+
+if TYPE_CHECKING:
+    from isonomia.audits.rates.plan import RatesPlan
 
 __all__ = ["Arranged", "Options", "arrange", "carry_out", "check", "plan"]
-
-_LEAST_DELTA = 1e-300
-"""Smaller ones have no reciprocal in double precision."""
 
 
 def check(
@@ -109,7 +113,7 @@ def check(
         With a message that says what was expected, what came, and what to do.
     """
     options = Options(delta, budget, seed, method, ranges, features, growth, workers, random_model)
-    return carry_out(arrange(property, model, population, options), _observer(observer))
+    return carry_out(arrange(property, model, population, options), checked_observer(observer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,38 +152,53 @@ def arrange(
     """Check every argument of :func:`check`, and leave the check itself for later."""
     number = fresh_seed() if options.seed is None else options.seed
     root(number)
-    prop = _property(property)
+    prop = checked_property(property)
     imports = isinstance(prop, Safety) and bool(prop.spec.imports)  # an import may offer the inputs
-    people: Any = None if population is None and imports else _population(population)
-    random_model = _flag("random_model", options.random_model)
+    people: Any = None if population is None and imports else checked_population(population)
+    random_model = checked_flag("random_model", options.random_model)
     asked = None if model is None else watched(adapt(model, options.features), random_model)
-    common = _delta(options.delta), Budget.of(options.budget), int(number)
-    how = _method(options.method), _ranges(options.ranges or {})
-    pace = Schedule(growth=_growth(options.growth)), _workers(options.workers)
+    common = checked_delta(options.delta), Budget.of(options.budget), int(number)
+    how = checked_method(options.method), checked_ranges(options.ranges or {})
+    pace = Schedule(growth=checked_growth(options.growth)), checked_workers(options.workers)
     if isinstance(prop, Safety):
-        _refuse_rates_options(*how, "a k-safety property")
-        return Arranged(SafetyRequest(prop, _asked(asked), people, *common, *pace), random_model)
+        refuse_rates_options(*how, "a k-safety property")
+        return Arranged(SafetyRequest(prop, checked_model(asked), people, *common, *pace), random_model)
     if isinstance(prop, Responsiveness):
-        _refuse_rates_options(*how, "responsiveness")
-        return Arranged(ResponsivenessRequest(prop, _asked(asked), people, *common, pace[1]), random_model)
+        refuse_rates_options(*how, "responsiveness")
+        return Arranged(ResponsivenessRequest(prop, checked_model(asked), people, *common, pace[1]), random_model)
     if isinstance(prop, PrincipalFairness):
-        _refuse_rates_options(*how)
+        refuse_rates_options(*how)
         return Arranged(PrincipalRequest(prop, asked, people, *common, *pace), random_model)
     return Arranged(Request(prop, asked, people, *common, *how, *pace), random_model)
 
 
 def carry_out(arranged: Arranged, observer: Observer) -> Verdict:
     """Carry out a check that was arranged."""
-    match arranged.request:
-        case SafetyRequest() as request:
-            verdict = check_safety(request, observer)
-        case ResponsivenessRequest() as request:
-            verdict = check_responsiveness(request, observer)
-        case PrincipalRequest() as request:
-            verdict = check_principal(request, observer)
-        case request:
-            verdict = check_rates(request, observer)
+    verdict = _answered(arranged.request, observer)
     return stated(verdict, arranged.request.model, arranged.random_model, arranged.request.journal)
+
+
+def _answered(
+    request: Request | PrincipalRequest | ResponsivenessRequest | SafetyRequest, observer: Observer
+) -> Verdict:
+    """Hand a request to its audit, which is imported when it is asked for the first time."""
+    match request:
+        case SafetyRequest():
+            from isonomia.audits.ksafety.check import check_safety
+
+            return check_safety(request, observer)
+        case ResponsivenessRequest():
+            from isonomia.audits.responsiveness.check import check_responsiveness
+
+            return check_responsiveness(request, observer)
+        case PrincipalRequest():
+            from isonomia.audits.principal.check import check_principal
+
+            return check_principal(request, observer)
+        case Request():
+            from isonomia.audits.rates.check import check_rates
+
+            return check_rates(request, observer)
 
 
 def plan(
@@ -206,122 +225,11 @@ def plan(
         The forecast is a simulation; the seed makes it repeatable.
     """
     root(seed)
-    means, parts = _numbers("guesses", guesses), _numbers("shares", shares or {})
-    prop = _property(property)
+    means, parts = checked_numbers("guesses", guesses), checked_numbers("shares", shares or {})
+    prop = checked_property(property)
     if not isinstance(prop, Property):
         came = "principal fairness" if isinstance(prop, PrincipalFairness) else f"a {type(prop).__name__}"
         raise UsageError(f"expected a property about rates to plan for, but {came} came")
-    return plan_rates(prop, means, parts, _delta(delta), seed)
+    from isonomia.audits.rates.plan import plan_rates
 
-
-def _property(
-    value: Property | PrincipalFairness | Responsiveness | Safety | str,
-) -> Property | PrincipalFairness | Responsiveness | Safety:
-    if isinstance(value, Property | PrincipalFairness | Responsiveness | Safety):
-        return value
-    if isinstance(value, str) and value.endswith(".nom"):
-        return safety_property(value)
-    if isinstance(value, str):
-        return parse(value)
-    raise UsageError(f"expected property as text or as a Property, but {value!r} of type {type(value).__name__} came")
-
-
-def _asked(model: Model | None) -> Model:
-    if model is None:
-        raise UsageError("this kind of property is about runs of a model: expected model, but none came")
-    return model
-
-
-def _population(value: Any) -> Population:
-    if value is None:
-        raise UsageError(
-            "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
-        )
-    if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")) or is_domain(value):
-        found: Population = value
-        return found
-    if callable(value):
-        raise UsageError("expected a population, but a function came: wrap it, Generator(draw)")
-    if isinstance(value, str | PathLike) or any(
-        hasattr(value, name) for name in ("__len__", "__dataframe__", "collect", "to_table", "read_all")
-    ):
-        return Sample(value)
-    raise UsageError(f"expected a population, but {value!r} of type {type(value).__name__} came: try Sample(table)")
-
-
-def _delta(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
-        raise UsageError(
-            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: "
-            "0.05 is common, 1e-6 is strict"
-        )
-    if float(value) < _LEAST_DELTA:
-        raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but delta={value!r} came: 1e-6 is strict")
-    return float(value)
-
-
-def _refuse_rates_options(
-    method: str, ranges: Mapping[str, tuple[float, float]], what: str = "principal fairness"
-) -> None:
-    if method not in {"auto", "bets"} or ranges:
-        raise UsageError(
-            f"expected method='auto' and no ranges for {what}, but method={method!r} and "
-            f"ranges={ranges!r} came: its bets have no alternative, and no means are asked for"
-        )
-
-
-def _numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
-    if not isinstance(values, Mapping) or not all(
-        isinstance(value, int | float | np.number) for value in values.values()
-    ):
-        raise UsageError(f"expected {name} as {{text: number}}, but {values!r} came")
-    return {text: float(value) for text, value in values.items()}
-
-
-def _observer(value: Observer | None) -> Observer:
-    if value is None:
-        return Silent()
-    missing = [name for name in ("begin", "advance", "end") if not hasattr(value, name)]
-    if missing:
-        raise UsageError(f"expected observer with begin, advance and end, but {value!r} has no {', '.join(missing)}")
-    return value
-
-
-def _method(value: str) -> str:
-    if value not in METHODS:
-        hint = nearest(str(value), METHODS)
-        raise UsageError(f"expected method as one of {', '.join(METHODS)}, but {value!r} came.{hint}")
-    return value
-
-
-def _growth(value: float) -> float:
-    if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
-        raise UsageError(f"expected growth above 1 and at most 4, but growth={value!r} came")
-    return float(value)
-
-
-def _flag(name: str, value: bool) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"expected {name} as True or False, but {name}={value!r} came")
-    return value
-
-
-def _workers(value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"expected workers as a whole number of at least 1, but workers={value!r} came")
-    return value
-
-
-def _ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    if not isinstance(ranges, Mapping):
-        raise UsageError(f"expected ranges as {{'column': (low, high)}}, but {ranges!r} came")
-    checked = {}
-    for name, pair in ranges.items():
-        try:
-            low, high = (float(end) for end in pair)
-        except (TypeError, ValueError):
-            low = high = float("nan")
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but {pair!r} came")
-        checked[name] = (low, high)
-    return checked
+    return plan_rates(prop, means, parts, checked_delta(delta), seed)

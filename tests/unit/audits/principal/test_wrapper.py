@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
-from isonomia.audits.principal import PrincipalRepair
+from isonomia.audits.principal.wrapper import PrincipalRepair
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import FairWorld, fair_world
