@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from isonomia.report.page.kept import kept_script
+
 __all__ = ["as_data", "bundle", "own_script", "policy", "style"]
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -17,9 +19,14 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 @cache
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script, from the package that holds them: nothing is fetched."""
-    import vl_convert
+    from importlib.metadata import version
 
-    return _sealed(str(vl_convert.javascript_bundle()))  # type: ignore[call-arg]
+    def make() -> str:
+        import vl_convert
+
+        return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+
+    return _sealed(kept_script(f"vega-{version('vl-convert-python')}", make))
 
 
 @cache
