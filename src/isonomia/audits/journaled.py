@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from isonomia.engine.journal import Entry, Journal, once
+from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model
 from isonomia.models.recorded import RecordedModel
@@ -14,7 +14,7 @@ from isonomia.populations.recorded import RecordedPopulation
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
 
-__all__ = ["introduce", "recorded_model", "recorded_population", "values_in"]
+__all__ = ["CACHE", "introduce", "recorded_model", "recorded_population", "values_in"]
 
 VALUES = "values of "
 """What the keys of values begin with; the name of the column follows."""
@@ -31,6 +31,8 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
     DataError
         Where the check would go on with other people or with another model than it began with.
     """
+    if isinstance(journal, Blank):  # to tell them from others, all rows are read: not for a journal that keeps nothing
+        return
     for what, entry in (("population", _population(population)), ("model", _model(model))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
         if before.get("fingerprint") != entry.get("fingerprint"):

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.populations.columns import EXACT
 from isonomia.populations.table import Table
 
 __all__ = ["TableDigest"]
 
-_EXACT = 2**53  # beyond this, floats leave whole numbers out
 _TEXT, _TRUTH, _OTHER, _MISSING = 0, 1, 2, 3
 
 
@@ -137,7 +137,7 @@ class _ColumnDigest:
         if column.dtype.kind == "f":
             number[np.isnan(number)] = np.nan  # one NaN for all, since their bits may differ
             self._whole = False
-        elif max(-int(column.min()), int(column.max())) > _EXACT:
+        elif max(-int(column.min()), int(column.max())) > EXACT:
             self._add_residues(column)
         self._main.update(number.tobytes())
 
@@ -159,9 +159,9 @@ class _ColumnDigest:
             self._main.update(np.where(column, b"T", b"F").tobytes())
             self._beside.update(np.full(len(column), 8 + _TRUTH, "<i8").tobytes())
             return
-        parts, kinds = _encoded(column.tolist())
+        parts, joined, kinds = _encoded(column.tolist())
         lengths = np.fromiter(map(len, parts), dtype="<i8", count=len(parts))
-        self._main.update(b"".join(parts))
+        self._main.update(joined)
         self._beside.update((8 * lengths + kinds).astype("<i8").tobytes())
 
 
@@ -205,12 +205,18 @@ def _way_of(column: NDArray[Any]) -> str:
             return "" if not kinds else "number" if kinds == {int} else "object"
 
 
-def _encoded(values: list[Any]) -> tuple[list[bytes], NDArray[np.int64] | int]:
+def _encoded(values: list[Any]) -> tuple[Sequence[str | bytes], bytes, NDArray[np.int64] | int]:
+    """Parts as long as the values are in bytes, all bytes one after the other, and the kinds of the values."""
     try:
-        return [value.encode() for value in values], _TEXT  # text throughout, as most columns of objects are
-    except (AttributeError, UnicodeEncodeError):
+        joined = "".join(values)  # text throughout, as most columns of objects are
+        if joined.isascii():
+            return values, joined.encode(), _TEXT
+        parts = [value.encode() for value in values]
+        return parts, b"".join(parts), _TEXT
+    except (TypeError, UnicodeEncodeError):
         both = [_encoded_one(value) for value in values]
-        return [part for part, _ in both], np.array([kind for _, kind in both], dtype=np.int64)
+        kinds = np.array([kind for _, kind in both], dtype=np.int64)
+        return [part for part, _ in both], b"".join(part for part, _ in both), kinds
 
 
 def _encoded_one(value: Any) -> tuple[bytes, int]:
