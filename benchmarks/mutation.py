@@ -48,6 +48,7 @@ TESTS = (
     "tests/oracle/test_principal_bounds_oracle.py",
     "tests/oracle/test_principal_repair_oracle.py",
     "tests/oracle/test_region_ends_oracle.py",
+    "tests/oracle/test_repair_under_assumptions_oracle.py",
     "tests/oracle/test_shadows_oracle.py",
     "tests/oracle/test_stakes_oracle.py",
     "tests/oracle/test_verifair_oracle.py",

@@ -10,9 +10,10 @@ from make import this_month
 from model import CARD, decide, total
 
 import isonomia as iso
-from isonomia.interventions import Interventions
 
-CHANGES = Interventions.from_toml((Path(__file__).parent / "changes.toml").read_text(encoding="utf-8"), "changes.toml")
+CHANGES = iso.Interventions.from_toml(
+    (Path(__file__).parent / "changes.toml").read_text(encoding="utf-8"), "changes.toml"
+)
 ASKED = CHANGES.names
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from isonomia.models.executable import ExecutableModel
     from isonomia.models.http_model import HttpModel
     from isonomia.models.services import read_service
-    from isonomia.populations import Census, Generator, Sample, Weighted
+    from isonomia.populations import Census, Generator, Ranges, Sample, Weighted
     from isonomia.populations.causal import Causal
     from isonomia.populations.domains import Games, Images, LunarLander, Sounds, Texts
     from isonomia.populations.program import Program
@@ -108,6 +108,7 @@ __all__ = [
     "Program",
     "Property",
     "PropertyFailure",
+    "Ranges",
     "RecordError",
     "Responsiveness",
     "Sample",
@@ -188,7 +189,7 @@ _LATER = {
     "read_service": "isonomia.models.services",
     **dict.fromkeys(_SPEC, "isonomia.spec"),
     **dict.fromkeys(_ERRORS, "isonomia.errors"),
-    **dict.fromkeys(("Census", "Generator", "Sample", "Weighted"), "isonomia.populations"),
+    **dict.fromkeys(("Census", "Generator", "Ranges", "Sample", "Weighted"), "isonomia.populations"),
     **dict.fromkeys(("Games", "Images", "LunarLander", "Sounds", "Texts"), "isonomia.populations.domains"),
     **dict.fromkeys(
         ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),

@@ -5,3 +5,4 @@ from __future__ import annotations
 __all__ = ["__version__"]
 
 __version__ = "0.1.0"
+"""The version, as text; verdicts and records state it."""

@@ -150,3 +150,15 @@ def test_the_model_gets_a_row_for_each_record_and_may_write_into_it(example: Exa
             for record in native:
                 record.clear() if isinstance(record, dict) else record.fill(0)
     assert shown(domain, records) == before
+
+
+def test_corners_are_some_of_the_inputs_that_were_given_the_same_by_the_seed(example: Example) -> None:
+    offered: Any = getattr(example.domain, "corners", None)
+    if offered is None:
+        return  # a domain need not know its ends
+    rows = np.array([3, 0, 2], dtype=np.intp)
+    for most in (1, 2, 64):
+        found, again = (offered(rows, most, np.random.default_rng(7)).tolist() for _ in range(2))
+        assert found == again
+        assert 0 < len(found) == len(set(found)) <= most
+        assert set(found) <= set(rows.tolist())

@@ -76,7 +76,7 @@ def test_counterexamples_are_kept_and_tried_first(folder: Path) -> None:
     assert run(folder, *arguments, "--model", "models:bad").returncode == 1
     kept = json.loads((folder / "kept.json").read_text("utf-8"))["rising"]
     assert run(folder, *arguments, "--model", "models:bad").returncode == 1
-    (verdict,) = json.loads((folder / "verdicts.json").read_text("utf-8"))
+    (verdict,) = json.loads((folder / "verdicts.json").read_text("utf-8"))["verdicts"]
     assert verdict["samples"] == len(kept)
     assert run(folder, *arguments, "--model", "models:good").returncode == 0
     assert json.loads((folder / "kept.json").read_text("utf-8"))["rising"] == kept

@@ -58,7 +58,7 @@ def test_stored_predictions_are_found_unfair_subgroup_by_subgroup(folder: Path) 
     assert "VIOLATED" in done.stdout
     assert "tau_0'" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    verdict = Verdict.from_dict(json.loads((folder / "out.json").read_text("utf-8"))[0])
+    verdict = Verdict.from_dict(json.loads((folder / "out.json").read_text("utf-8"))["verdicts"][0])
     assert {item["subgroup"] for item in verdict.details["subgroups"]} == {"school='GP'", "school='MS'"}
     for item in verdict.details["subgroups"]:
         assert f"{item['subgroup']}  {item['people']:,} people" in done.stdout

@@ -49,7 +49,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_ratio_is_verified_at_a_tiny_risk(folder: Path, program: str, code: int) -> None:
     done = run(folder, program, "--ratio", "0.85", "--delta", "1e-10", "--seed", "1", "--json", "out.json")
     assert done.returncode == code, done.stdout + done.stderr
-    (verdict,) = json.loads((folder / "out.json").read_text())
+    (verdict,) = json.loads((folder / "out.json").read_text())["verdicts"]
     qualified = " and qualified" if program != "everybody.fr" else ""
     assert verdict["text"] == f"P[target | minority{qualified}] / P[target | not minority{qualified}] >= 0.85"
     assert verdict["risk"] == 1e-10

@@ -164,11 +164,11 @@ CLAIM = ("--target", "yes", "--at-least", "0.1")
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
-        ((*CLAIM, "--where", "age >= 21"), 0, "HOLDS"),
+        ((*CLAIM, "--who", "age >= 21"), 0, "HOLDS"),
         (CLAIM, 1, "VIOLATED"),
         ((*CLAIM, "--interventions", "real.toml", "--budget", "10"), 3, "UNDECIDED"),
-        ((*CLAIM, "--person", "3", "--each-person", "fdr"), None, "row 3"),
-        (("--test", "preclusion", "--target", "yes", "--where", "age >= 21"), 0, "no preclusion"),
+        ((*CLAIM, "--person", "3", "--control", "discovery"), None, "row 3"),
+        (("--test", "preclusion", "--target", "yes", "--who", "age >= 21"), 0, "no preclusion"),
         (("--test", "gaming", "--target", "yes"), 1, "no gaming"),
         (("--test", "stability", "--at-least", "0.01", "--only", "guarantor"), 0, "stability"),
         (("--test", "affordability", "--limit", "limit", "--model", "a_bank:price"), None, "prediction <= limit"),
@@ -193,9 +193,9 @@ def test_a_real_process_piped_to_a_file_has_no_control_codes(folder: Path, varia
 
 
 def test_groups_are_counted_and_add_up_and_the_verdict_counts_points(folder: Path, audit: Command) -> None:
-    done = audit(*CLAIM, "--where", "prediction == 'no'", "--by", "sex", "--json", "out.json", "--explain")
+    done = audit(*CLAIM, "--who", "prediction == 'no'", "--by", "sex", "--json", "out.json", "--explain")
     assert done.returncode == 1, done.stderr
-    verdict = Verdict.from_dict(json.loads((folder / "out.json").read_text("utf-8"))[0])
+    verdict = Verdict.from_dict(json.loads((folder / "out.json").read_text("utf-8"))["verdicts"][0])
     counts, groups = verdict.details["counts"], verdict.details["groups"]
     assert [item["group"] for item in groups] == [{"sex": "F"}, {"sex": "M"}]
     assert sum(item["fixed"] for item in groups) == counts["fixed"] > 0
@@ -210,7 +210,7 @@ def test_groups_are_counted_and_add_up_and_the_verdict_counts_points(folder: Pat
 
 def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Path, audit: Command) -> None:
     done = audit(
-        "--test", "gaming", "--target", "yes", "--where", "prediction == 'no'", "--points", "near.csv",
+        "--test", "gaming", "--target", "yes", "--who", "prediction == 'no'", "--points", "near.csv",
         "--people", "each.parquet", "-q",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
@@ -230,7 +230,7 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
     assert set(each.column("answer")) <= {"responsive", "fixed", "undecided"}
     assert f"near.csv: {len(points)} points" in done.stdout
     assert f"each.parquet: {each.rows} people" in done.stdout
-    assert "points" in done.stdout.splitlines()[-1]
+    assert "break it" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
         ((*CLAIM, "--at-most", "0.5"), "but both came"),
         (("--target", "yes", "--at-least", "1.5"), "strictly between 0 and 1"),
         (("--target", "1", "--at-least", "0.1"), "'1' in quotes"),
-        ((*CLAIM, "--where", "predicion == 'no'"), "no column 'predicion'. Did you mean 'prediction'?"),
-        ((*CLAIM, "--where", "prediction = 'no'"), "write `==` to compare"),
+        ((*CLAIM, "--who", "predicion == 'no'"), "no column 'predicion'. Did you mean 'prediction'?"),
+        ((*CLAIM, "--who", "prediction = 'no'"), "write `==` to compare"),
         ((*CLAIM, "--by", "sexx"), "Did you mean 'sex'?"),
         ((*CLAIM, "--only", "saving"), "Did you mean 'savings'?"),
         ((*CLAIM, "--person", "300"), "expected rows from 0 to 299"),
         ((*CLAIM, "--person=-1"), "counted from 0, but rows=[-1] came"),
         ((*CLAIM, "--person", "x"), "valid integer"),
-        ((*CLAIM, "--each-person", "holm"), "expected --each-person as family-wise or fdr"),
+        ((*CLAIM, "--control", "holm"), "expected control as"),
         ((*CLAIM, "--points", "near.xls"), "ends in .csv or .parquet for --points"),
         ((*CLAIM, "--points", "nowhere/near.csv"), "can be written for --points"),
         (("--test", "stabilty"), "Did you mean 'stability'?"),
@@ -288,7 +288,7 @@ def test_a_target_that_never_happens_is_pointed_out(audit: Command) -> None:
 
 
 def test_nobody_to_look_at_is_no_success(audit: Command) -> None:
-    done = audit(*CLAIM, "--where", "age > 200")
+    done = audit(*CLAIM, "--who", "age > 200")
     assert done.returncode == 3
     assert "nobody meets age > 200" in words(done.stdout)
 

@@ -147,7 +147,7 @@ def test_everybody_who_should_know_is_told(folder: Path) -> None:
     for result in sarif["results"]:
         line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
         assert lines[line - 1] == "[[property]]"
-    assert "4 properties: 1 violated, 3 hold." in summary.read_text()
+    assert "4 properties: 1 is violated, 3 hold." in summary.read_text()
     assert "::error file=audit.toml" in done.stdout
     assert len(_verdicts(folder / "v.json")) == 4
     assert "too many" in (folder / "v.md").read_text() + (folder / "card.md").read_text()

@@ -124,20 +124,46 @@ def test_a_hypothesis_holds_every_point_at_which_its_formula_is_true_or_tied_and
             assume(False)
         if hypothesis is None:
             continue
-        decided = has_constants(normal_form(formula, RANGES, positive=positive))
+        decided, relaxed = has_constants(normal_form(formula, RANGES, positive=positive)), lenient(formula, positive)
         for point in points(seed):
-            true = truth(lenient(formula, positive), point)
+            true = truth(relaxed, point)
             if true is None or (decided and truth(formula, point) is not true):
                 continue  # a tie of constants is no tie: it is decided by how it is written
-            slacks = [
-                min(
-                    (side.slack({leaf: float(value) for leaf, value in point.items()}) for side in one.sides),
-                    default=1.0,
-                )
-                for one in hypothesis.polytopes
-            ]
+            place = {leaf: float(value) for leaf, value in point.items()}
+            slacks = [min((side.slack(place) for side in one.sides), default=1.0) for one in hypothesis.polytopes]
             least = max(slacks, default=-1.0)
             assert least >= -1e-9 if true is positive else least <= 1e-9
+
+
+def is_true(form, point):
+    match form:
+        case Atom(quantity):
+            return exact_value(quantity, point) >= 0
+        case Every(parts):
+            return all(is_true(part, point) for part in parts)
+        case Some(parts):
+            return any(is_true(part, point) for part in parts)
+
+
+bent = st.builds(
+    lambda quantity, relation, constant: Comparison(quantity, ((relation, constant),)),
+    products | st.builds(Arithmetic, st.just("/"), leaves | constants, quantities),
+    relations,
+    constants,
+)
+
+
+@settings(few, max_examples=200)
+@given(formula=bent | formulas, seed=seeds)
+def test_a_normal_form_is_true_where_its_formula_is_and_that_of_the_negation_elsewhere(formula, seed):
+    holds, fails = (normal_form(formula, RANGES, positive=positive) for positive in (True, False))
+    for point in points(seed, 6):
+        try:
+            true = exact_truth(formula, point)
+            if exact_truth(lenient(formula, True), point) == exact_truth(lenient(formula, False), point):
+                assert (is_true(holds, point), is_true(fails, point)) == (true, not true)
+        except DataError:
+            continue
 
 
 @few

@@ -50,29 +50,34 @@ text = st.sampled_from(["a", "b", "c", "2020-01-01", "2020-01-01T00"]).map(Liter
 when = st.sampled_from(["2020", "2020-01-01", "2020-01-01T00", "2020-06-01"]).map(Literal)
 
 
-def about(term, literal):
+def about(terms, literal):
     return st.one_of(
-        st.builds(Compare, relations, st.just(term), literal),
-        st.builds(lambda relation, value: Compare(relation, value, term), relations, literal),
-        st.builds(Member, st.just(term), st.lists(literal, min_size=1, max_size=3).map(tuple)),
-        st.just(Missing(term)),
+        st.builds(Compare, relations, terms, literal),
+        st.builds(Compare, relations, literal, terms),
+        st.builds(Member, terms, st.lists(literal, min_size=1, max_size=3).map(tuple)),
+        st.builds(Missing, terms),
     )
 
 
-versions = st.sampled_from([None, *VERSIONS])
+def of_versions(name):
+    """A column of some version of a person; made beforehand, which is much quicker to draw from."""
+    return st.sampled_from([Column(name, version) for version in (None, *VERSIONS)])
+
+
+X, Y, C, D, W = (st.just(Column(name)) for name in "xycdw")
 tests = st.one_of(
-    versions.flatmap(lambda version: about(Column("x", version), number)),
-    versions.flatmap(lambda version: about(Column("c", version), text)),
-    versions.map(lambda version: Column("w", version)),
-    st.builds(lambda sign, a, b: Compare(sign, Column("x", a), Column("x", b)), relations, versions, versions),
-    about(Column("x"), number),
-    about(Column("x"), number),
-    about(Column("c"), text),
-    about(Column("d"), when),
-    about(Column("w"), st.booleans().map(Literal)),
-    st.just(Column("w")),
-    st.builds(Compare, relations, st.just(Column("x")), st.just(Column("y"))),
-    st.builds(Compare, relations, st.just(Column("y")), st.just(Column("x"))),
+    about(of_versions("x"), number),
+    about(of_versions("c"), text),
+    of_versions("w"),
+    st.builds(Compare, relations, of_versions("x"), of_versions("x")),
+    about(X, number),
+    about(X, number),
+    about(C, text),
+    about(D, when),
+    about(W, st.booleans().map(Literal)),
+    W,
+    st.builds(Compare, relations, X, Y),
+    st.builds(Compare, relations, Y, X),
     st.booleans().map(Literal),
 )
 conditions = st.recursive(

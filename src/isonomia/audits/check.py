@@ -111,6 +111,16 @@ def check(
     ------
     IsonomiaError
         With a message that says what was expected, what came, and what to do.
+
+    Examples
+    --------
+    >>> import isonomia as iso
+    >>> people = {"sex": ["F", "M"] * 500, "hired": [1, 0, 0, 1, 1] * 200}
+    >>> verdict = iso.check("P[hired == 1 | sex == 'F'] >= 0.4", population=iso.Sample(people), seed=1)
+    >>> verdict.answer
+    'holds'
+    >>> iso.check("P[hired == 1] <= 60%", population=iso.Census(people)).method
+    'exact'
     """
     options = Options(delta, budget, seed, method, ranges, features, growth, workers, random_model)
     return carry_out(arrange(property, model, population, options), checked_observer(observer))
@@ -223,6 +233,13 @@ def plan(
         The risk.
     seed
         The forecast is a simulation; the seed makes it repeatable.
+
+    Examples
+    --------
+    >>> import isonomia as iso
+    >>> forecast = iso.plan("P[hired] >= 0.5", {"P[hired]": 0.6}, delta=1e-6)
+    >>> forecast.limit < forecast.samples
+    True
     """
     root(seed)
     means, parts = checked_numbers("guesses", guesses), checked_numbers("shares", shares or {})

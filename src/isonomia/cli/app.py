@@ -17,14 +17,16 @@ from rich.text import Text
 from isonomia.cli.check import check
 from isonomia.cli.compare import compare
 from isonomia.cli.demo import demo
-from isonomia.cli.evidence import export
+from isonomia.cli.export import export
 from isonomia.cli.init import init
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.replay import replay
+from isonomia.cli.report import report
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
-from isonomia.cli.runs import report, runs, show
+from isonomia.cli.runs import runs
+from isonomia.cli.show import show
 from isonomia.errors import IsonomiaError
 from isonomia.records.visible import visible
 from isonomia.version import __version__
@@ -98,14 +100,14 @@ def _front(
 def main() -> None:
     """Run the command; an error that Isonomia raised on purpose is a message and exit code 2.
 
-    So is anything unforeseen, with its traceback: exit code 1 is kept for a violated property.
+    So is anything unforeseen, with its traceback, and a reader who has gone away: exit code 1 is kept for a violated
+    property.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an audit
     try:
-        app()
-        sys.stdout.flush()
+        _carry_out()
     except IsonomiaError as error:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(Text.assemble(("error: ", "bold red"), visible(str(error))))
@@ -120,3 +122,14 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _carry_out() -> None:
+    """Run the command, and find out here whether somebody still reads: Rich and Typer would end with 1 where not."""
+    try:
+        app(prog_name="isonomia")
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        sys.stdout.flush()
+        raise

@@ -14,17 +14,16 @@ from isonomia.cli.models import (
     MODEL_HELP,
     CacheFile,
     CacheKey,
+    Features,
     ModelOptions,
     RandomModel,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.models import (
-    kept as kept_answers,
-)
-from isonomia.cli.nomos import SUFFIX, keep, read_specification
-from isonomia.cli.outcome import conclude, store
+from isonomia.cli.nomos import SUFFIX, keep, read_specification, refuse_without
+from isonomia.cli.options import FLAG, PROGRAMS, AllowCode, Budget, Census, Data, Delta, Explain, Json, Quiet, Seed
+from isonomia.cli.outcome import conclude
 from isonomia.cli.programs import ratio_property, split_arguments
 from isonomia.errors import UsageError
 from isonomia.records.findings import SAFETY
@@ -42,94 +41,141 @@ def check(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="[PROGRAM.fr] PROPERTY|SPEC.nom...", help="Who is drawn; what must hold.", show_default=False
+            metavar="PROPERTY",
+            help="What must hold: a formula in quotation marks, or a specification.nom. A program.fr draws people.",
+            show_default=False,
         ),
     ],
-    data: Annotated[
-        Path | None, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)
-    ] = None,
+    data: Data = None,
     model: Annotated[
-        str | None, typer.Option(help=f"{MODEL_HELP}; leave out where the table has its predictions.")
+        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its predictions.")
     ] = None,
-    census: Annotated[
-        bool,
-        typer.Option("--census/--sample", help="Whether the rows are the whole population or a sample of it."),
-    ] = False,
-    ratio: Annotated[
-        float | None,
-        typer.Option(help="Of a program: the least rate of its minority over that of its majority, as 0.85."),
-    ] = None,
-    delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
-    budget: Annotated[str | None, typer.Option(help="The most people, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
-    method: Annotated[str, typer.Option(help="auto, bets, region or verifair.")] = "auto",
+    census: Census = False,
+    delta: Delta = 0.05,
+    budget: Budget = None,
+    seed: Seed = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="How it is decided: auto, bets, region or verifair.")
+    ] = "auto",
     ranges: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
-    features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    explain: Explain = False,
+    quiet: Quiet = False,
+    features: Features = None,
     model_options: ModelOptions = None,
+    random_model: RandomModel = False,
     cache: CacheFile = None,
     cache_key: CacheKey = None,
-    random_model: RandomModel = False,
-    eps: Annotated[
-        float | None, typer.Option(help="Of a specification: the share of cases that a sampled holds leaves open.")
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    ratio: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATIO",
+            help="Of a program: the least rate of its minority over that of its majority.",
+            rich_help_panel=PROGRAMS,
+        ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Of a specification: the column with the right answers.")] = None,
+    eps: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Of a specification: the share of cases that a sampled holds leaves open.",
+            rich_help_panel=PROGRAMS,
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Of a specification: the column with the right answers.",
+            rich_help_panel=PROGRAMS,
+        ),
+    ] = None,
     groups: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="NAME=COLUMN,...", help="One-hot columns as a single feature."),
+        typer.Option(
+            "--group",
+            metavar="NAME=COLUMN,...",
+            help="Of a specification: one-hot columns as a single feature.",
+            rich_help_panel=PROGRAMS,
+        ),
     ] = None,
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Let the block of a specification run as Python.")
-    ] = False,
+    corners: Annotated[
+        bool,
+        typer.Option(
+            "--corners/--no-corners",
+            metavar=FLAG,
+            help="Of a specification: whether cases at the ends of ranges are tried before any is drawn.",
+            rich_help_panel=PROGRAMS,
+        ),
+    ] = True,
     kept: Annotated[
-        Path | None, typer.Option("--keep", help="Keep counterexamples in this file, and try them first next time.")
+        Path | None,
+        typer.Option(
+            "--keep",
+            metavar="FILE",
+            help="Of a specification: keep counterexamples in this file, and try them first next time.",
+            rich_help_panel=PROGRAMS,
+        ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say each property in plain English.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line a property, and no progress.")] = False,
+    allow_code: AllowCode = False,
+    json: Json = None,
 ) -> None:
     r"""Check whether properties hold of a model and a table, or of a FairSquare program.
 
-    Example: isonomia check program.fr --ratio 0.85 --delta 1e-10
-
-    Or: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model hiring:model
-    --data applicants.csv
+    Example: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model
+    hiring:model --data applicants.csv
     """
     from isonomia.audits.check import check as check_property
     from isonomia.report import LiveProgress
+    from isonomia.report.files import need_writable
 
     program, texts = split_arguments(arguments)
     console = Console(highlight=False)
-    if json is not None:
-        store([], json)
+    refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept)
+    for path, option in ((json, "--json"), (kept, "--keep")):
+        if path is not None:
+            need_writable(path, option)
     population = _population(program, data, census, specified=all(text.endswith(SUFFIX) for text in texts))
-    reading = partial(read_specification, allow_code=allow_code, eps=eps, label=label, groups=groups or [], kept=kept)
+    reading = partial(
+        read_specification,
+        allow_code=allow_code,
+        corners=corners,
+        eps=eps,
+        label=label,
+        groups=groups or [],
+        kept=kept,
+    )
     properties = [*_properties(texts, reading), *_from_ratio(population, ratio)]
     if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
-    known = parse_ranges(ranges or [])
-    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
-    loaded = kept_answers(opened, cache, cache_key, random_model)
-    observer = None if quiet else LiveProgress(Console(stderr=True))
+    checked = partial(
+        check_property,
+        population=population,
+        delta=delta,
+        budget=budget,
+        seed=seed,
+        method=method,
+        ranges=parse_ranges(ranges or []),
+        random_model=random_model,
+        observer=None if quiet else LiveProgress(Console(stderr=True)),
+    )
+    loaded = open_model(
+        model,
+        features,
+        options=model_options,
+        random_model=random_model,
+        cache=cache,
+        cache_key=cache_key,
+        trust_pickle=trust_pickle,
+        trust=trust,
+        quiet=quiet,
+    )
     verdicts: list[Verdict] = []
     for prop in properties:
-        verdicts.append(
-            check_property(
-                prop,
-                loaded,
-                population,
-                delta=delta,
-                budget=budget,
-                seed=seed,
-                method=method,
-                ranges=known,
-                random_model=random_model,
-                observer=observer,
-            )
-        )
+        verdicts.append(checked(prop, loaded))
         told = explain or verdicts[-1].details.get("audit") == SAFETY  # nobody reads a program first
         _tell(verdicts[-1], prop.explain() if told else None, console, quiet)
     if kept is not None:
@@ -145,12 +191,13 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
 
 def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
     """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
+    from isonomia.records.words import remarks_of
     from isonomia.report import show
 
     if not quiet:
         show(verdict, console, explanation)
         return
-    for remark in verdict.remarks:
+    for remark in remarks_of(verdict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
 
 
@@ -194,7 +241,7 @@ def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
         try:
             ranges[name] = (float(low), float(high))
         except ValueError:
-            raise UsageError(
-                f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but {item!r} came"
-            ) from None
+            name = ""
+        if not name:
+            raise UsageError(f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but {item!r} came")
     return ranges

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from isonomia.interventions import Interventions
     from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["CONTROLS", "Claim", "control_of", "parse_target"]
-
-CONTROLS = {"family-wise": "family", "fdr": "discovery"}
-"""Which mistakes about single people are limited, by the words of the command and of the property."""
+__all__ = ["Claim", "parse_target"]
 
 _NEEDS = {"": ("target",), "preclusion": ("target",), "gaming": ("target",), "affordability": ("limit",)}
 _TAKES = {
@@ -106,14 +103,6 @@ _EXAMPLES = {
     "target": "the prediction that is wanted, such as --target 1 or --target 'prediction < own'",
     "limit": "the most that a prediction may be, such as --limit 500 or --limit budget for a column",
 }
-
-
-def control_of(text: str) -> str:
-    """Which mistakes are limited, in the property's word."""
-    if text not in CONTROLS:
-        known = " or ".join(CONTROLS)
-        raise UsageError(f"expected --each-person as {known}, but {text!r} came.{nearest(text, CONTROLS)}")
-    return CONTROLS[text]
 
 
 def parse_target(texts: Sequence[str]) -> Any:

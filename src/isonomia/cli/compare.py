@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.evidence import Key, read_key
-from isonomia.cli.runs import FOLDER, Records
-from isonomia.records.visible import visible
+from isonomia.cli.export import read_key
+from isonomia.cli.options import Key
+from isonomia.cli.records import HERE, Records, names_of_runs
+from isonomia.errors import RecordError, nearest
+from isonomia.records.visible import cut, visible
 
 if TYPE_CHECKING:
     from isonomia.records.comparing import Changed, Side
@@ -20,10 +22,25 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-Run = Annotated[str, typer.Argument(help="A run of the records, an evidence file, or verdicts that --json wrote.")]
+
+def _runs_and_files(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """What the shell completes: runs, and files that could be some."""
+    head, slash, _ = incomplete.rpartition("/")
+    folder = Path(f"{head}{slash}" or ".")
+    try:
+        names = [f"{head}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in sorted(folder.iterdir())]
+    except OSError:
+        names = []  # whoever presses Tab wants no message
+    wanted = [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".json"))]
+    return names_of_runs(context, incomplete) + [(name, "") for name in wanted]
 
 
-def compare(before: Run, after: Run, records: Records = FOLDER, key: Key = None) -> None:
+_EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
+Before = Annotated[str, typer.Argument(metavar="BEFORE", help=_EITHER, autocompletion=_runs_and_files)]
+After = Annotated[str, typer.Argument(metavar="AFTER", help=_EITHER, autocompletion=_runs_and_files)]
+
+
+def compare(before: Before, after: After, records: Records = HERE, key: Key = None) -> None:
     """Compare two runs, property by property: answers, intervals, samples, and what else changed.
 
     The exit code is 0 where no answer got worse and 1 where one did; a property that is no longer checked counts as
@@ -37,33 +54,43 @@ def compare(before: Run, after: Run, records: Records = FOLDER, key: Key = None)
     first, second = _side(before, records, secret), _side(after, records, secret)
     found, console = list(changes(first, second)), Console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("property", first.name, second.name, "estimate and interval", "samples", "changed besides"):
-        table.add_column(Text(heading), overflow="fold")
+    for heading in ("property", "before", "after", "estimate and interval", "samples", "changed besides"):
+        table.add_column(heading, overflow="fold")
     for each in found:
         table.add_row(*_cells(each))
+    console.print(visible(f"before: {first.name}; after: {second.name}"), markup=False, soft_wrap=True)
     console.print(table)
     for line in _versions(first, second):
         console.print(visible(line), markup=False, soft_wrap=True)
     worse = [each for each in found if each.worse]
     for each in worse:
-        console.print(Text(f"worse: {visible(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red"))
+        console.print(Text(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red"))
     if not worse:
         console.print("no answer got worse")
     raise typer.Exit(1 if worse else 0)
 
 
 def _side(name: str, records: Path, key: bytes | None) -> Side:
-    from isonomia.cli.runs import open_store
+    from isonomia.cli.records import open_store
     from isonomia.records.comparing import side_of_file, side_of_run
 
-    return side_of_file(Path(name), key) if Path(name).is_file() else side_of_run(open_store(records), name)
+    path = Path(name)
+    if path.is_file():
+        return side_of_file(path, key)
+    if path.exists() or len(path.parts) > 1 or path.suffix:  # no run is called so
+        told = "is no file" if path.exists() else "does not exist"
+        beside = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
+        raise RecordError(
+            f"expected a run, an evidence file or verdicts, but {name} {told}.{nearest(path.name, beside)}"
+        )
+    return side_of_run(open_store(records), name)
 
 
 def _cells(each: Changed) -> list[Text]:
     before, after = each.answers
     colour = "red" if each.worse else "green" if before != after else ""
     return [
-        Text(visible(each.name)),
+        Text(_short(each.name)),
         Text(before),
         Text(after, style=colour),
         Text(_pair(_interval(each.before), _interval(each.after))),
@@ -72,18 +99,21 @@ def _cells(each: Changed) -> list[Text]:
     ]
 
 
+def _short(name: str) -> str:
+    return visible(cut(name, 200))
+
+
 def _pair(before: str, after: str) -> str:
     return before if before == after else f"{before or '-'} → {after or '-'}"
 
 
 def _interval(verdict: Verdict | None) -> str:
-    from isonomia.records.words import number
+    from isonomia.records.words import interval, number
 
     if verdict is None or not verdict.expressions:
         return ""
     first = verdict.expressions[0]
-    estimate = "" if first.estimate is None else f"{number(first.estimate)} "
-    return f"{estimate}[{number(first.low)}, {number(first.high)}]"
+    return f"{'' if first.estimate is None else f'{number(first.estimate)} '}{interval(first)}"
 
 
 def _samples(verdict: Verdict | None) -> str:

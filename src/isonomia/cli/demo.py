@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from isonomia.cli.options import FLAG, Open
 from isonomia.cli.outcome import conclude
 from isonomia.errors import UsageError
 
@@ -26,10 +27,10 @@ PAGE = Path("isonomia-demo.html")
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Another seed, another world.")] = 1,
-    report: Annotated[Path, typer.Option(metavar="FILE", help="Where the report is written.")] = PAGE,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    show_it: Annotated[bool, typer.Option("--open", help="Open the report in a browser, without asking.")] = False,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed, the same answers.")] = 1,
+    report: Annotated[Path, typer.Option(metavar="FILE", help="Write the HTML report to this file.")] = PAGE,
+    no_report: Annotated[bool, typer.Option("--no-report", metavar=FLAG, help="Write no report.")] = False,
+    show_it: Open = False,
 ) -> None:
     """Audit a hiring model over a population that is made up on the spot, and write the report.
 
@@ -39,8 +40,10 @@ def demo(
     Example: isonomia demo
     """
     from isonomia.cli.hiring_questions import DELTA, FEW, answers
+    from isonomia.engine.seeds import root
     from isonomia.report import LiveProgress, show
 
+    root(seed)  # refuses what is no seed before anything is printed
     console = Console(highlight=False)
     console.print(Rule("Isonomia: an audit of a hiring model", style="cyan"))
     console.print(
@@ -68,26 +71,27 @@ def demo(
 
 def _show_briefly(entry: Entry, console: Console) -> None:
     """An audit of single people in a few lines; the report has the rest."""
-    verdict, sign = entry.verdict, {"violated": "VIOLATED", "holds": "HOLDS", "undecided": "UNDECIDED"}
-    style = {"violated": "red", "holds": "green", "undecided": "yellow"}[verdict.answer]
-    told = Text.assemble((f"{entry.explanation}\n", "italic"), f"{_finding(verdict)}")
-    title = Text.assemble((sign[verdict.answer], f"bold {style}"), (f"  {entry.name}", "bold"))
-    console.print(Panel(told, title=title, title_align="left", border_style=style, padding=(0, 1)))
+    from isonomia.report.styles import COLOURS, title_of
+
+    told = Text.assemble((f"{entry.explanation}\n", "italic"), _finding(entry.verdict))
+    title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
+    console.print(Panel(told, title=title, title_align="left", border_style=colour, padding=(0, 1)))
 
 
 def _finding(verdict: Verdict) -> str:
     """The first thing to know, from the record."""
+    from isonomia.records.findings import RESPONSIVENESS, SAFETY
+    from isonomia.records.words import change, cost
+
     details = verdict.details
     match details["audit"], verdict.counterexamples:
         case _ if verdict.answer != "violated":
-            return f"{verdict.answer.capitalize()} after {verdict.samples:,} {verdict.counted}."
-        case "k-safety", (first, *_):
-            moved = ", ".join(
-                f"{name} {_short(old)} -> {_short(new)}" for name, (old, new) in first["differs"]["x2"].items()
-            )
+            return f"{verdict.answer.capitalize()} after {cost(verdict)}."
+        case kind, (first, *_) if kind == SAFETY:
+            moved = ", ".join(f"{name} {change(*pair)}" for name, pair in first["differs"]["x2"].items())
             answers = " and then ".join(map(str, first["outputs"].values()))
             return f"Not so. For example {moved}: the answer is {answers}."
-        case "responsiveness", _:
+        case kind, _ if kind == RESPONSIVENESS:
             counts = details["counts"]
             return (
                 f"Not so: {counts['fixed']} of {counts['people']} people have less than that, {counts['responsive']} "
@@ -95,10 +99,6 @@ def _finding(verdict: Verdict) -> str:
             )
         case _:
             return f"Not so: {verdict.remarks[0]}." if verdict.remarks else "Not so."
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _meaning(code: int) -> str:

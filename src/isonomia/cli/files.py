@@ -10,7 +10,7 @@ from isonomia.errors import UsageError, nearest
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
 
-__all__ = ["read_interventions", "write_text"]
+__all__ = ["read_interventions", "refuse_to_overwrite", "write_text"]
 
 
 def read_interventions(path: Path) -> Interventions:
@@ -30,6 +30,21 @@ def read_interventions(path: Path) -> Interventions:
     )
 
 
+def refuse_to_overwrite(path: Path, *, force: bool) -> None:
+    """Leave a file alone that is there, unless told otherwise: somebody may have edited it.
+
+    Raises
+    ------
+    UsageError
+        Where it is there.
+    """
+    if path.exists() and not force:
+        raise UsageError(
+            f"expected a new file, but {path} is there already, and somebody may have edited it: give another name "
+            "with -o, or --force to write over it"
+        )
+
+
 def write_text(text: str, path: Path, *, force: bool) -> None:
     """Write a file that a person will edit, and so never over one that is there, unless told to.
 
@@ -38,16 +53,10 @@ def write_text(text: str, path: Path, *, force: bool) -> None:
     UsageError
         Where the file is there, or cannot be written.
     """
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(
-            f"expected a new file, but {path} is there already, and somebody may have edited it: give another name "
-            "with -o, or --force to write over it"
-        ) from None
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, but {path}: {error.strerror}") from error
+    from isonomia.report.files import write_file
+
+    refuse_to_overwrite(path, force=force)
+    write_file(text, path, "the draft")
 
 
 def _text(path: Path, advice: str) -> str:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isonomia.errors import UsageError
-
 if TYPE_CHECKING:
     from isonomia.report.entries import Audit
 
@@ -28,15 +26,21 @@ class Gates:
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
-        for part in fields(self):
-            target = getattr(self, part.name)
-            if target is not None:
-                _write(part.name, target, "", add=True)
+        from isonomia.report.files import need_writable
+
+        for name, target in self.wanted():
+            need_writable(target, _what(name))
+
+    def wanted(self) -> list[tuple[str, Path]]:
+        """The files that are wanted, by their kinds."""
+        named = ((part.name, getattr(self, part.name)) for part in fields(self))
+        return [(name, target) for name, target in named if target is not None]
 
 
 def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
     """Write every file that is wanted, and the summary of a GitHub job where there is one."""
     from isonomia.report.as_json import as_json
+    from isonomia.report.files import write_file
     from isonomia.report.junit import junit
     from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
     from isonomia.report.sarif import sarif
@@ -49,10 +53,8 @@ def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
         "card": model_card,
         "report": _page,
     }
-    for name, make in makers.items():
-        target = getattr(gates, name)
-        if target is not None:
-            _write(name, target, make(audit))
+    for name, target in gates.wanted():
+        write_file(makers[name](audit), target, _what(name))
     if summary_file:
         with Path(summary_file).open("a", encoding="utf-8") as file:
             file.write(summary(audit))
@@ -65,11 +67,5 @@ def _page(audit: Audit) -> str:
     return page(audit)
 
 
-def _write(option: str, target: Path, text: str, *, add: bool = False) -> None:
-    try:
-        with target.open("a" if add else "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(
-            f"expected a file that can be written for --{option}, but {target}: {error.strerror}"
-        ) from error
+def _what(kind: str) -> str:
+    return "the report" if kind == "report" else f"--{kind}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from isonomia.audits.audit_file.building import AnyProperty
 from isonomia.audits.check import check
 from isonomia.cli.hiring import FEATURES, applicants, train
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.observer import Observer
+from isonomia.engine.tracing import Tracing
 from isonomia.interventions import Feature, Interventions
 from isonomia.populations import Census, Generator, Sample
 from isonomia.report.entries import Entry
@@ -22,8 +23,6 @@ __all__ = ["DELTA", "Question", "answers", "questions"]
 
 DELTA = 1e-6
 FEW = 300
-_GROWTH = 1.6
-"""How much larger the number of samples must be before the interval is noted again."""
 
 _MOVING = """
 input x1;
@@ -52,11 +51,15 @@ class Question:
         Whom it is about.
     why
         What is asked, in a sentence.
+    traced
+        Whether it is noted how the interval closes in. Of means and of what would have been, that takes a second or
+        more, which a demonstration has not.
     """
 
     prop: AnyProperty
     population: Any
     why: str
+    traced: bool = False
 
 
 def questions(seed: int) -> list[Question]:
@@ -74,7 +77,8 @@ def questions(seed: int) -> list[Question]:
     found = []
     for name, text in rates.items():
         prop = parse(text).named(name)
-        found.append(Question(prop, Sample(people) if "sample" in name else everybody, prop.explain()))
+        whom = Sample(people) if "sample" in name else everybody
+        found.append(Question(prop, whom, prop.explain(), traced=text.startswith("P[")))
     return [*found, _moving(everybody), _no_way(people), _had_it_been_otherwise(everybody)]
 
 
@@ -122,7 +126,7 @@ def answers(seed: int, observer: Observer) -> Iterator[Entry]:
     """Ask them one after the other; each answer comes with how its interval closed in."""
     model = train(np.random.default_rng([seed, 0]))
     for question in questions(seed):
-        noting = _Noting(observer)
+        tracing = Tracing(observer)
         verdict = check(
             question.prop,
             model,
@@ -130,37 +134,10 @@ def answers(seed: int, observer: Observer) -> Iterator[Entry]:
             delta=DELTA,
             seed=seed,
             features=list(FEATURES),
-            observer=noting,
+            observer=tracing if question.traced else observer,
         )
-        history = tuple(noting.points)
+        history = tuple(tracing.points)
         if history and verdict.expressions:
             last = verdict.expressions[0]
             history = (*history, (verdict.samples, last.low, last.estimate, last.high))
         yield Entry(str(verdict.name), verdict, explanation=question.why, history=history)
-
-
-@dataclass(slots=True)
-class _Noting:
-    """Passes everything on, and notes now and then what is known of the first compared rates.
-
-    Intervals for means and for what would have been take a second or more together, which a demonstration has not.
-    """
-
-    other: Observer
-    noting: bool = False
-    points: list[tuple[int, float, float | None, float]] = field(default_factory=list)
-
-    def begin(self, text: str) -> None:
-        self.noting = text.startswith("P[")
-        self.other.begin(text)
-
-    def advance(self, progress: Progress) -> None:
-        self.other.advance(progress)
-        before = self.points[-1][0] if self.points else 40
-        if self.noting and progress.samples >= _GROWTH * before:
-            known = progress.compared()
-            if known is not None:
-                self.points.append((progress.samples, known.low, known.estimate, known.high))
-
-    def end(self) -> None:
-        self.other.end()

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.files import read_interventions, write_text
-from isonomia.cli.models import ModelOptions, Trust, TrustPickle, parse_model_options
+from isonomia.cli.files import read_interventions, refuse_to_overwrite, write_text
+from isonomia.cli.models import Features, ModelOptions, Trust, TrustPickle, parse_model_options
+from isonomia.cli.options import FLAG, Census
 from isonomia.errors import UsageError
+from isonomia.records.visible import on_one_line
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
@@ -35,7 +37,9 @@ def init(
             show_default=False,
         ),
     ],
-    outcome: Annotated[str | None, typer.Option(help="The column with what turned out; guessed unless given.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column with what turned out; guessed unless given.")
+    ] = None,
     protected: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A protected attribute; guessed unless given.")
     ] = None,
@@ -45,28 +49,32 @@ def init(
     decision: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Without a model: the column with predictions or decisions.")
     ] = None,
-    census: Annotated[bool, typer.Option("--census", help="The rows are everybody, not a sample.")] = False,
-    features: Annotated[str | None, typer.Option(help="The columns that the model is given, with commas.")] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    model_option: ModelOptions = None,
-    interventions: Annotated[
-        bool, typer.Option("--interventions", help="Draft only what people can change, from a table.")
-    ] = False,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option(help="With --interventions: a column that is no feature, or a pattern: 'juv_*'."),
-    ] = None,
+    census: Census = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="The file to write; - prints it instead. audit.toml, or changes.toml with --interventions.",
+            metavar="FILE",
+            help="The file to write, - to print it; audit.toml, or changes.toml with --interventions, unless given.",
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Write over files that are there.")] = False,
+    interventions: Annotated[
+        bool,
+        typer.Option("--interventions", metavar=FLAG, help="Draft only what people can change, from a table."),
+    ] = False,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="With --interventions: a column that is no feature, or a pattern: 'juv_*'."
+        ),
+    ] = None,
+    features: Features = None,
+    model_options: ModelOptions = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
 ) -> None:
     """Draft an audit from a model and a table: a TOML file with the reason of every guess, which runs as it is.
 
@@ -90,7 +98,7 @@ def init(
     target = output or AUDIT
     columns = None if features is None else tuple(name.strip() for name in features.split(","))
     wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
-    options = {**parse_model_options(model_option or []), **({"trusted": trust} if trust else {})}
+    options = {**parse_model_options(model_options or []), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
         raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but none came")
     _draft_audit(model, data, target, wishes, options, census=census, trust_pickle=trust_pickle, force=force)
@@ -130,12 +138,12 @@ def _draft_audit(
     printed = target == STANDARD_OUTPUT
     folder = Path() if printed else target.parent
     if not printed:
-        _refuse_to_overwrite(target, force)
+        refuse_to_overwrite(target, force=force)  # before a model is asked
     rows = rows_from(data)
     opened = None if model is None else _opener(model, folder, options, trust_pickle)
-    files = Files(
-        None if model is None else _relative(model, folder), _relative(data, folder), options, census, trust_pickle
-    )
+    trusting = trust_pickle or "trusted" in options
+    named = None if model is None else _relative(model, folder)
+    files = Files(named, _relative(data, folder), options, census, trusting)
     beside = folder / CHANGES
     known = read_interventions(beside) if beside.exists() and not force else None
     draft = draft_audit(rows, opened, files, wishes, known, alone=printed)
@@ -145,16 +153,7 @@ def _draft_audit(
     if draft.changes is not None:
         write_text(draft.changes, beside, force=force)
     write_text(draft.text, target, force=force)
-    _tell(draft, target, beside, trust_pickle=trust_pickle)
-
-
-def _refuse_to_overwrite(target: Path, force: bool) -> None:
-    """Before a model is asked; writing refuses as well."""
-    if target.exists() and not force:
-        raise UsageError(
-            f"expected a new file, but {target} is there already, and somebody may have edited it: give another name "
-            "with -o, or --force to write over it"
-        )
+    _tell(draft, target, beside, trust_pickle=trusting)
 
 
 def _opener(
@@ -193,7 +192,7 @@ def _tell(draft: AuditDraft, target: Path, beside: Path, *, trust_pickle: bool) 
     lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flag}")
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
-        console.print("".join(sign if sign.isprintable() else " " for sign in line), markup=False)
+        console.print(on_one_line(line), markup=False)
 
 
 # --------------------------------------------------------------------------------------------- what people can change

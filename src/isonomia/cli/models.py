@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from isonomia.cli.options import FLAG, MODEL
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ __all__ = [
     "MODEL_HELP",
     "CacheFile",
     "CacheKey",
+    "Features",
     "ModelOptions",
     "RandomModel",
     "Trust",
     "TrustPickle",
-    "kept",
     "open_model",
     "parse_model_options",
 ]
@@ -30,46 +31,80 @@ __all__ = [
 MODEL_HELP = "The model: a file, a folder, an address, or module:object"
 """What ``--model`` takes."""
 
-TrustPickle = Annotated[
-    bool,
-    typer.Option("--trust-pickle", help="Open a model that is a pickle, which can run any code. Trust its writer."),
-]
-Trust = Annotated[
-    list[str] | None, typer.Option("--trust", metavar="TYPE", help="A type in a skops file that may be made.")
+Features = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN,...", help="The columns that the model is given, in order.", rich_help_panel=MODEL),
 ]
 ModelOptions = Annotated[
     list[str] | None,
-    typer.Option("--model-option", metavar="NAME=VALUE", help="How to read the model: output=logits, classes=no,yes."),
-]
-
-CacheFile = Annotated[
-    Path | None, typer.Option("--cache", help="Keep the model's answers in this file, and take them from there.")
-]
-CacheKey = Annotated[
-    str | None, typer.Option("--cache-key", help="Which version of the model it is, where the cache cannot tell.")
+    typer.Option(
+        "--model-option",
+        metavar="NAME=VALUE",
+        help="How to read the model: output=logits, classes=no,yes.",
+        rich_help_panel=MODEL,
+    ),
 ]
 RandomModel = Annotated[
-    bool, typer.Option("--random-model", help="The model may answer the same person differently each time.")
+    bool,
+    typer.Option(
+        "--random-model",
+        metavar=FLAG,
+        help="The model may answer the same person differently each time.",
+        rich_help_panel=MODEL,
+    ),
+]
+CacheFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="FILE",
+        help="Keep the model's answers in this file, and take them from there.",
+        rich_help_panel=MODEL,
+    ),
+]
+CacheKey = Annotated[
+    str | None,
+    typer.Option(
+        "--cache-key",
+        metavar="TEXT",
+        help="Which version of the model it is, where the cache cannot tell.",
+        rich_help_panel=MODEL,
+    ),
+]
+TrustPickle = Annotated[
+    bool,
+    typer.Option(
+        "--trust-pickle",
+        metavar=FLAG,
+        help="Open a model that is a pickle, which can run any code. Trust its writer.",
+        rich_help_panel=MODEL,
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="TYPE", help="A type in a skops file that may be made.", rich_help_panel=MODEL),
 ]
 
 
 def open_model(
     model: str | None,
     features: str | None,
-    trust_pickle: bool,
-    trust: list[str] | None,
-    options: list[str] | None,
-    quiet: bool,
+    *,
+    options: list[str] | None = None,
+    random_model: bool = False,
+    cache: Path | None = None,
+    cache_key: str | None = None,
+    trust_pickle: bool = False,
+    trust: list[str] | None = None,
+    quiet: bool = False,
 ) -> Model | None:
-    """Open the model that the options name, and say in one line what was found.
+    """Open the model that the options name, and say in one line what was found; with its answers on disk if asked to.
 
     Parameters
     ----------
     model
         What ``--model`` says; ``None`` for none, and then the others must stay out.
-    features
-        The columns, with commas.
-    trust_pickle, trust, options
+    features, options, random_model, cache, cache_key, trust_pickle, trust
         The options of this file.
     quiet
         Whether to say nothing.
@@ -77,17 +112,36 @@ def open_model(
     Raises
     ------
     IsonomiaError
-        As :func:`isonomia.models.load_model` does, and when an option comes without a model.
+        As :func:`isonomia.models.load_model` does, when an option comes without what it needs, and where the cache
+        cannot tell this model from others.
     """
+    found = _opened(model, features, options, random_model, trust_pickle, trust)
+    if found is not None and not quiet:
+        from isonomia.models import describe
+
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(found)}", markup=False)
+    return _kept(found, cache, cache_key, random_model)
+
+
+def _opened(
+    model: str | None,
+    features: str | None,
+    options: list[str] | None,
+    random_model: bool,
+    trust_pickle: bool,
+    trust: list[str] | None,
+) -> Model | None:
     if model is None:
         if features is not None:
             raise UsageError(
                 f"expected --model with --features, but only --features {features} came: no model reads them"
             )
-        if trust_pickle or trust or options:
-            raise UsageError("expected --model with --trust-pickle, --trust and --model-option, but it did not come")
+        if trust_pickle or trust or options or random_model:
+            raise UsageError(
+                "expected --model with --trust-pickle, --trust, --model-option and --random-model, but it did not come"
+            )
         return None
-    from isonomia.models import describe, load_model
+    from isonomia.models import load_model
 
     given = parse_model_options(options or [])
     if trust:
@@ -95,20 +149,11 @@ def open_model(
     if trust_pickle:
         given["trust_pickle"] = True
     columns = None if features is None else [name.strip() for name in features.split(",")]
-    found = load_model(model, features=columns, **given)
-    if not quiet:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(found)}", markup=False)
-    return found
+    return load_model(model, features=columns, **given)
 
 
-def kept(model: Model | None, cache: Path | None, key: str | None, random_model: bool) -> Model | None:
-    """The model with its answers on disk, where ``--cache`` says so.
-
-    Raises
-    ------
-    UsageError
-        Where an option comes without what it needs, or the cache cannot tell this model from others.
-    """
+def _kept(model: Model | None, cache: Path | None, key: str | None, random_model: bool) -> Model | None:
+    """The model with its answers on disk, where ``--cache`` says so."""
     if cache is None:
         if key is not None:
             raise UsageError("expected --cache with --cache-key, but it did not come")

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError
+from isonomia.records.findings import SAFETY
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.spec.safety import Safety
 
-__all__ = ["SUFFIX", "keep", "read_specification"]
+__all__ = ["SUFFIX", "keep", "read_specification", "refuse_without"]
 
 SUFFIX = ".nom"
 """How the name of a specification ends."""
@@ -23,7 +24,14 @@ MOST_KEPT = 100
 
 
 def read_specification(
-    path: str, *, allow_code: bool, eps: float | None, label: str | None, groups: Sequence[str], kept: Path | None
+    path: str,
+    *,
+    allow_code: bool,
+    corners: bool,
+    eps: float | None,
+    label: str | None,
+    groups: Sequence[str],
+    kept: Path | None,
 ) -> Safety:
     """The k-safety property of a file.
 
@@ -31,7 +39,7 @@ def read_specification(
     ----------
     path
         The ``.nom`` file.
-    allow_code, eps, label
+    allow_code, corners, eps, label
         As for :func:`isonomia.spec.safety.property`.
     groups
         One-hot columns as ``NAME=COLUMN,COLUMN,...``.
@@ -45,10 +53,26 @@ def read_specification(
         Path(path),
         eps=EPS if eps is None else eps,
         allow_code=allow_code,
+        corners=corners,
         label=label,
         groups=dict(_group(item) for item in groups),
         known=_known(kept, Path(path).stem),
     )
+
+
+def refuse_without(texts: Sequence[str], **given: object) -> None:
+    """Refuse options that speak of a specification where there is none.
+
+    Raises
+    ------
+    UsageError
+        Where one was given.
+    """
+    came = [f"--{name}" for name, value in given.items() if value]
+    if came and not any(text.endswith(SUFFIX) for text in texts):
+        raise UsageError(
+            f"expected a specification{SUFFIX} with {', '.join(came)}, but only formulas came: leave it out"
+        )
 
 
 def keep(verdicts: Sequence[Verdict], target: Path) -> None:
@@ -56,16 +80,15 @@ def keep(verdicts: Sequence[Verdict], target: Path) -> None:
 
     Earlier ones stay behind the new ones, also where they violate no longer: a model that is mended may break again.
     """
+    from isonomia.report.files import write_file
+
     found = _stored(target)
     for verdict in verdicts:
-        if verdict.details.get("audit") == "k-safety" and verdict.name:
+        if verdict.details.get("audit") == SAFETY and verdict.name:
             items = [*map(dict, verdict.counterexamples), *found.get(verdict.name, [])]
             unique = {json.dumps([item.get("inputs"), item.get("choices")]): item for item in reversed(items)}
             found[verdict.name] = list(reversed(unique.values()))[:MOST_KEPT]
-    try:
-        target.write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written for --keep, but {target}: {error.strerror}") from error
+    write_file(json.dumps(found, indent=2, allow_nan=False) + "\n", target, "--keep")
 
 
 def _known(kept: Path | None, name: str) -> list[Any]:

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from isonomia.errors import UsageError
-
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
 
-__all__ = ["conclude", "store"]
+__all__ = ["conclude"]
+
+TITLE = "Checked at the command line"
+"""What verdicts are about that no audit file has given a title."""
 
 
 def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:
     """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
-    from isonomia.report.entries import exit_code
-    from isonomia.report.terminal import summary
+    from isonomia.report.as_json import as_json
+    from isonomia.report.entries import Audit, Entry, exit_code
+    from isonomia.report.files import write_file
+    from isonomia.report.overview import print_lines
 
+    entries = tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts)
     if len(verdicts) > 1 or always:
-        summary(list(verdicts), console)
+        print_lines(entries, console)
     if target is not None:
-        store(verdicts, target)
+        write_file(as_json(Audit(TITLE, entries)), target, "--json")
     return exit_code(verdicts)
-
-
-def store(verdicts: Sequence[Verdict], target: Path) -> None:
-    """Write verdicts to a file; called with none before the work begins, so that a bad place is known at once."""
-    text = json.dumps([verdict.to_dict() for verdict in verdicts], indent=2, allow_nan=False)
-    try:
-        target.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written for --json, but {target}: {error.strerror}") from error

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from isonomia.cli.options import Delta
 from isonomia.errors import UsageError
 
 __all__ = ["plan"]
@@ -20,7 +21,7 @@ def plan(
     share: Annotated[
         list[str] | None, typer.Option(metavar="CONDITION=SHARE", help="The share of people who meet a condition.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
+    delta: Delta = 0.05,
 ) -> None:
     r"""Say how many people a check will take if guessed rates are right, and how few any method could do with.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -14,16 +13,15 @@ from isonomia.cli.models import (
     MODEL_HELP,
     CacheFile,
     CacheKey,
+    Features,
     ModelOptions,
     RandomModel,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.models import (
-    kept as kept_answers,
-)
-from isonomia.cli.outcome import conclude, store
+from isonomia.cli.options import CLAIM, FLAG, Budget, Census, Delta, Explain, Json, NeededData, Quiet, Seed
+from isonomia.cli.outcome import conclude
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,49 +29,97 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_values", "principal"]
 
+REPAIR = "A repair"
+
 
 def principal(
-    data: Annotated[Path, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
-    attribute: Annotated[str, typer.Option(help="The column with the protected attribute.", show_default=False)],
-    outcome: Annotated[str, typer.Option(help="The column with the outcome that is predicted.", show_default=False)],
-    prediction: Annotated[str, typer.Option(help="The column with the prediction or decision.")] = "prediction",
-    model: Annotated[str | None, typer.Option(help=f"{MODEL_HELP}, in place of such a column.")] = None,
-    given: Annotated[
-        list[str] | None, typer.Option(help="A column within whose values the attribute is as good as random.")
+    data: NeededData,
+    attribute: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column with the protected attribute.", show_default=False)
+    ],
+    outcome: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column with what turned out.", show_default=False)
+    ],
+    prediction: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column with the prediction or decision.")
+    ] = "prediction",
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}, in place of such a column.")
     ] = None,
-    definition: Annotated[int, typer.Option(help="1 each stratum, 2 all strata together, 3 everybody, 4 odds.")] = 1,
-    within: Annotated[float, typer.Option(help="The largest difference that is still fair.")] = 0.0,
+    census: Census = False,
+    delta: Delta = 0.05,
+    budget: Budget = None,
+    seed: Seed = None,
+    explain: Explain = False,
+    quiet: Quiet = False,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column within whose values the attribute is as good as random.",
+            rich_help_panel=CLAIM,
+        ),
+    ] = None,
+    definition: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            help="1 each stratum, 2 all strata together, 3 everybody, 4 odds.",
+            rich_help_panel=CLAIM,
+        ),
+    ] = 1,
+    within: Annotated[
+        float,
+        typer.Option(metavar="MARGIN", help="The largest difference that is still fair.", rich_help_panel=CLAIM),
+    ] = 0.0,
     normalised: Annotated[
-        bool, typer.Option("--normalised", help="The margin is of tau, within the stratum, not of tau'.")
+        bool,
+        typer.Option(
+            "--normalised",
+            metavar=FLAG,
+            help="The margin is of tau, within the stratum, not of tau'.",
+            rich_help_panel=CLAIM,
+        ),
     ] = False,
     assume: Annotated[
-        list[str] | None, typer.Option(help="An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.")
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.",
+            rich_help_panel=CLAIM,
+        ),
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=FIRST,SECOND", help="A column's values in order, the first is 0."),
+        typer.Option(
+            metavar="COLUMN=FIRST,SECOND", help="A column's values in order, the first is 0.", rich_help_panel=CLAIM
+        ),
     ] = None,
-    census: Annotated[
-        bool, typer.Option("--census/--sample", help="Whether the rows are the whole population or a sample of it.")
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", metavar=FLAG, help="Also print how to change decisions.", rich_help_panel=REPAIR),
     ] = False,
-    delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
-    budget: Annotated[str | None, typer.Option(help="The most people, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
-    features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    objective: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What it keeps small: total, changes or accuracy.", rich_help_panel=REPAIR),
+    ] = "total",
+    never_lower: Annotated[
+        bool,
+        typer.Option(
+            "--never-lower",
+            metavar=FLAG,
+            help="Never change a decision to one that comes earlier in its values.",
+            rich_help_panel=REPAIR,
+        ),
+    ] = False,
+    features: Features = None,
     model_options: ModelOptions = None,
+    random_model: RandomModel = False,
     cache: CacheFile = None,
     cache_key: CacheKey = None,
-    random_model: RandomModel = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Also print how to change decisions.")] = False,
-    objective: Annotated[str, typer.Option(help="What a repair keeps small: total, changes or accuracy.")] = "total",
-    never_lower: Annotated[
-        bool, typer.Option("--never-lower", help="Never change a decision to one that comes earlier in its values.")
-    ] = False,
-    json: Annotated[Path | None, typer.Option(help="Also write the verdict to this file.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say in plain English what is claimed.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, and no progress.")] = False,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    json: Json = None,
 ) -> None:
     """Check that nobody is predicted differently because of an attribute that does not affect their outcome.
 
@@ -83,9 +129,11 @@ def principal(
     from isonomia.audits.check import check
     from isonomia.populations import Census, Sample
     from isonomia.report import LiveProgress, show
-    from isonomia.report.terminal import summary
+    from isonomia.report.files import need_writable
     from isonomia.spec.principal import PrincipalFairness
 
+    if never_lower and not repair:
+        raise UsageError("expected --repair with --never-lower, but it did not come")
     population = Census(data) if census else Sample(data)
     roles = (attribute, outcome, prediction)
     prop = PrincipalFairness(
@@ -102,10 +150,19 @@ def principal(
         ),
     )
     if json is not None:
-        store([], json)
+        need_writable(json, "--json")
     chosen = _objective(objective)
-    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
-    loaded = kept_answers(opened, cache, cache_key, random_model)
+    loaded = open_model(
+        model,
+        features,
+        options=model_options,
+        random_model=random_model,
+        cache=cache,
+        cache_key=cache_key,
+        trust_pickle=trust_pickle,
+        trust=trust,
+        quiet=quiet,
+    )
     verdict = check(
         prop,
         loaded,
@@ -117,16 +174,14 @@ def principal(
         observer=None if quiet else LiveProgress(Console(stderr=True)),
     )
     console = Console(highlight=False)
-    if quiet:
-        summary([verdict], console)
-    else:
+    if not quiet:
         show(verdict, console, prop.explain() if explain else None)
     if repair:
         from isonomia.audits.principal.remedy import remedies
 
         found = remedies(prop, loaded, population, objective=chosen, never_lower=never_lower)
         _print_repairs(found, verdict.details, console, chosen)
-    raise typer.Exit(conclude([verdict], console, json))
+    raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
 def parse_values(items: list[str], known: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.evidence import Key, read_key
+from isonomia.cli.export import read_key
 from isonomia.cli.models import Trust, TrustPickle
+from isonomia.cli.options import FLAG, MODEL, Key
 from isonomia.errors import UsageError
 from isonomia.records.visible import visible
 
@@ -35,22 +36,35 @@ def replay(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SOURCE",
-            help="Ask this model about every counterexample; NAME=SOURCE where the audit names several.",
+            metavar="MODEL",
+            help="Ask this model about every counterexample; NAME=MODEL where the audit names several.",
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Check everything anew, with the data and the model.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", metavar=FLAG, help="Check everything anew, with the data and the model.")
+    ] = False,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where data and model are, for --full; beside FILE if the audit file is there, else here."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Where data and model are, for --full; beside FILE if the audit file is there, else here.",
+        ),
     ] = None,
     key: Key = None,
+    seconds: Annotated[
+        float, typer.Option(metavar="NUMBER", min=0.001, help="How long computing one property may take.")
+    ] = 120.0,
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
     allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Let --model and --full run and call what the record names.")
+        bool,
+        typer.Option(
+            "--allow-code",
+            metavar=FLAG,
+            help="Let --model and --full run and call what the record names.",
+            rich_help_panel=MODEL,
+        ),
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0.001, help="How long computing one property may take.")] = 120.0,
 ) -> None:
     """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
 
@@ -94,7 +108,7 @@ def replay(
     if not (model or full):
         console.print(
             "The verdicts follow from the statistics in the file. That these are of the model and the data which it "
-            "names, only asking them again shows: --model SOURCE, or --full."
+            "names, only asking them again shows: --model MODEL, or --full."
         )
     failures = sum(check.error is not None for check in evidence.checks)
     raise typer.Exit(exit_code([each.verdict for each in found if each.verdict is not None], failures))
@@ -157,6 +171,10 @@ def _models(
     from isonomia.audits.replaying.opening import opened_models
 
     names, chosen = list(file.entries("model", "models")), {}
+    if sources and not names:
+        raise UsageError(
+            f"expected no --model, since the audit names none: its predictions are in the data. But {sources[0]} came"
+        )
     for source in sources:
         name, sign, rest = source.partition("=")
         if sign and name in names:
@@ -166,9 +184,7 @@ def _models(
         elif DEFAULT in names and DEFAULT not in chosen:
             chosen[DEFAULT] = source
         else:
-            raise UsageError(
-                f"expected --model NAME=SOURCE with one of {', '.join(names) or 'no name'}, but {source} came"
-            )
+            raise UsageError(f"expected --model NAME=MODEL with one of {', '.join(names)}, but {source} came")
     return opened_models(file, chosen, permissions, trust)
 
 

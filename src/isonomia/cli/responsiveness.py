@@ -8,116 +8,179 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.claims import Claim, control_of
+from isonomia.cli.claims import Claim
 from isonomia.cli.files import read_interventions
 from isonomia.cli.models import (
     MODEL_HELP,
     CacheFile,
     CacheKey,
+    Features,
     ModelOptions,
     RandomModel,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.models import (
-    kept as kept_answers,
-)
-from isonomia.cli.outcome import conclude, store
+from isonomia.cli.options import CLAIM, FILES, Budget, Delta, Explain, Json, NeededData, Quiet, Seed
+from isonomia.cli.outcome import conclude
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
 
 __all__ = ["responsiveness"]
 
+PEOPLE, DRAWS = "Whom it is about", "How people are looked at"
+
 
 def responsiveness(
-    data: Annotated[Path, typer.Option(help="The table: CSV, Parquet, Arrow or JSON lines.", show_default=False)],
-    model: Annotated[str, typer.Option(help=f"{MODEL_HELP}.", show_default=False)],
+    data: NeededData,
+    model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", show_default=False)],
     interventions: Annotated[
         Path,
         typer.Option(
-            help="What people can change, as TOML; isonomia init --interventions drafts it.", show_default=False
+            metavar="FILE",
+            help="What people can change, as TOML; isonomia init --interventions drafts it.",
+            show_default=False,
         ),
     ],
+    delta: Delta = 0.05,
+    budget: Budget = None,
+    seed: Seed = None,
+    explain: Explain = False,
+    quiet: Quiet = False,
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.", show_default=False
+            metavar="TARGET",
+            help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
+            rich_help_panel=CLAIM,
         ),
     ] = None,
-    at_least: Annotated[float | None, typer.Option(help="The least share of their points for everybody.")] = None,
-    at_most: Annotated[float | None, typer.Option(help="The largest share of their points for anybody.")] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The least share of their points for everybody.", rich_help_panel=CLAIM),
+    ] = None,
+    at_most: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The largest share of their points for anybody.", rich_help_panel=CLAIM),
+    ] = None,
     test: Annotated[
         str | None,
-        typer.Option(help="A ready-made claim: preclusion, gaming, stability, affordability or monotonicity."),
+        typer.Option(
+            metavar="NAME",
+            help="A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.",
+            rich_help_panel=CLAIM,
+        ),
     ] = None,
-    within: Annotated[float | None, typer.Option(help="Of stability: how far a number may move.")] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Of stability: how far a number may move.", rich_help_panel=CLAIM),
+    ] = None,
     limit: Annotated[
-        str | None, typer.Option(help="Of affordability: a number, or the column with each limit.")
+        str | None,
+        typer.Option(
+            metavar="LIMIT", help="Of affordability: a number, or the column with each limit.", rich_help_panel=CLAIM
+        ),
     ] = None,
     direction: Annotated[
-        str | None, typer.Option(help="Of monotonicity: where predictions may go, up or down.")
+        str | None,
+        typer.Option(metavar="up|down", help="Of monotonicity: where predictions may go.", rich_help_panel=CLAIM),
     ] = None,
-    where: Annotated[
-        str | None, typer.Option(help="For whom: 'prediction == 0 and age < 25'; for everybody unless given.")
+    who: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="For whom: 'prediction == 0 and age < 25'; everybody unless given.",
+            rich_help_panel=PEOPLE,
+        ),
     ] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A column by whose values people are counted.")] = None,
-    person: Annotated[list[int] | None, typer.Option(help="The row of one person, counted from 0.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column by whose values people are counted.", rich_help_panel=PEOPLE),
+    ] = None,
+    person: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ROW", help="The row of one person, counted from 0.", rich_help_panel=PEOPLE),
+    ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="A feature that is free, of those that are actionable.")
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURE", help="A feature that is free, of those that are actionable.", rich_help_panel=PEOPLE
+        ),
     ] = None,
-    each_person: Annotated[
+    control: Annotated[
         str,
-        typer.Option(help="How the risk covers many people: family-wise (no wrong name) or fdr (few wrong names)."),
-    ] = "family-wise",
+        typer.Option(
+            metavar="NAME",
+            help="How the risk covers many: family (no wrong name) or discovery (few wrong names).",
+            rich_help_panel=DRAWS,
+        ),
+    ] = "family",
     draws: Annotated[
-        int | None, typer.Option(help="A fixed number of draws a person; sequential unless given.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="A fixed number of draws a person; sequential unless given.", rich_help_panel=DRAWS
+        ),
     ] = None,
-    most_draws: Annotated[int, typer.Option(help="The most draws for one person.")] = 10_000,
-    delta: Annotated[float, typer.Option(help="The risk of a wrong answer.")] = 0.05,
-    budget: Annotated[str | None, typer.Option(help="The most points, time or both: 1e6, 30s, '1e6, 5min'.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
-    features: Annotated[str | None, typer.Option(help="The model's columns, in order: age,income.")] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    most_draws: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", help="The most draws for one person.", rich_help_panel=DRAWS),
+    ] = 10_000,
+    features: Features = None,
     model_options: ModelOptions = None,
+    random_model: RandomModel = False,
     cache: CacheFile = None,
     cache_key: CacheKey = None,
-    random_model: RandomModel = False,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
     points: Annotated[
-        Path | None, typer.Option(help="Write points that break the claim, the nearest first: .csv or .parquet.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write points that break the claim, the nearest first: .csv or .parquet.",
+            rich_help_panel=FILES,
+        ),
     ] = None,
-    people: Annotated[Path | None, typer.Option(help="Write what is known of each person: .csv or .parquet.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the verdict to this file.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say in plain English what is claimed.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, and no progress.")] = False,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write what is known of each person: .csv or .parquet.", rich_help_panel=FILES
+        ),
+    ] = None,
+    json: Json = None,
 ) -> None:
     """Check what share of the points that people can reach has the prediction that they want.
 
     Example: isonomia responsiveness --model credit:model --data people.csv --interventions changes.toml --target 1
-    --at-least 0.1 --where "prediction == 0" --by sex
-
-    Or: isonomia responsiveness --test stability --model credit:model --data people.csv --interventions noise.toml
+    --at-least 0.1 --who "prediction == 0" --by sex
     """
     from isonomia.audits.check import check
     from isonomia.populations import Census
     from isonomia.report import LiveProgress, show
-    from isonomia.report.tables import need_writable
+    from isonomia.report.files import need_writable
+    from isonomia.report.tables import need_table
 
     for path, option in ((points, "--points"), (people, "--people")):
         if path is not None:
-            need_writable(path, option)
+            need_table(path, option)
     if json is not None:
-        store([], json)
+        need_writable(json, "--json")
     prop = Claim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
         read_interventions(interventions),
-        **_options(where=where, by=by, rows=person, only=only, draws=draws, most_draws=most_draws),
-        control=control_of(each_person),
+        **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
     )
     population = Census(data)
-    opened = open_model(model, features, trust_pickle, trust, model_options, quiet)
-    loaded = kept_answers(opened, cache, cache_key, random_model)
+    loaded = open_model(
+        model,
+        features,
+        options=model_options,
+        random_model=random_model,
+        cache=cache,
+        cache_key=cache_key,
+        trust_pickle=trust_pickle,
+        trust=trust,
+        quiet=quiet,
+    )
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdict = check(
         prop,
@@ -136,9 +199,8 @@ def responsiveness(
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
-def _options(*, where: str | None, **others: Any) -> dict[str, Any]:
-    """What was said besides the claim, in the property's words."""
-    given = {"who": where, **others}
+def _options(**given: Any) -> dict[str, Any]:
+    """What was said besides the claim."""
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 

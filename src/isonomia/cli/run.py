@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 
 from isonomia.cli.gates import Gates, write_gates
-from isonomia.cli.models import TrustPickle
-from isonomia.cli.runs import audit_of, with_histories
+from isonomia.cli.models import CacheFile, TrustPickle
+from isonomia.cli.options import FLAG, AllowCode, Card, Json, Junit, Markdown, Quiet, Report, Sarif
+from isonomia.cli.records import audit_of, with_histories
 from isonomia.errors import RecordError, UsageError
 
 if TYPE_CHECKING:
@@ -32,32 +33,38 @@ def run(
     file: Annotated[Path, typer.Argument(metavar="AUDIT.toml", help="The audit file.", show_default=False)],
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the latest run of this file that was cut off or had a failure."),
+        typer.Option(
+            "--resume",
+            metavar=FLAG,
+            help="Go on with the latest run of this file that was cut off or had a failure.",
+        ),
     ] = False,
     records: Annotated[
-        Path | None, typer.Option(help="The folder for records; .isonomia beside the file unless given.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The folder of the records; .isonomia beside the file unless given."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed than the file's.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="The same seed, the same answers; the file's unless given."),
+    ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="How many properties to check side by side; one for each core unless given.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Keep the models' answers in this file, and take them from there.")
+        int | None,
+        typer.Option(metavar="NUMBER", help="Properties to check side by side; one for each core unless given."),
     ] = None,
     known_first: Annotated[
-        bool, typer.Option("--known-first", help="Try the counterexamples first that earlier runs found.")
+        bool,
+        typer.Option("--known-first", metavar=FLAG, help="Try the counterexamples first that earlier runs found."),
     ] = False,
+    quiet: Quiet = False,
+    cache: CacheFile = None,
     trust_pickle: TrustPickle = False,
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Let the blocks of specifications run as Python.")
-    ] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
-    sarif: Annotated[Path | None, typer.Option(help="Write SARIF 2.1.0 to this file.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the verdicts as JSON to this file.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown to this file.")] = None,
-    card: Annotated[Path | None, typer.Option(help="Write a section for a model card to this file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the summary only, and no progress.")] = False,
+    allow_code: AllowCode = False,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Json = None,
+    markdown: Markdown = None,
+    card: Card = None,
+    report: Report = None,
 ) -> None:
     """Check every property of an audit file.
 
@@ -70,7 +77,8 @@ def run(
     from isonomia.audits.audit_file.reading import read_audit_file
     from isonomia.audits.audit_file.running import begin_run, resume_run, unfinished
     from isonomia.audits.audit_file.wrapping import Wrapping
-    from isonomia.records.store import FOLDER, Store
+    from isonomia.records.folder import FOLDER
+    from isonomia.records.store import Store
 
     gates = Gates(junit, sarif, json, markdown, card, report)
     gates.probe()
@@ -99,10 +107,12 @@ def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
 
 
 def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None) -> int:
-    from isonomia.engine.seeds import fresh_seed
+    from isonomia.engine.seeds import fresh_seed, root
 
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")
+    if seed is not None:
+        root(seed)  # refuses what is no seed; later, a property of the file would be blamed
     wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed")]
     chosen = next((each for each in wanted if each is not None), None)
     return fresh_seed() if chosen is None else int(chosen)
@@ -148,8 +158,8 @@ def _finish(
     quiet: bool,
 ) -> None:
     from isonomia.audits.audit_file.running import cut_off
+    from isonomia.records.commands import resume_command, with_records
     from isonomia.records.verdict import Verdict
-    from isonomia.report.commands import resume_command, with_records
     from isonomia.report.entries import audit_exit_code
     from isonomia.report.overview import overview, show_trouble
 

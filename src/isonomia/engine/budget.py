@@ -21,6 +21,20 @@ class Budget:
 
     Where a verdict counts something else, so does the budget: pairs of people where a property speaks of ``other``, the
     cases of k-safety, the points of responsiveness.
+
+    Attributes
+    ----------
+    samples
+        The most people.
+    seconds
+        The longest time.
+
+    Examples
+    --------
+    Wherever a budget is taken, so is its text:
+
+    >>> Budget.of("1e6, 5min")
+    Budget(samples=1000000.0, seconds=300.0)
     """
 
     samples: float = inf

@@ -6,9 +6,9 @@ import numpy as np
 
 from isonomia.errors import UsageError
 
-__all__ = ["batch_rng", "fresh_seed", "root", "ticket_rng"]
+__all__ = ["batch_rng", "corner_rng", "fresh_seed", "root", "ticket_rng"]
 
-DRAWS, TICKETS = 1, 2
+DRAWS, TICKETS, CORNERS = 1, 2, 3
 
 
 def fresh_seed() -> int:
@@ -31,3 +31,8 @@ def batch_rng(seed: int, batch: int, stream: int) -> np.random.Generator:
 def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
     """The randomness of the tickets of one stream's draws in one batch, independent of the draws."""
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
+
+
+def corner_rng(seed: int) -> np.random.Generator:
+    """The randomness of which corners are tried, independent of everything that is drawn."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(CORNERS,)))

@@ -134,10 +134,7 @@ def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Nor
     found = _find(quantity, ranges)
     if found is None:
         return Atom(quantity) if leaves_of(quantity) else _known(quantity, closed)
-    function, arguments = found.extreme.function, found.extreme.arguments
-    if function == "abs":
-        (inside,) = arguments
-        function, arguments = "max", (inside, Negative(inside))
+    function, arguments = _as_chosen(found.extreme)
     cases = tuple(_resolved(found.put(argument), ranges, closed=closed) for argument in arguments)
     if found.direction:
         return Some(cases) if (function == "max") is (found.direction > 0) else Every(cases)
@@ -152,6 +149,15 @@ def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Nor
             for chosen, case in zip(arguments, cases, strict=True)
         )
     )
+
+
+def _as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
+    """Whether the largest or smallest is taken, and of what; ``abs`` takes the larger of a quantity and minus it."""
+    match extreme:
+        case Extreme(function="abs", arguments=(inside,)):
+            return "max", (inside, Negative(inside))
+        case _:
+            return extreme.function, extreme.arguments
 
 
 def _known(constant: Quantity, closed: bool) -> Normal:
@@ -173,21 +179,20 @@ def _find(quantity: Quantity, ranges: Ranges) -> _Found | None:
         case Negative(operand=operand):
             return _through(_find(operand, ranges), -1, Negative)
         case Power(base=base, exponent=exponent):
-            rises = 1 if exponent > 0 and _sign(base, ranges) > 0 else 0
-            return _through(_find(base, ranges), rises, lambda new: Power(new, exponent))
+            in_base = _find(base, ranges)
+            rises = 1 if exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
+            return _through(in_base, rises, lambda new: Power(new, exponent))
         case Arithmetic(sign=sign, left=left, right=right):
             in_left = _find(left, ranges)
             if in_left is not None:
                 rises = _sign(right, ranges) if sign in {"*", "/"} else 1
                 return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
-            return _through(
-                _find(right, ranges),
-                _right_direction(quantity, ranges),
-                lambda new: Arithmetic(sign, left, new),
-            )
+            in_right = _find(right, ranges)
+            rises = _right_direction(quantity, in_right, ranges)
+            return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
 
 
-def _right_direction(quantity: Arithmetic, ranges: Ranges) -> int:
+def _right_direction(quantity: Arithmetic, in_right: _Found | None, ranges: Ranges) -> int:
     match quantity.sign:
         case "+":
             return 1
@@ -196,7 +201,7 @@ def _right_direction(quantity: Arithmetic, ranges: Ranges) -> int:
         case "*":
             return _sign(quantity.left, ranges)
         case "/":
-            return -_sign(quantity.left, ranges) * abs(_sign(quantity.right, ranges))
+            return -_sign(quantity.left, ranges) * abs(_sign_of_cases(in_right, ranges))
 
 
 def _through(found: _Found | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> _Found | None:
@@ -204,6 +209,18 @@ def _through(found: _Found | None, direction: int, wrap: Callable[[Quantity], Qu
         return None
     inner = found.put
     return _Found(found.extreme, found.direction * direction, lambda new: wrap(inner(new)))
+
+
+def _sign_of_cases(found: _Found | None, ranges: Ranges) -> int:
+    """The sign that a quantity has whichever argument is put in place of its extreme; 0 where it could hang on which.
+
+    The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
+    where it is not, one over it is no longer the larger of the two.
+    """
+    if found is None:
+        return 0
+    signs = {_sign(found.put(argument), ranges) for argument in _as_chosen(found.extreme)[1]}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def _sign(quantity: Quantity, ranges: Ranges) -> int:

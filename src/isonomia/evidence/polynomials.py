@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction as Rational
+from itertools import chain
 from operator import add, mul, sub, truediv
 from typing import TypeAlias
 
@@ -199,9 +200,10 @@ def _times(left: Polynomial, right: Polynomial) -> Polynomial:
             "more: multiply fewer sums, or split it into several properties"
         )
     terms: dict[Monomial, float] = {}
+    written = {leaf: repr(leaf) for leaf in {*chain(*left), *chain(*right)}}
     for one, a in left.items():
         for other, b in right.items():
-            monomial = tuple(sorted(one + other, key=repr))
+            monomial = tuple(sorted(one + other, key=written.__getitem__))
             terms[monomial] = terms.get(monomial, 0.0) + a * b
     return _tidy(terms)
 

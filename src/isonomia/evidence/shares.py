@@ -81,15 +81,16 @@ def anytime_interval(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[
 
 
 def _end(yes: Floats, draws: Floats, price: Floats, inside: Floats, outside: Floats) -> Floats:
-    """Halve towards where the evidence against a share passes the limit; the far side is given."""
+    """Halve towards where the evidence against a share passes the limit; the far side is given.
+
+    An end of the range at which nothing was seen that it forbids is never given up: the evidence stays below the limit
+    all the way to it, or the centre lies there already.
+    """
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2.0
         kept = price - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
         inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
-    # The end of the range itself is possible as long as nothing was seen that it forbids.
-    edge = np.round(outside)
-    at_edge = (np.abs(outside - edge) < 1e-15) & (price - xlogy(yes, edge) - xlog1py(draws - yes, -edge) < 0.0)
-    return np.where(at_edge, edge, outside)
+    return outside
 
 
 def _log_mixture(s: Floats, n: Floats, threshold: float, mass: np.ufunc) -> Floats:

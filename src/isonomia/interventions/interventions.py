@@ -40,6 +40,14 @@ class Interventions:
     ------
     UsageError
         Where a name is unknown or the parts do not fit together.
+
+    Examples
+    --------
+    >>> from isonomia.interventions import Feature
+    >>> savings = Feature("savings", "integer", 0, 9, direction="up", rise=2)
+    >>> changes = Interventions([savings, Feature("guarantor", "binary")])
+    >>> len(changes.reach({"savings": [3], "guarantor": [0]}).points(0))
+    6
     """
 
     features: tuple[Feature, ...]

@@ -22,6 +22,11 @@ class Memory:
 
     It is added to by :meth:`Interventions.reach`. What a predicate's function closes over is not seen: use a fresh
     memory where that changes.
+
+    Attributes
+    ----------
+    known
+        The moves of each start, by the block's fingerprint; empty at first.
     """
 
     known: dict[str, dict[bytes, Floats]] = field(default_factory=dict)

@@ -32,6 +32,15 @@ class ReachableSets:
     """What each of some people can reach, their own point included; made by :meth:`Interventions.reach`.
 
     The points of a person are the product of what they can reach in each block, and only built when asked for.
+
+    Attributes
+    ----------
+    interventions, people
+        What people can change, and the people.
+    start
+        Where each of them is: a row a person, a column a feature, categories as their places.
+    parts
+        What they can reach, block by block.
     """
 
     interventions: Interventions

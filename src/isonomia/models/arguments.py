@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
@@ -15,6 +15,7 @@ __all__ = [
     "checked_classes",
     "checked_features",
     "checked_output",
+    "checked_score_range",
     "checked_threads",
 ]
 
@@ -23,12 +24,13 @@ OUTPUTS = ("logits", "probabilities", "values", "labels")
 
 
 def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Read the names of the columns that a model is given."""
+    """Read the names of the columns that a model is given: a list of them, or what a data frame calls its columns."""
     if features is None:
         return None
-    if isinstance(features, str) or not features or not all(isinstance(name, str) for name in features):
+    names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
+    if not names or not all(isinstance(name, str) for name in names):
         raise UsageError(f"features should be a list of at least one column's name, but is {features!r}.")
-    return tuple(features)
+    return tuple(map(str, names))
 
 
 def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
@@ -53,6 +55,16 @@ def checked_output(output: str | None) -> str | None:
             f"output should be one of {', '.join(OUTPUTS)}, but is {output!r}.{nearest(str(output), OUTPUTS)}"
         )
     return output
+
+
+def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | None:
+    """Read the least and the greatest score that a model can give; ``None`` where nobody says."""
+    if value is None:
+        return None
+    pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
+    if not pair or not value[0] < value[1]:
+        raise UsageError(f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.")
+    return float(value[0]), float(value[1])
 
 
 def checked_batch_size(size: int) -> int:

@@ -61,6 +61,8 @@ class Cached:
         Which version of the model it is, in your words, in place of its fingerprint. Needed where that cannot tell: for
         functions, and for services and programs without a ``version``. Since it is a promise, up to 8 stored answers
         are asked for again, once a check.
+    counts, store
+        How often the cache was of use, and the open file; made here, and not to be given.
     """
 
     model: Any

@@ -169,13 +169,11 @@ def _refuse(model: Model, table: Table, what: str, values: NDArray[Any], refused
         return
     rows = refused if refused.ndim == 1 else refused.any(axis=1)
     first = int(np.argmax(rows))
-    shown = list(table.row(first).items())[:_SHOWN]
-    more = ", ..." if len(table.names) > _SHOWN else ""
     raise ModelError(
         f"{model.name} should give {what}s that are {expected}, but row {first} of the batch got "
         f"{values[first].tolist() if isinstance(values[first], np.ndarray | np.generic) else values[first]!r} "
         f"({int(rows.sum()):,} of {table.rows:,} rows are like that). "
-        f"The row: {', '.join(f'{name}={value!r}' for name, value in shown)}{more}."
+        f"The row: {table.shown(first)}."
     )
 
 

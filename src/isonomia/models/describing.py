@@ -16,6 +16,11 @@ def describe(model: Model) -> str:
     """Say in one line what a model is, where it came from, what it takes and what it gives.
 
     A model that has a method ``describe`` is asked; another is told by its class and name.
+
+    Parameters
+    ----------
+    model
+        What :func:`adapt` or :func:`load_model` gave.
     """
     told = getattr(model, "describe", None)
     return str(told()) if callable(told) else f"{type(model).__name__} {model.name}"

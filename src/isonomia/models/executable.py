@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.models.arguments import checked_features, checked_score_range
 from isonomia.models.executable_lines import ANSWERS, FORMATS, header_of, lines_of, said_by
 from isonomia.models.executable_process import Program, ended_with, resolved, tail
 from isonomia.models.executable_talk import Talk
-from isonomia.models.http_options import check_names, check_score_range
 from isonomia.models.protocol import Answer
 from isonomia.models.services_reading import answer_of, check_classes
 from isonomia.models.services_rows import PlainRows, plain_rows
@@ -75,8 +75,8 @@ class ExecutableModel:
         made: dict[str, Any] = {
             "command": tuple(self.command),
             "classes": check_classes(self.classes),
-            "features": None if self.features is None else tuple(self.features),
-            "score_range": None if self.score_range is None else tuple(map(float, self.score_range)),
+            "features": checked_features(self.features),
+            "score_range": checked_score_range(self.score_range),
             "_program": program,
             "_talk": Talk(program, answers_greeting=self.answers == "csv"),
         }
@@ -176,8 +176,6 @@ def _check(model: ExecutableModel) -> None:
         raise UsageError(f"timeout should be a number of seconds above 0, but is {timeout!r}.")
     if not isinstance(model.keep_alive, bool):
         raise UsageError(f"keep_alive should be True or False, but is {model.keep_alive!r}.")
-    check_score_range(model.score_range)
-    check_names(model.features)
 
 
 def _split(command: str) -> list[str]:

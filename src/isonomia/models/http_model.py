@@ -9,6 +9,7 @@ from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
+from isonomia.models.arguments import checked_features, checked_score_range
 from isonomia.models.http_options import check_options
 from isonomia.models.http_pace import Pace
 from isonomia.models.http_sending import Sender
@@ -85,8 +86,8 @@ class HttpModel:
         pace = Pace(self.rate, self.backoff)
         made: dict[str, Any] = {
             "classes": check_classes(self.classes),
-            "features": None if self.features is None else tuple(self.features),
-            "score_range": None if self.score_range is None else tuple(map(float, self.score_range)),
+            "features": checked_features(self.features),
+            "score_range": checked_score_range(self.score_range),
             "_template": Template.of(self.request),
             "_sender": Sender(self.url, dict(self.headers), token, self.timeout, self.retries, pace),
         }

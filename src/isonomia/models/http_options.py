@@ -13,7 +13,7 @@ from isonomia.errors import UsageError
 if TYPE_CHECKING:
     from isonomia.models.http_model import HttpModel
 
-__all__ = ["check_names", "check_options", "check_score_range"]
+__all__ = ["check_options"]
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
 
@@ -41,24 +41,6 @@ def check_options(model: HttpModel) -> None:
     if model.token_env is not None and not (isinstance(model.token_env, str) and model.token_env.isidentifier()):
         # A token that was given in place of its variable must not be repeated.
         raise UsageError("token_env should be the name of an environment variable that holds the token, not a token.")
-    check_score_range(model.score_range)
-    check_names(model.features)
-
-
-def check_score_range(value: object) -> None:
-    """Refuse a range that is not two numbers, the lower first."""
-    if value is None:
-        return
-    pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
-    if not pair or not value[0] < value[1]:  # type: ignore[index]
-        raise UsageError(f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.")
-
-
-def check_names(value: object) -> None:
-    """Refuse features that are not a list of names."""
-    fine = isinstance(value, list | tuple) and value and all(isinstance(name, str) for name in value)
-    if value is not None and not fine:
-        raise UsageError(f"features should be a list of at least one column's name, but is {value!r}.")
 
 
 def _check_url(url: object) -> None:

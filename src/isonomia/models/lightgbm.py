@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.arguments import checked_classes, checked_features
-from isonomia.models.describing import listed
+from isonomia.models.arguments import checked_features
 from isonomia.models.extras import needed
 from isonomia.models.matrices import columns_for
 from isonomia.models.protocol import Answer
-from isonomia.models.readings import Reading, classes_from
-from isonomia.models.trees import coded_matrix
+from isonomia.models.readings import Reading
+from isonomia.models.trees import coded_matrix, described, named_classes, read_as
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -92,11 +91,8 @@ class LightGBMModel:
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        takes = self.features or _fitted(self.booster, ())
-        columns = listed(takes) if takes else f"{self.booster.num_feature()} columns without names"
-        gives = f"; gives {listed(self.classes)}" if self.classes else ""
-        origin = f" {self.source}" if self.source else ""
-        return f"LightGBM model{origin} ({_objective(self.booster) or 'no objective'}): takes {columns}{gives}"
+        objective, width = _objective(self.booster) or "no objective", self.booster.num_feature()
+        return described("LightGBM model", self.source, objective, self.reads, width, self.classes)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -121,11 +117,10 @@ def lightgbm_model(
     is_estimator = hasattr(model, "booster_")
     booster = model.booster_ if is_estimator else model
     objective = _objective(booster)
-    named = checked_classes(classes) or (classes_from(getattr(model, "classes_", ())) if is_estimator else ())
-    # The other objectives of a classifier give the second class's number, and its predict compares it with a half.
-    read_as = _READ_AS.get(objective, "probabilities" if named and is_estimator else "values")
+    named = named_classes(model, classes, is_estimator=is_estimator)
+    output = read_as(_READ_AS, objective, named, is_estimator=is_estimator)
     numbered = tuple(range(max(2, booster.num_model_per_iteration()))) if objective in _READ_AS else ()
-    reading = Reading(read_as, (named or numbered) if read_as != "values" else ())
+    reading = Reading(output, (named or numbered) if output != "values" else ())
     return LightGBMModel(booster, reading, checked_features(features), _categories(booster), source)
 
 

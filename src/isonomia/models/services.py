@@ -24,6 +24,11 @@ def read_service(path: str | PathLike[str]) -> Model:
     The file has one table, ``[model]``, with ``url`` and the options of :class:`HttpModel`, or with ``command`` and
     those of :class:`ExecutableModel`. A program runs in the folder of the file unless ``folder`` says otherwise.
 
+    Parameters
+    ----------
+    path
+        The file, in TOML.
+
     Raises
     ------
     UsageError

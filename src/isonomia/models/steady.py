@@ -31,7 +31,6 @@ FIRST_AGAIN = 8
 
 _SHARE = 20
 _SECOND, _GROWTH = 160, 4
-_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +126,7 @@ class Steady:
             row, before, after = changed
             raise ChangingModelError(
                 f"{self.name} should give the same answer for the same person, but it gave {before} and then {after} "
-                f"for this one: {_shown(kept.table, row)}. Either it answers at random, or its answer for a person "
+                f"for this one: {{{kept.table.shown(row)}}}. Either it answers at random, or its answer for a person "
                 "depends on who else is in the batch, or it was changed in the meantime. Mend that (fix its seed, "
                 "switch it to evaluation), or, if it is meant to answer at random, say so: random_model=True."
             )
@@ -155,9 +154,3 @@ def _taken(given: _Kept, rows: NDArray[np.intp]) -> _Kept | None:
         return None
     answer = Answer(parts.get("prediction"), parts.get("score"), given.answer.classes)
     return _Kept(given.table.take(rows), given.want_score, given.want_prediction, answer)
-
-
-def _shown(table: Table, row: int) -> str:
-    items = list(table.row(row).items())
-    more = ", ..." if len(items) > _SHOWN else ""
-    return "{" + ", ".join(f"{name}={value!r}" for name, value in items[:_SHOWN]) + more + "}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,7 +19,7 @@ from isonomia.models.portions import in_portions
 from isonomia.models.protocol import Answer
 from isonomia.models.readings import Reading
 from isonomia.models.reopened import Opened
-from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
@@ -198,7 +197,8 @@ def _learnt(module: Any) -> str:
     digest = sha256()
     for part in module.modules():
         kind = type(part)
-        digest.update(f"{kind.__module__}.{kind.__qualname__}\0{part!r}\0{_source(kind)}\0".encode())
+        source = "" if kind.__module__.startswith("torch.") else source_of(kind)
+        digest.update(f"{kind.__module__}.{kind.__qualname__}\0{part!r}\0{source}\0".encode())
     if hasattr(module, "inlined_graph"):
         digest.update(str(module.inlined_graph).encode())
     for name, tensor in module.state_dict().items():
@@ -207,15 +207,6 @@ def _learnt(module: Any) -> str:
             digest.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
             digest.update(plain.reshape(-1).view(needed("torch", "torch", "a module").uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def _source(kind: type) -> str:
-    if kind.__module__.startswith("torch."):
-        return ""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
 
 
 def _kind(inner: Any) -> str:

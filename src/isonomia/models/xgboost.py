@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.arguments import checked_classes, checked_features
-from isonomia.models.describing import listed
+from isonomia.models.arguments import checked_features
 from isonomia.models.extras import needed
 from isonomia.models.matrices import columns_for
 from isonomia.models.protocol import Answer
-from isonomia.models.readings import Reading, classes_from
-from isonomia.models.trees import coded_matrix
+from isonomia.models.readings import Reading
+from isonomia.models.trees import coded_matrix, described, named_classes, read_as
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -120,12 +119,8 @@ class XGBoostModel:
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        objective = _objective(self.booster)
-        takes = self.features or self.booster.feature_names
-        columns = listed(takes) if takes else f"{self.booster.num_features()} columns without names"
-        gives = f"; gives {listed(self.classes)}" if self.classes else ""
-        origin = f" {self.source}" if self.source else ""
-        return f"XGBoost model{origin} ({objective}): takes {columns}{gives}"
+        objective, width = _objective(self.booster), self.booster.num_features()
+        return described("XGBoost model", self.source, objective, self.reads, width, self.classes)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -157,17 +152,16 @@ def xgboost_model(
     """
     is_estimator = hasattr(model, "get_booster")
     booster = model.get_booster() if is_estimator else model
-    named = checked_classes(classes) or (classes_from(getattr(model, "classes_", ())) if is_estimator else ())
+    named = named_classes(model, classes, is_estimator=is_estimator)
     attributes = booster.attributes()
     stopped = is_estimator or "scikit_learn" in attributes
     best = int(attributes["best_iteration"]) + 1 if stopped and "best_iteration" in attributes else 0
     objective = _objective(booster)
     linear = _learner(booster)["gradient_booster"]["name"] == "gblinear"
-    # The other objectives of a classifier give the second class's number, and its predict compares it with a half.
-    read_as = _READ_AS.get(objective, "probabilities" if named and is_estimator else "values")
+    output = read_as(_READ_AS, objective, named, is_estimator=is_estimator)
     return XGBoostModel(
         booster,
-        Reading(read_as, named or _numbered(booster, objective)),
+        Reading(output, named or _numbered(booster, objective)),
         (0, best),
         linear,
         checked_features(features),

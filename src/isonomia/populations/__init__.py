@@ -2,7 +2,7 @@
 
 The same formula means different things over different sources, so the source says what it is. A
 :class:`Sample`'s rows are independent draws from the real population; a :class:`Census`'s rows are the
-population; a :class:`Generator` draws as many people as are wanted, and so do a
+population; a :class:`Generator` draws as many people as are wanted, such as from declared :class:`Ranges`, and so do a
 :class:`~isonomia.populations.program.Program` and a :class:`~isonomia.populations.causal.Causal` model, which are
 imported when they are used. Each gives numbered batches of a :class:`Table`.
 """
@@ -11,8 +11,9 @@ from isonomia.populations.census import Census
 from isonomia.populations.files import read_table
 from isonomia.populations.generator import Generator
 from isonomia.populations.protocol import Population, Source
+from isonomia.populations.ranges import Ranges
 from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
 from isonomia.populations.weighted import Weighted
 
-__all__ = ["Census", "Generator", "Population", "Sample", "Source", "Table", "Weighted", "read_table"]
+__all__ = ["Census", "Generator", "Population", "Ranges", "Sample", "Source", "Table", "Weighted", "read_table"]

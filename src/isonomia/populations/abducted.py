@@ -18,7 +18,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.versions import Do, Version
 
-__all__ = ["Abducted"]
+__all__ = ["Abducted", "AbductedSource"]
 
 
 class Abducting(Protocol):

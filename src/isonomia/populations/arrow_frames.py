@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from isonomia.populations.columns import EXACT
+
 __all__ = ["PandasForm", "is_large", "ordinary_names", "whole_frame"]
 
-_EXACT = 2**53  # beyond this, floats leave whole numbers out
 _ROW_LABELS = re.compile(r"__index_level_\d+__")  # what pandas calls labels without a name when it writes a file
 
 
@@ -74,7 +75,7 @@ def is_large(column: Any) -> bool:
     if not types.is_integer(column.type) or column.type.bit_width < 64:
         return False
     ends = pc.min_max(column).as_py()
-    return any(end is not None and abs(end) > _EXACT for end in ends.values())
+    return any(end is not None and abs(end) > EXACT for end in ends.values())
 
 
 def _nullable(kind: Any) -> Any:

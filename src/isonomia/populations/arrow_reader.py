@@ -14,7 +14,7 @@ from isonomia.populations.arrow_parts import is_plain, parts_of
 from isonomia.populations.footers import Footers, read_footers
 from isonomia.populations.long_table import LongTable
 
-__all__ = ["DatasetReader", "long_dataset", "of_size"]
+__all__ = ["DatasetReader", "long_dataset", "of_size", "preferred_kind"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from isonomia.errors import DataError
 from isonomia.populations.columns import column_from
 from isonomia.populations.table import Table
 
-__all__ = ["BATCH", "Batch", "BatchStore", "batch_table"]
+__all__ = ["BATCH", "Batch", "BatchStore", "batch_table", "described"]
 
 Batch: TypeAlias = "NDArray[Any] | list[Any]"
 """Records side by side: an array with one a row, whatever its other dimensions, or a list."""

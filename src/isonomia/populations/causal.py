@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.programs.abduction import abduct, why_not
+from isonomia.populations.programs.abduction import why_not
 from isonomia.populations.programs.allowed import check_version
-from isonomia.populations.programs.causal_parts import condition_of, declared_values, identity_of_equation
+from isonomia.populations.programs.causal_parts import condition_of, identity_of_equations, values_of_variable
+from isonomia.populations.programs.counterfactuals import had_been_set, under_interventions
 from isonomia.populations.programs.directing import Direction, direction_for
 from isonomia.populations.programs.equations import intervened, parents_in, world_of
 from isonomia.populations.programs.focusing import focused, told
-from isonomia.populations.programs.mechanisms import Mechanism
-from isonomia.populations.programs.settings import settings_for
 from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.programs.world import Columns, World
 from isonomia.populations.protocol import Population, Wanted
@@ -62,6 +60,19 @@ class Causal:
     -----
     What a verdict says about ``do(...)`` is as true as the equations are: no data can show that they are the right
     ones. Noise terms are independent of each other, so there is no hidden common cause.
+
+    Examples
+    --------
+    >>> from isonomia import Categories, check
+    >>> world = Causal(
+    ...     {
+    ...         "sex": Categories({"F": 0.5, "M": 0.5}),
+    ...         "hours": "gaussian(30 if sex == 'F' else 40, 25)",
+    ...         "hired": "hours > 28",
+    ...     }
+    ... )
+    >>> check("P[do(sex = 'M').hired == 1 | sex == 'F'] >= 0.9", population=world, seed=1).answer
+    'holds'
     """
 
     world: World
@@ -73,7 +84,7 @@ class Causal:
         world = world_of(equations)
         if not isinstance(values, Mapping | None):
             raise UsageError(f"expected values as {{'variable': [value, ...]}}, but {values!r} came")
-        listed = {name: declared_values(name, given, world.names) for name, given in (values or {}).items()}
+        listed = {name: values_of_variable(name, given, world.names) for name, given in (values or {}).items()}
         self._fill(world, listed, None, (None,))
 
     def _fill(
@@ -184,9 +195,7 @@ class Causal:
         table = Table.of(people)
         for name in settings:
             self._need(name)
-        fixed = settings_for(self.world, settings, table.rows)
-        kept = abduct(self.world, self._columns(table), table.rows)
-        return Table.of(self.world.rerun_with(kept, fixed, self.names))
+        return had_been_set(self.world, table, settings)
 
     def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
         """The columns of real people under interventions.
@@ -198,11 +207,7 @@ class Causal:
         DataError
             Where the people could not have come from the equations.
         """
-        for version in wanted:
-            check_version(self.world, version)
-        columns = self._columns(people)
-        kept = abduct(self.world, columns, people.rows)
-        return {version: self.world.rerun(kept, columns, version, names) for version, names in wanted.items()}
+        return under_interventions(self.world, people, wanted)
 
     def about(self, population: Population | Any) -> Abducted:
         """Real people, as a population that knows what they would have been like.
@@ -253,25 +258,14 @@ class Causal:
 
     def fingerprint(self) -> str:
         """Tell this model from others by its equations."""
-        parts = [
-            f"{item.target} = {identity_of_equation(item)}" if isinstance(item, Mechanism) else repr(item)
-            for item in self.world.statements
-        ]
         among = "" if self.among is None else to_text(self.among)
+        parts = identity_of_equations(self.world)
         return fingerprint_of(self.kind, *parts, among, repr(sorted(self.declared.items())))
 
     def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
         made = object.__new__(Causal)
         made._fill(world, self.declared, among, directions)
         return made
-
-    def _columns(self, people: Table) -> dict[str, NDArray[Any]]:
-        missing = [name for name in self.names if name not in people.names]
-        if missing:
-            raise DataError(
-                f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
-            )
-        return {name: people.column(name) for name in self.names}
 
     def _need(self, name: str) -> None:
         if name not in self.names:

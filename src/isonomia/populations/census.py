@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 
 from isonomia.populations.columns import distinct
 from isonomia.populations.door import Rows, rows_from
-from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.fingerprint import fingerprint_of, rows_fingerprint
 from isonomia.populations.long_source import LongSource
 from isonomia.populations.long_table import LongTable
 from isonomia.populations.protocol import Wanted
@@ -46,15 +46,25 @@ class Census:
     An exact census of a folder, a pattern, a Parquet or Arrow file of more than 256 MiB, a polars ``LazyFrame``, a
     DuckDB relation or a pyarrow ``Dataset`` is read batch by batch and never held, whatever its size. Properties about
     rates and principal fairness are checked that way; what needs rows in random order reads the whole table.
+
+    Examples
+    --------
+    >>> from isonomia import check
+    >>> staff = Census({"sex": ["F", "F", "M", "M"], "promoted": [1, 0, 1, 1]})
+    >>> verdict = check("P[promoted | sex == 'F'] / P[promoted | sex == 'M'] >= 0.8", population=staff)
+    >>> verdict.answer, verdict.risk, verdict.interval
+    ('violated', 0.0, (0.5, 0.5))
     """
 
     rows: Rows
     exact: bool
+    _kept: dict[str, str] | None = field(repr=False)  # what was computed of a file that was read
 
     def __init__(self, data: object | str | PathLike[str], *, exact: bool = True) -> None:
         found = rows_from(data)
         object.__setattr__(self, "rows", found.table() if isinstance(found, LongTable) and not exact else found)
         object.__setattr__(self, "exact", exact)
+        object.__setattr__(self, "_kept", {} if isinstance(data, str | PathLike) else None)
 
     @property
     def table(self) -> Table:
@@ -110,6 +120,4 @@ class Census:
 
     def fingerprint(self) -> str:
         """Tell this census from others; the same rows in another kind of table are the same census."""
-        rows = self.rows
-        told = rows.fingerprint() if isinstance(rows, LongTable) else table_fingerprint(rows)
-        return fingerprint_of(self.kind, str(self.exact), told)
+        return fingerprint_of(self.kind, str(self.exact), rows_fingerprint(self.rows, self._kept))

@@ -26,11 +26,12 @@ from isonomia.spec.tree import Value
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["column_from", "column_from_series", "distinct", "plain_value"]
+__all__ = ["EXACT", "column_from", "column_from_series", "distinct", "plain_value"]
 
 _MOMENT = "datetime64[us]"
 _SPAN = "timedelta64[us]"
-_EXACT = 2**53  # beyond this, floats leave whole numbers out
+EXACT = 2**53
+"""Beyond this, floats leave whole numbers out."""
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
@@ -108,7 +109,7 @@ def _text(series: nw.Series[Any]) -> NDArray[Any]:
 
 def _are_large(*values: Any) -> bool:
     found = map(_plain_or_none, values)
-    return any(value is not None and abs(int(value)) > _EXACT for value in found)
+    return any(value is not None and abs(int(value)) > EXACT for value in found)
 
 
 def _as_series(values: object) -> nw.Series[Any] | None:

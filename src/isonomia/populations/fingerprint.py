@@ -8,11 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from isonomia.populations.digests import TableDigest
+from isonomia.populations.long_table import LongTable
 from isonomia.populations.table import Table
 
-__all__ = ["callable_name", "fingerprint_of", "identity_of", "table_fingerprint"]
+__all__ = ["callable_name", "fingerprint_of", "identity_of", "rows_fingerprint", "source_of", "table_fingerprint"]
 
 
 def fingerprint_of(*parts: str) -> str:
@@ -31,6 +33,26 @@ def table_fingerprint(table: Table) -> str:
     return digest.value()
 
 
+def rows_fingerprint(rows: Table | LongTable, kept: dict[str, str] | None = None) -> str:
+    """Give the fingerprint of a table that is held, or read as it goes.
+
+    Parameters
+    ----------
+    rows
+        The table.
+    kept
+        Where it is noted for the next time, for a table that is held and that nobody else can write into; ``None`` for
+        one that has another owner, of which it is computed each time.
+    """
+    if isinstance(rows, LongTable):
+        return rows.fingerprint()
+    if kept is None:
+        return table_fingerprint(rows)
+    if "rows" not in kept:
+        kept["rows"] = table_fingerprint(rows)
+    return kept["rows"]
+
+
 def callable_name(function: Callable[..., Any]) -> str:
     """Name a function, a method, a partial application or a callable object, as a person would."""
     inner = getattr(function, "func", function)
@@ -46,9 +68,20 @@ def identity_of(function: Callable[..., Any]) -> str:
     """
     inner = getattr(function, "func", function)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
-    try:
-        source = inspect.getsource(named)
-    except (OSError, TypeError):
-        source = ""
+    source = source_of(named)
     bound = repr((function.args, function.keywords)) if isinstance(function, partial) else ""
     return fingerprint_of(str(getattr(named, "__module__", "")), callable_name(function), source, bound)
+
+
+_sources: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+# Finding the text of a function takes a millisecond, and an audit asks for it again with every property.
+
+
+def source_of(named: Any) -> str:
+    """The text that a function or a class was made of; empty where it cannot be found."""
+    try:
+        if named not in _sources:
+            _sources[named] = inspect.getsource(named)
+        return _sources[named]
+    except (OSError, TypeError):  # no text; or a function of C, to which there is no weak reference
+        return ""

@@ -17,13 +17,16 @@ __all__ = ["long_files", "of_files"]
 
 _FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 _UNTYPED = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_TABLES = frozenset({*_FORMATS, *_UNTYPED, ".arrows", ".ipc"} - {".json"})
+"""The endings of files that are rows of a table. A JSON document beside them usually describes them."""
 
 
 def long_files(path: str) -> LongTable:
     """Make one table of all files of a folder, or of all that a pattern fits, in the order of their paths.
 
     Folders inside it that are named ``key=value`` give a column ``key``, as Hive and Spark write them. Files and
-    folders whose name begins with ``_`` or ``.`` are passed over.
+    folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are no rows.
+    No rows are passed over: where there are files of two formats, nothing is read.
 
     Raises
     ------
@@ -88,21 +91,29 @@ def _by_polars(files: Sequence[Path]) -> LongTable:
 def _files(path: str, base: Path) -> list[Path]:
     found = base.rglob("*") if Path(path).is_dir() else map(Path, glob(path, recursive=True))
     files = sorted(file for file in found if file.is_file() and not _is_hidden(file, base))
-    kinds = {file.suffix.lower() for file in files} & _FORMATS.keys()
-    if not kinds:
+    kinds = {_ending(file) for file in files} & _TABLES
+    readable = kinds & _FORMATS.keys()
+    if not readable:
         raise DataError(_nothing(files, path))
     if len(kinds) > 1:
         raise DataError(
             f"expected files of one format, but there are {' and '.join(sorted(kinds))}. Name those that you mean, "
-            f"such as {Path(base) / ('*' + min(kinds))}."
+            f"such as {Path(base) / ('*' + min(readable))}."
         )
-    return [file for file in files if file.suffix.lower() in kinds]
+    return [file for file in files if _ending(file) in kinds]
+
+
+def _ending(file: Path) -> str:
+    """How a file's name ends; a compressed one counts as what is inside, where that can be read."""
+    inner = Path(file.name.lower().removesuffix(".gz")).suffix
+    return inner if inner in _UNTYPED else file.suffix.lower()
 
 
 def _nothing(files: Sequence[Path], path: str) -> str:
-    if any(file.suffix.lower() in _UNTYPED for file in files):
+    untyped = next((file for file in files if _ending(file) in _UNTYPED), None)
+    if untyped is not None:
         return (
-            f"expected Parquet or Arrow files, but {files[0].name} has no types of its own, so that several such files "
+            f"expected Parquet or Arrow files, but {untyped.name} has no types of its own, so that several such files "
             "cannot be read as one table. Read them with your own library, or write them as Parquet first."
         )
     came = "is empty" if not files else f"has only {', '.join(file.name for file in files[:4])}"

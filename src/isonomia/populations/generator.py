@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
-from isonomia.populations.columns import column_from, distinct
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.populations.columns import distinct
+from isonomia.populations.declaring import declared_values
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
+from isonomia.populations.generator_source import Draw, GeneratorSource, check_columns_of
 from isonomia.populations.protocol import Wanted
-from isonomia.populations.rows import check_request
 from isonomia.populations.table import Table
 from isonomia.spec.names import columns_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["Draw", "Generator", "GeneratorSource"]
-
-Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
+__all__ = ["Generator"]
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
@@ -35,7 +34,8 @@ class Generator:
     draw
         A callable ``draw(n, rng)`` that gives a table of ``n`` rows, drawing with the NumPy generator ``rng``
         and nothing else; or a mapping from condition to such callables, ``{"sex == 'F'": women, "sex == 'M'":
-        men}``, each of which draws from the people who satisfy its condition.
+        men}``, each of which draws from the people who satisfy its condition. One that also has ``corners(most, rng)``
+        names people at the ends of what it can draw, as declared :class:`Ranges` do: k-safety tries them first.
     given
         Draws of groups, beside ``draw`` of everybody: ``{"income > 1e6": rich}``. A rate given such a condition is
         read from its group's own draws, so that a rare group costs no more than a common one.
@@ -52,6 +52,14 @@ class Generator:
         When ``draw`` is neither callable nor a mapping to callables.
     SpecError
         When a condition cannot be read.
+
+    Examples
+    --------
+    >>> from isonomia import check
+    >>> def draw(n, rng):
+    ...     return {"age": rng.integers(18, 70, n), "hired": rng.random(n) < 0.4}
+    >>> check("P[hired | age < 30] >= 0.3", population=Generator(draw), seed=1).answer
+    'holds'
     """
 
     draws: tuple[Draw, ...]
@@ -77,7 +85,7 @@ class Generator:
         set_field(self, "draws", tuple(by_condition.values()))
         set_field(self, "conditions", tuple(by_condition))
         set_field(self, "streams", _conditions(by_condition))
-        set_field(self, "declared", {name: _declared(name, given) for name, given in (values or {}).items()})
+        set_field(self, "declared", {name: declared_values(name, given) for name, given in (values or {}).items()})
         set_field(self, "given_names", None if names is None else tuple(names))
         set_field(self, "_found", {})
 
@@ -128,14 +136,14 @@ class Generator:
         return GeneratorSource(self.draws, self.names, self.given_names)
 
     def fingerprint(self) -> str:
-        """Tell this generator from others by the names, modules and source of its callables, where found."""
-        identities = [identity_of(draw) for draw in self.draws]
+        """Tell this generator from others by the names, modules and source of its callables, or as they say."""
+        identities = [_identity(draw) for draw in self.draws]
         return fingerprint_of(self.kind, *self.conditions, *identities, *(self.given_names or ()))
 
     def _find_names(self) -> tuple[str, ...]:
         first, *others = self._pilots(_NAMES_DRAWS, None)
         for draw, other in zip(self.draws[1:], others, strict=True):
-            _check_columns(draw, other, first.names)
+            check_columns_of(draw, other, first.names)
         return first.names
 
     def _pilots(self, n: int, names: tuple[str, ...] | None) -> list[Table]:
@@ -143,68 +151,10 @@ class Generator:
         return [source.batch(0, n, np.random.default_rng(i), i) for i in range(len(self.draws))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GeneratorSource:
-    """An opened generator.
-
-    Attributes
-    ----------
-    draws
-        The callable of each stream.
-    names
-        The columns that every batch must have; ``None`` while they are being found out.
-    array_names
-        What to call the columns of a NumPy array; ``None`` for ``x0``, ``x1``, ...
-    """
-
-    draws: tuple[Draw, ...]
-    names: tuple[str, ...] | None
-    array_names: tuple[str, ...] | None
-
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
-
-    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
-        """Draw ``n`` people from a stream with the batch's own randomness."""
-        check_request(start, n, stream, len(self.draws))
-        draw = self.draws[stream]
-        table = _drawn(draw, n, rng, self.array_names)
-        if table.rows != n:
-            raise DataError(
-                f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
-                "Make it give as many rows as its first argument says."
-            )
-        if self.names is not None:
-            _check_columns(draw, table, self.names)
-        return table
-
-
-def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
-    told = f"{callable_name(draw)}({n}, rng)"
-    try:
-        data = draw(n, rng)
-    except IsonomiaError as error:
-        raise DataError(f"{told}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise DataError(
-            f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
-        ) from error
-    try:
-        return Table.of(data, names if isinstance(data, np.ndarray) else None)
-    except DataError as error:
-        raise DataError(f"{told} should give a table of {n:,} rows: {error}") from error
-
-
-def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
-    missing = [name for name in names if name not in table.names]
-    if missing:
-        raise DataError(
-            f"every draw should have the columns {', '.join(map(repr, names))}, "
-            f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
-            "Make every draw give the same columns."
-        )
+def _identity(draw: Draw) -> str:
+    """What a draw says of itself, such as declared ranges; otherwise its name, module and source."""
+    own: Callable[[], str] | None = getattr(draw, "fingerprint", None)
+    return identity_of(draw) if own is None else own()
 
 
 def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
@@ -244,9 +194,3 @@ def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
     from isonomia.spec.parse import parse_condition
 
     return tuple(parse_condition(text) if text else None for text in by_condition)
-
-
-def _declared(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)

@@ -68,9 +68,8 @@ class RelationReader:
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
         """Give these columns from row ``start`` on."""
-        import duckdb
-
-        chosen = self.relation.select(*(duckdb.ColumnExpression(name) for name in columns))
+        # As text: an expression for a column called * would stand for all of them.
+        chosen = self.relation.project(", ".join(map(_quoted, columns)))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
         yield from of_size(_told(_started(lambda: read(2**16))), size, start)
 
@@ -104,6 +103,12 @@ def long_relation(relation: Any) -> LongTable:
     """
     rows = _run(lambda: relation.aggregate("count(*)").fetchall()[0][0])
     return LongTable(RelationReader(relation, tuple(relation.columns), int(rows)))
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL spells it, whatever signs it has."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _started(begin: Callable[[], Any]) -> Iterator[Any]:

@@ -3,12 +3,14 @@
 A column's type is the first that all its cells fit: whole number, number, truth value (``true`` or ``false``
 in small letters, capitals, or with a capital first), text. An empty cell is missing. In a column whose other
 cells are all numbers, ``NA``, ``N/A``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing too; in a column
-of text they are text.
+of text they are text. A column with a cell such as ``00123`` is text: nobody counts like that, and the postal
+code would lose its zeros.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -18,10 +20,13 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 
-__all__ = ["NUMBER_MISSING", "TRUTH", "read_header", "read_plain"]
+__all__ = ["CODE", "NUMBER_MISSING", "TRUTH", "read_header", "read_plain"]
 
 NUMBER_MISSING = frozenset({"NA", "N/A", "NaN", "nan", "NULL", "null"})
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+CODE = r" ?[+-]?0[0-9]"
+"""How a cell begins that is no number although it has digits only: with a zero that another digit follows."""
 
 
 def read_header(lines: Iterable[str], separator: str) -> list[str]:
@@ -79,8 +84,8 @@ def _typed(cells: Sequence[str]) -> NDArray[Any]:
 
 
 def _as_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
-    if "_" in "\n".join(cells):
-        return None  # Python would read 1_000 as a number, and nobody else does
+    if "_" in "\n".join(cells) or any(map(re.compile(CODE).match, cells)):
+        return None  # Python would read 1_000 as a number, and nobody else does; a code is none either
     whole = _parsed(int, cells, np.int64)
     if whole is not None:
         return whole

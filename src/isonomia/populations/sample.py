@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 
 from isonomia.populations.columns import distinct
 from isonomia.populations.door import Rows, rows_from
-from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.fingerprint import fingerprint_of, rows_fingerprint
 from isonomia.populations.long_source import LongSource
 from isonomia.populations.long_table import LongTable
 from isonomia.populations.protocol import Wanted
@@ -46,15 +46,24 @@ class Sample:
     In a random order all rows are held. With ``shuffle=False`` a folder, a pattern, a Parquet or Arrow file of more
     than 256 MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as
     far as the check goes.
+
+    Examples
+    --------
+    >>> from isonomia import check
+    >>> people = Sample({"sex": ["F", "M"] * 500, "hired": [1, 1, 0, 1] * 250})
+    >>> check("P[hired | sex == 'F'] >= 0.3", population=people, seed=1).answer
+    'holds'
     """
 
     rows: Rows
     shuffle: bool
+    _kept: dict[str, str] | None = field(repr=False)  # what was computed of a file that was read
 
     def __init__(self, data: object | str | PathLike[str], *, shuffle: bool = True) -> None:
         found = rows_from(data)
         object.__setattr__(self, "rows", found.table() if isinstance(found, LongTable) and shuffle else found)
         object.__setattr__(self, "shuffle", shuffle)
+        object.__setattr__(self, "_kept", {} if isinstance(data, str | PathLike) else None)
 
     @property
     def table(self) -> Table:
@@ -111,6 +120,4 @@ class Sample:
 
     def fingerprint(self) -> str:
         """Tell this sample from others; the same rows in another kind of table are the same sample."""
-        rows = self.rows
-        told = rows.fingerprint() if isinstance(rows, LongTable) else table_fingerprint(rows)
-        return fingerprint_of(self.kind, str(self.shuffle), told)
+        return fingerprint_of(self.kind, str(self.shuffle), rows_fingerprint(self.rows, self._kept))

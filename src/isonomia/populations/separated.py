@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import DataError
-from isonomia.populations.plain_csv import NUMBER_MISSING, TRUTH, read_header, read_plain
-from isonomia.populations.text_files import no_text, open_text
+from isonomia.populations.columns import EXACT
+from isonomia.populations.plain_csv import CODE, NUMBER_MISSING, TRUTH, read_header, read_plain
+from isonomia.populations.text_files import no_text, open_bytes, open_text
 
 __all__ = ["read_separated"]
-
-_EXACT = 2**53  # beyond this, floats leave whole numbers out
 
 
 def read_separated(file: Path, separator: str) -> Any:
@@ -72,19 +72,46 @@ def _by_pandas(file: Path, separator: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row with too many cells
         frame = pd.read_csv(file, low_memory=False, **said)
+    codes = _codes(file, separator, said, frame)
     for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+        if name in codes:
+            frame[name] = codes[name]
+        elif not pd.api.types.is_numeric_dtype(frame[name].dtype):
             frame[name] = _numbers_if_all_are(frame[name])
-        elif frame[name].dtype.kind == "f" and frame[name].isna().any() and frame[name].abs().max() > _EXACT:
+        elif frame[name].dtype.kind == "f" and frame[name].isna().any() and frame[name].abs().max() > EXACT:
             frame[name] = _whole_if_all_are(file, name, said, frame[name])
     return frame
+
+
+def _codes(file: Path, separator: str, said: dict[str, Any], frame: Any) -> dict[str, Any]:
+    """The columns that pandas took for numbers although they have codes, as text."""
+    import pandas as pd
+
+    numbers = [name for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    if not numbers or not _may_have_codes(file, separator):
+        return {}
+    cells = pd.read_csv(file, usecols=numbers, dtype=str, **{**said, "index_col": None})
+    return {name: cells[name] for name in numbers if _has_codes(cells[name])}
+
+
+def _may_have_codes(file: Path, separator: str) -> bool:
+    """Whether anything in a file looks like a code at the beginning of a cell, so that it pays to look closer."""
+    # What comes before a zero is looked at behind it: several times as quick as looking for what begins a cell.
+    before = rf'[\n\r"{separator}]'
+    code = re.compile(rf"0(?:(?<={before}0)|(?<={before}[ +-]0)|(?<={before} [+-]0))[0-9]".encode())
+    with open_bytes(file) as stream:
+        return any(code.search(b"\n" + b"".join(lines)) for lines in iter(lambda: stream.readlines(2**22), []))
+
+
+def _has_codes(series: Any) -> bool:
+    return bool(series.dropna().astype(str).str.match(CODE).any())
 
 
 def _numbers_if_all_are(series: Any) -> Any:
     import pandas as pd
 
     stands_for_missing = series.isin(NUMBER_MISSING)
-    if not stands_for_missing.any() or (series.isna() | stands_for_missing).all():
+    if not stands_for_missing.any() or (series.isna() | stands_for_missing).all() or _has_codes(series):
         return series
     try:
         return pd.to_numeric(series.where(~stands_for_missing))
@@ -120,7 +147,8 @@ def _typed(cells: Any) -> Any:
     if present.is_empty():
         return cells
     numbers = present.filter(~present.is_in(list(NUMBER_MISSING)))
-    for kind in (pl.Int64, pl.Float64) if len(numbers) else ():
+    counted = len(numbers) and not numbers.str.contains(f"^(?:{CODE})").any()
+    for kind in (pl.Int64, pl.Float64) if counted else ():
         if not numbers.cast(kind, strict=False).has_nulls():
             return cells.cast(kind, strict=False) if kind == pl.Int64 else _finite(cells, kind)
     if present.is_in(list(TRUTH)).all():

@@ -22,6 +22,9 @@ _KINDS = (
     "a two-dimensional NumPy array, or a list of rows"
 )
 
+_SHOWN = 8
+"""How many values of a row a message shows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
@@ -94,6 +97,11 @@ class Table:
         """Give one row as plain Python values, ``None`` where one is missing."""
         one = self.slice(index, index + 1)
         return {name: plain_value(one.column(name)[0]) for name in self.names}
+
+    def shown(self, index: int) -> str:
+        """One row as a message shows it: its first values, and whether there are more."""
+        told = ", ".join(f"{name}={value!r}" for name, value in list(self.row(index).items())[:_SHOWN])
+        return f"{told}, ..." if len(self.names) > _SHOWN else told
 
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories, such as low, mid, high; empty where there is none."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from isonomia.errors import DataError
 
-__all__ = ["no_text", "open_text"]
+__all__ = ["no_text", "open_bytes", "open_text"]
 
 
 def open_text(file: Path) -> IO[str]:
@@ -17,10 +17,14 @@ def open_text(file: Path) -> IO[str]:
     return opened(file, "rt", encoding="utf-8-sig", newline="")
 
 
+def open_bytes(file: Path) -> IO[bytes]:
+    """Open what a file holds once it is decompressed."""
+    return cast(IO[bytes], gzip.open(file, "rb")) if file.name.lower().endswith(".gz") else file.open("rb")
+
+
 def no_text(file: Path) -> DataError:
     """Say which byte of a file is no UTF-8."""
-    opened = gzip.open if file.name.lower().endswith(".gz") else open
-    with opened(file, "rb") as stream:
+    with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

@@ -27,6 +27,7 @@ MARKER = (
 )
 
 FOLDER = ".isonomia"
+"""As ``isonomia.records.folder`` has it, which every test run would have to wait for."""
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -23,11 +23,14 @@ _LONGEST_NAME = 48
 
 def told_of(verdict: Verdict) -> tuple[str, str]:
     """A verdict as a property of its test: JSON, without counterexamples, which can be long."""
-    from isonomia.records.visible import visible
+    from isonomia.records.visible import on_one_line
     from isonomia.records.words import cost
 
-    name = visible(" ".join((verdict.name or verdict.text).split()))
-    told = {"property": name, "cost": cost(verdict), **{key: getattr(verdict, key) for key in _SIGNIFICANT}}
+    told = {
+        "property": on_one_line(verdict.name or verdict.text),
+        "cost": cost(verdict),
+        **{key: getattr(verdict, key) for key in _SIGNIFICANT},
+    }
     troubles = [item for item in verdict.remarks if item.startswith("known counterexamples were left aside")]
     return PROPERTY, json.dumps({**told, "remarks": troubles}, ensure_ascii=False)
 
@@ -61,7 +64,9 @@ def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
 
 
 def _row(told: dict[str, Any]) -> tuple[str, str, str, str]:
-    name = told["property"]
-    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
-    risk = "nothing claimed" if told["answer"] == "undecided" else f"risk {told['risk']:g}" if told["risk"] else "exact"
-    return told["answer"], short, told["cost"], risk
+    from isonomia.records.visible import cut_short
+    from isonomia.records.words import chance
+
+    risk = f"risk {chance(told['risk'])}" if told["risk"] else "exact"
+    risk = "nothing claimed" if told["answer"] == "undecided" else risk
+    return told["answer"], cut_short(told["property"], _LONGEST_NAME), told["cost"], risk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from isonomia.errors import DataError, RecordError
 from isonomia.records.evidence import evidence_in, is_evidence
 from isonomia.records.sealing import broken, is_keyed
 from isonomia.records.store import Store
-from isonomia.records.strict_json import strict_json
+from isonomia.records.strict_json import read_strictly
 from isonomia.records.verdict import Verdict
 
 __all__ = ["Changed", "Side", "changes", "side_of_file", "side_of_run"]
@@ -91,38 +91,58 @@ def side_of_file(path: Path, key: bytes | None = None) -> Side:
     Raises
     ------
     RecordError
-        Where it is neither, or the seal of an evidence file is broken.
+        Where it is neither, the seal of an evidence file is broken, or a property comes twice.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"expected a file that can be read, but {path}: {error.strerror}") from error
-    content = strict_json(data, str(path))
-    if is_evidence(content):
-        evidence = evidence_in(content, str(path))
-        wrong = broken(content, key if is_keyed(content) else None)
-        if wrong is not None:
-            raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
-        verdicts = evidence.verdicts
-        return Side(
-            path.name, {each.name: verdicts.get(each.name) for each in evidence.checks}, evidence.run["versions"]
-        )
+    content = read_strictly(path)
+    return _side_of_evidence(content, path, key) if is_evidence(content) else _side_of_verdicts(content, path)
+
+
+def _side_of_evidence(content: Any, path: Path, key: bytes | None) -> Side:
+    evidence = evidence_in(content, str(path))
+    wrong = broken(content, key if is_keyed(content) else None)
+    if wrong is not None:
+        raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
+    verdicts = evidence.verdicts
+    pairs = [(each.name, verdicts.get(each.name)) for each in evidence.checks]
+    return Side(path.name, _each_once(pairs, path), evidence.run["versions"])
+
+
+def _side_of_verdicts(content: Any, path: Path) -> Side:
     listed, failed = content, []
     if isinstance(content, dict):
         listed, failed = content.get("verdicts"), content.get("failures", [])
     if not isinstance(listed, list) or not isinstance(failed, list):
         raise RecordError(f"expected an evidence file or verdicts as --json writes them, but {path} is neither")
-    unchecked = {str(each.get("name")): None for each in failed if isinstance(each, dict)}
-    return Side(path.name, {**dict(_named(listed, path)), **unchecked})
+    return Side(path.name, _each_once([*_verdicts(listed, path), *_failures(failed, path)], path))
 
 
-def _named(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
-    for number, each in enumerate(listed):
+def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[str, Verdict | None]:
+    """Properties by their names, none of which hides another."""
+    found: dict[str, Verdict | None] = {}
+    for name, verdict in pairs:
+        if name in found:
+            raise RecordError(
+                f"expected every property of {path} once, but {name!r} comes twice: nobody can tell which is meant"
+            )
+        found[name] = verdict
+    return found
+
+
+def _verdicts(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
+    for number, each in enumerate(listed, start=1):
         try:
             verdict = Verdict.from_dict(each)
         except DataError as error:
-            raise RecordError(f"{path}, verdict {number + 1}: {error}") from error
+            raise RecordError(f"{path}, verdict {number}: {error}") from error
         yield verdict.name or verdict.text, verdict
+
+
+def _failures(failed: list[Any], path: Path) -> Iterator[tuple[str, None]]:
+    for number, each in enumerate(failed, start=1):
+        name = each.get("name") if isinstance(each, dict) else None
+        if not isinstance(name, str):
+            raise RecordError(f"{path}, failure {number}: expected a property with a name, but {str(each)[:60]} came")
+        yield name, None
 
 
 def _others(before: Verdict, after: Verdict) -> Iterator[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import isclose
 from typing import Any
 
+from isonomia.records.visible import cut_short
+
 __all__ = ["ABSENT", "Difference", "differences"]
 
 ABSENT = "(absent)"
@@ -58,5 +60,4 @@ def _alike(before: Any, after: Any, rounding: float) -> bool:
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut_short(repr(value), 60)

@@ -10,17 +10,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
+from isonomia.records.commands import resume_command
 from isonomia.records.journals import ANSWERS
 from isonomia.records.sealing import broken, sealed
-from isonomia.records.shapes import misshapen
+from isonomia.records.shapes import evidence_schema, misshapen
 from isonomia.records.store import CheckRecord, Store
-from isonomia.records.strict_json import MOST_BYTES, strict_json
+from isonomia.records.strict_json import read_strictly
 from isonomia.records.verdict import Verdict
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "evidence_text",
     "is_evidence",
     "read_evidence",
-    "schema",
 ]
 
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -103,9 +101,10 @@ def evidence_of(store: Store, name: str = "latest") -> Evidence:
     checks = store.checks(run.id)
     open_ones = [check.name for check in checks if check.verdict is None and check.error is None]
     if open_ones:
+        command = resume_command(run.request.get("file", "AUDIT.toml"), store.folder)
         raise RecordError(
             f"expected a run that is complete, but {open_ones[0]!r} of run {run.id} has no verdict yet: go on with "
-            f"isonomia run {run.request.get('file', 'AUDIT.toml')} --resume"
+            f"{command}"
         )
     if "files" not in run.request:
         raise RecordError(
@@ -150,7 +149,7 @@ def read_evidence(path: str | Path, key: bytes | None = None) -> Evidence:
     RecordError
         Where it cannot be read, is no evidence file, or was sealed with a key that did not come.
     """
-    content = strict_json(_bytes(Path(path)), str(path))
+    content = read_strictly(Path(path))
     if not is_evidence(content):
         raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is none")
     found = evidence_in(content, str(path))
@@ -170,7 +169,7 @@ def evidence_in(content: Any, what: str) -> Evidence:
     RecordError
         Where they are not of the shape that the schema describes.
     """
-    wrong = next(misshapen(content, schema()), None)
+    wrong = next(misshapen(content, evidence_schema()), None)
     if wrong is not None:
         raise RecordError(f"{what} is no evidence file of version {VERSION}: {wrong}")
     name = content["audit"]["name"]
@@ -180,27 +179,6 @@ def evidence_in(content: Any, what: str) -> Evidence:
     if raw:
         raise RecordError(f"{what} has raw answers of the model for {raw[0]!r}, which no evidence file holds")
     return Evidence(content["run"], content["audit"], tuple(CheckEvidence(**each) for each in content["checks"]))
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The JSON Schema of an evidence file."""
-    text = resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.exists() and not path.is_file():
-            raise RecordError(f"expected an evidence file, but {path} is no file")
-        if path.stat().st_size > MOST_BYTES:
-            raise RecordError(
-                f"expected a file of at most {MOST_BYTES:,} bytes, but {path} has {path.stat().st_size:,}"
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"expected a file that can be read, but {path}: {error.strerror}") from error
 
 
 def _check_text(check: Mapping[str, Any]) -> str:

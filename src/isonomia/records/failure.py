@@ -7,9 +7,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from isonomia.records.findings import people_in_words
-from isonomia.records.side_by_side import comparison_of, cut_short, lines_of
-from isonomia.records.visible import visible
-from isonomia.records.words import answer_line, guarantee, interval, number
+from isonomia.records.side_by_side import comparison_of, lines_of
+from isonomia.records.visible import cut_short, on_one_line, visible
+from isonomia.records.words import answer_line, guarantee, interval, number, remarks_of
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Expression, Verdict
@@ -30,7 +30,7 @@ _INDENT = "    "
 
 def headline(verdict: Verdict) -> str:
     """The answer in one line: what, and of which property."""
-    told = f"{verdict.answer}: {_one_line(verdict.name or verdict.text)}"
+    told = f"{verdict.answer}: {on_one_line(verdict.name or verdict.text)}"
     return cut_short(told, _HEADLINE)
 
 
@@ -52,7 +52,7 @@ def failure_text(verdict: Verdict, repeat: str | None = None) -> str:
     lines += _part("known so far" if verdict.answer == "undecided" else "found", _found_lines(verdict))
     lines += _counterexample_lines(verdict)
     lines += _part("notes", _notes(verdict))
-    lines += _part("to repeat it", [f"seed={verdict.seed}, delta={verdict.delta:g}", *([repeat] if repeat else [])])
+    lines += _part("to repeat it", [f"seed={verdict.seed}, delta={verdict.delta!r}", *([repeat] if repeat else [])])
     return "\n".join(lines)
 
 
@@ -82,7 +82,7 @@ def _found_lines(verdict: Verdict) -> list[str]:
 def _compared(item: Expression) -> list[str]:
     told = "nothing is known of it" if item.estimate is None else f"{number(item.estimate)} in {interval(item)}"
     return [
-        *_limited(wrap(_one_line(item.text), _inside()), 4),
+        *_limited(wrap(on_one_line(item.text), _inside()), 4),
         f"  {told}; it must be {item.relation} {number(item.threshold)}",
     ]
 
@@ -93,7 +93,7 @@ def _rates(verdict: Verdict) -> list[str]:
     leaves = [item for item in verdict.leaves if item.text not in texts]
     if "audit" in verdict.details or len(leaves) > MOST_COMPARED:
         return []
-    told = [f"{_one_line(item.text)}: {number(item.estimate)} in {interval(item)}, n = {item.n:,}" for item in leaves]
+    told = [f"{on_one_line(item.text)}: {number(item.estimate)} in {interval(item)}, n = {item.n:,}" for item in leaves]
     return [line for each in told for line in wrap(each, _inside(), subsequent_indent="  ")]
 
 
@@ -102,6 +102,10 @@ def _people(verdict: Verdict) -> list[str]:
     counts, violations = verdict.details.get("counts"), verdict.details.get("violations")
     if counts and "responsive" in counts:
         return [people_in_words(counts, verdict.details)]
+    corners = verdict.details.get("corners", {"violating": 0})
+    if violations and corners["violating"] and not violations["cases"]:
+        does = "violates" if corners["violating"] == 1 else "violate"
+        return [f"{corners['violating']:,} of {corners['tried']:,} corners, which lie at the ends of ranges, {does} it"]
     if violations and violations["cases"]:
         tested, inputs = verdict.details["cases"]["tested"], violations["inputs"]
         of = f"{inputs:,} input{'' if inputs == 1 else 's'}"
@@ -128,7 +132,7 @@ def _size(found: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    told = [line for item in verdict.remarks for line in wrap(_one_line(item), _inside(), subsequent_indent="  ")]
+    told = [line for item in remarks_of(verdict) for line in wrap(on_one_line(item), _inside(), subsequent_indent="  ")]
     if len(verdict.counterexamples) > 1:
         told.append("the error's verdict.counterexamples has the others")
     if verdict.answer == "undecided":
@@ -143,7 +147,3 @@ def _limited(lines: list[str], most: int) -> list[str]:
 
 def _inside() -> int:
     return WIDTH - len(_INDENT)
-
-
-def _one_line(text: str) -> str:
-    return visible(" ".join(text.split()))

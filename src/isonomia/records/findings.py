@@ -100,12 +100,22 @@ def _compared(item: Expression, compact: bool) -> str:
 
 def _cases(verdict: Verdict, compact: bool) -> str:
     tested, bad = verdict.details["cases"]["tested"], verdict.details["violations"]["cases"]
-    told = f"{bad:,} of {tested:,} cases {'breaks' if bad == 1 else 'break'} it"
+    corners = verdict.details.get("corners", {"violating": 0})
+    if corners["violating"] and not bad and verdict.answer == "violated":
+        drawn = f", none of {tested:,} random cases" if tested else ""
+        return f"{_broken(corners['violating'], corners['tried'], 'corners')}{drawn}"
+    if not tested and verdict.answer == "violated":
+        return verdict.stopped  # known counterexamples settled it
+    told = _broken(bad, tested, "cases")
     item = telling(verdict)
     if item is None or (item.threshold == 0 and bad):
         return told  # a single one is too many: how often it happens does not matter
     share = _compared(replace(item, estimate=None), compact)
     return told if item.low == item.high else f"{told}; share {share}"
+
+
+def _broken(bad: int, of: int, what: str) -> str:
+    return f"{bad:,} of {of:,} {what} {'breaks' if bad == 1 else 'break'} it"
 
 
 def _people(details: Mapping[str, Any]) -> str:

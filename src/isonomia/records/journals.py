@@ -1,4 +1,4 @@
-"""Journals: one in the store, which a check writes as it goes; and one that is only read."""
+"""The journal of a check in the store, written as the check goes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
-from isonomia.records.visible import cut
+from isonomia.records.database import record_error
 
-__all__ = ["ANSWERS", "StoredJournal", "record_error"]
+__all__ = ["ANSWERS", "StoredJournal"]
 
 ANSWERS = "answer "
 """What the keys of the model's raw answers begin with: they are kept for going on, and nobody replays them."""
@@ -82,23 +81,3 @@ class StoredJournal:
     def close(self) -> None:
         """Let go of the store."""
         self.connection.close()
-
-
-def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
-    """What SQLite says, with what a person can do about it."""
-    told, where = cut(str(error), 200), f" at {path}" if path is not None else ""
-    hint = "Look at the file, or choose another folder with --records FOLDER"
-    if "full" in told:
-        hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"
-    elif "disk I/O error" in told:
-        hint = (
-            "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing "
-            "that was written before is lost"
-        )
-    elif "readonly" in told or "unable to open" in told:
-        hint = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
-    elif "locked" in told:
-        hint = "Another run has been writing for a long time: wait for it, then go on with --resume"
-    elif "not a database" in told or "malformed" in told:
-        hint = "It is no store of records: move it away, or choose another folder with --records FOLDER"
-    return RecordError(f"expected to {what}{where}, but: {told}. {hint}")

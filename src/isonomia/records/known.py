@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from isonomia.records.database import PATIENCE
+from isonomia.records.folder import STORE
 from isonomia.records.schema import KNOWN
 
 __all__ = ["LONGEST", "MOST", "Counterexample", "Known", "key_of"]
@@ -21,9 +23,6 @@ MOST = 20
 
 LONGEST = 1_000_000
 """The most characters of one counterexample; a longer one would make every check slow to begin."""
-
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
 
 
 def key_of(kind: str, text: str) -> str:
@@ -45,7 +44,7 @@ class Known:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.path = self.folder / "runs.sqlite"
+        self.path = self.folder / STORE
         self.trouble: str | None = None
 
     def of(self, key: str) -> tuple[Counterexample, ...]:

@@ -9,7 +9,7 @@ from isonomia.records.drawing import gauge_picture
 from isonomia.records.findings import RESPONSIVENESS, SAFETY, known
 from isonomia.records.side_by_side import comparison_of, lines_of
 from isonomia.records.visible import cut, visible
-from isonomia.records.words import SIGNS, answer_line, compared, guarantee, interval, number
+from isonomia.records.words import SIGNS, answer_line, compared, guarantee, interval, number, remarks_of
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -119,7 +119,7 @@ def _row(*cells: str) -> str:
 
 
 def _notes(verdict: Verdict) -> str:
-    told = [f"assumes that {item}" for item in verdict.assumptions] + list(verdict.remarks)
+    told = [f"assumes that {item}" for item in verdict.assumptions] + remarks_of(verdict)
     if not told:
         return ""
     items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MOST_ROWS])

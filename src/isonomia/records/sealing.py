@@ -55,7 +55,7 @@ def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
             "and sealed it anew. Leave --key out to look at it all the same"
         )
     rest = {name: value for name, value in content.items() if name != "seal"}
-    if hmac.compare_digest(_value(rest, key), seal["value"]):
+    if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):
         return None
     other = " or the key is another one" if key is not None else ""
     return f"the seal is broken: something in the file was changed after it was sealed{other}"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
 from typing import Any
 
-__all__ = ["misshapen"]
+from isonomia.records.visible import cut_short
+
+__all__ = ["evidence_schema", "misshapen", "verdict_schema"]
 
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
-    "array": list,
+    "array": (list, tuple),
     "string": str,
     "integer": int,
     "number": (int, float),
@@ -17,12 +22,29 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
     "null": type(None),
 }
 
+_MOST_BITS = 1023
+"""Of whole numbers that a float can hold, if not exactly."""
+
+
+@cache
+def evidence_schema() -> dict[str, Any]:
+    """The JSON Schema of an evidence file."""
+    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8"))
+    return found
+
+
+def verdict_schema() -> dict[str, Any]:
+    """The JSON Schema of a verdict, as it stands in an evidence file or alone."""
+    found: dict[str, Any] = evidence_schema()["properties"]["checks"]["items"]["properties"]["verdict"]
+    return found
+
 
 def misshapen(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """What is wrong with a value, in words.
 
     It knows ``type``, ``const``, ``enum``, ``required``, ``properties``, ``additionalProperties`` and ``items``. A
-    whole number is an integer only where it is written as one, without a point.
+    whole number is an integer only where it is written as one, without a point; and neither that nor a number where no
+    float can hold it.
     """
     where = path or "the whole"
     kinds = schema.get("type", ())
@@ -35,7 +57,7 @@ def misshapen(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator
         yield f"{where} should be one of {', '.join(map(repr, schema['enum']))}, but is {_brief(value)}"
     elif isinstance(value, dict):
         yield from _object(value, schema, path)
-    elif isinstance(value, list) and "items" in schema:
+    elif isinstance(value, list | tuple) and "items" in schema:
         for place, item in enumerate(value):
             yield from misshapen(item, schema["items"], f"{path}[{place}]")
 
@@ -58,9 +80,10 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], path: str) -> Iter
 def _is(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return False
     return isinstance(value, KINDS[kind])
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut_short(repr(value), 60)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
-from isonomia.records.visible import cut, visible
+from isonomia.records.visible import cut, cut_short, visible
+from isonomia.records.words import alongside, brief
 
 __all__ = ["Comparison", "comparison_of", "lines_of"]
 
@@ -71,11 +72,6 @@ def lines_of(shown: Comparison, width: int) -> list[str]:
     return lines + [line for note in shown.notes for line in wrap(note, width, subsequent_indent="  ")]
 
 
-def cut_short(text: str, most: int) -> str:
-    """The text, or its beginning with dots."""
-    return text if len(text) <= most else f"{text[: max(most - 3, 0)]}..."
-
-
 def _stacked(name: str, heads: Sequence[str], values: Sequence[str], width: int) -> list[str]:
     lines = wrap(name, width) or [""]
     for head, value in zip(heads, values, strict=True):
@@ -90,13 +86,11 @@ def _runs(found: Mapping[str, Any], population: Mapping[str, Any]) -> Comparison
     first, others = next(iter(inputs)), [name for name in differs if differs[name]]
     same = [name for name in differs if not differs[name]]
     as_it_was = {f"as in {what} {number}" for number in rows.values()}
-    features: dict[str, list[str]] = {}
+    values: dict[str, list[Any]] = {}
     for place, name in enumerate(others, start=1):
         for feature, (before, after) in differs[name].items():
-            in_words = isinstance(before, str) and before in as_it_was  # as the domain says it, of an image
-            start = "as it was" if in_words else _value(before)
-            line = features.setdefault(_word(feature), [start] * (len(others) + 1))
-            line[place] = _word(after) if in_words else _value(after)
+            values.setdefault(feature, [before] * (len(others) + 1))[place] = after
+    features = {_word(name): _told(line, as_it_was) for name, line in values.items()}
     heads = [f"{name} ({what} {rows[name]})" if name in rows else f"{name} (changed)" for name in (first, *others)]
     notes = [f"{', '.join(same)} {'are' if len(same) > 1 else 'is'} the same record as {first}"] if same else []
     if population.get("kind") == "domain" and found.get("choices"):
@@ -113,7 +107,7 @@ def _person(found: Mapping[str, Any]) -> Comparison:
     if found["point"] is None:
         return Comparison(f"the person in row {found['person']}: none of {looked} reaches the target")
     title = f"the person in row {found['person']} reaches the target at {found['reaching']:,} of {looked}"
-    features = {_word(name): [_value(before), _value(after)] for name, (before, after) in found["changed"].items()}
+    features = {_word(name): _told(pair) for name, pair in found["changed"].items()}
     notes = [] if features else ["nothing needs to change: the target is reached as they are"]
     notes += [f"the model said there: {_value(found['prediction'])}"] if "prediction" in found else []
     return Comparison(title, (f"row {found['person']}", "nearest"), _items(features), tuple(notes))
@@ -127,9 +121,17 @@ def _items(features: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str,
     return tuple((name, tuple(values)) for name, values in features.items())
 
 
+def _told(values: Sequence[Any], as_it_was: Collection[str] = ()) -> list[str]:
+    """The values of a feature; where the domain says in words what a record was, as of an image, these words."""
+    first, *others = values
+    if isinstance(first, str) and first in as_it_was:
+        return ["as it was", *("as it was" if other == first else _word(other) for other in others)]
+    return [visible(cut(text, _WIDE)) for text in alongside(values)]
+
+
 def _value(value: Any) -> str:
-    """A value as Python writes it, so that text can be told from numbers; nothing in it moves the cursor."""
-    return visible(cut(repr(value), _WIDE))
+    """A value as people read it, so that text can be told from numbers; nothing in it moves the cursor."""
+    return visible(cut(brief(value), _WIDE))
 
 
 def _word(text: Any) -> str:

@@ -1,14 +1,12 @@
 """The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
 
-Each batch is a transaction of its own, written ahead (WAL), so that a process that is killed at any moment loses at
-most the batch in flight, and several runs may write at once.
+Each batch is a transaction of its own: a process that is killed at any moment loses at most the batch in flight.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,19 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from isonomia.errors import DataError, RecordError, nearest
-from isonomia.records.journals import ANSWERS, StoredJournal, record_error
-from isonomia.records.only_reading import address_of
-from isonomia.records.schema import SCHEMA, VERSION
+from isonomia.errors import RecordError, nearest
+from isonomia.records.commands import with_records
+from isonomia.records.database import Database, has_errors
+from isonomia.records.folder import FOLDER
+from isonomia.records.journals import ANSWERS, StoredJournal
 from isonomia.records.verdict import Verdict
 
-__all__ = ["FOLDER", "CheckRecord", "RunRecord", "Store"]
-
-FOLDER = ".isonomia"
-"""The folder that holds the store, beside the audit file or in the current folder."""
-
-PATIENCE = 60.0
-"""Seconds to wait for another run that is writing."""
+__all__ = ["CheckRecord", "RunRecord", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +85,12 @@ class Store:
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
-        self.path = self.folder / "runs.sqlite"
-        self._only_read: str | None = None
-        try:
-            version = self._made()
-        except RecordError:
-            self._only_read = address_of(self.path) if reading else None
-            if self._only_read is None:
-                raise
-            version = self._version()
-        if version != VERSION:
-            raise RecordError(
-                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
-                "written by another version. Choose another folder with --records FOLDER"
-            )
+        self._database = Database(self.folder, reading=reading)
 
-    def _made(self) -> int:
-        """Make the folder and the tables where they are not there, and give the version of their format."""
-        with self._saying("make the store"):
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise RecordError(
-                    f"expected a folder for records that can be written, but {self.folder}: {error.strerror}. "
-                    "Choose another with --records FOLDER"
-                ) from error
-            with self._connection() as connection:
-                connection.executescript(SCHEMA)
-                _add_errors(connection)
-        return self._version()
-
-    def _version(self) -> int:
-        with self._saying("read the store"), self._connection() as connection:
-            (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
-        return int(version or 0)
+    @property
+    def path(self) -> Path:
+        """The SQLite file."""
+        return self._database.path
 
     def begin(
         self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
@@ -134,7 +99,7 @@ class Store:
         from isonomia.records.versions import versions
 
         name = f"{_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        with self._saying("write down a run"), self._connection() as connection, connection:
+        with self._database.writing("write down a run") as connection:
             connection.execute(
                 "INSERT INTO runs (id, begun, title, request, versions) VALUES (?, ?, ?, ?, ?)",
                 (name, _stamp(), title, _dumped(request), _dumped(versions())),
@@ -145,14 +110,29 @@ class Store:
             )
         return name
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the file open while much is written: whoever closes it last waits until all is in its final place."""
+        with self._database.understanding("open the store"):
+            connection = self._database.connect()
+        try:
+            yield
+        finally:
+            connection.close()
+
     def journal(self, run: str, number: int) -> StoredJournal:
         """The journal of a check, with everything that it has kept so far."""
-        with self._understanding("read a journal"):
-            return StoredJournal(self._connect(), run, number)
+        with self._database.understanding("read a journal"):
+            connection = self._database.connect()
+            try:
+                return StoredJournal(connection, run, number)
+            except BaseException:
+                connection.close()
+                raise
 
     def conclude(self, run: str, number: int, verdict: Verdict) -> None:
         """Write down the verdict of a check, and forget the model's raw answers: nobody goes on from them any more."""
-        with self._saying("write down a verdict"), self._connection() as connection, connection:
+        with self._database.writing("write down a verdict") as connection:
             connection.execute(
                 "UPDATE checks SET verdict = ?, error = NULL WHERE run = ? AND number = ?",
                 (_dumped(verdict.to_dict()), run, number),
@@ -164,7 +144,7 @@ class Store:
 
     def fail(self, run: str, number: int, kind: str, message: str, *, forget: bool = False) -> None:
         """Write down that a property could not be checked; what was measured stays, unless it is to be forgotten."""
-        with self._saying("write down an error"), self._connection() as connection, connection:
+        with self._database.writing("write down an error") as connection:
             connection.execute(
                 "UPDATE checks SET error = ? WHERE run = ? AND number = ?",
                 (_dumped({"kind": kind, "message": message}), run, number),
@@ -174,12 +154,12 @@ class Store:
 
     def end(self, run: str) -> None:
         """Write down that a run is complete."""
-        with self._saying("write down the end of a run"), self._connection() as connection, connection:
+        with self._database.writing("write down the end of a run") as connection:
             connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_stamp(), run))
 
     def runs(self) -> list[RunRecord]:
         """Every run, the latest first."""
-        with self._understanding("list the runs"), self._connection() as connection:
+        with self._database.reading("list the runs") as connection:
             query = "SELECT id, begun, ended, title, request, versions FROM runs ORDER BY rowid DESC"
             return [
                 RunRecord(name, begun, ended, title, json.loads(request), json.loads(used))
@@ -202,13 +182,14 @@ class Store:
             raise RecordError(
                 f"expected a run in {self.folder}, but there is none yet: isonomia run AUDIT.toml makes one"
             )
-        told = "several begin so" if found else f"there is none.{nearest(name, [run.id for run in runs])}"
-        raise RecordError(f"expected one run called {name!r} in {self.folder}, but {told} isonomia runs lists them")
+        told = f"{len(found):,} begin so." if found else f"there is none.{nearest(name, [run.id for run in runs])}"
+        listing = with_records("isonomia runs", self.folder)
+        raise RecordError(f"expected one run called {name!r} in {self.folder}, but {told} {listing} lists them")
 
     def checks(self, run: str) -> list[CheckRecord]:
         """The checks of a run, in order."""
-        with self._understanding("read a run"), self._connection() as connection:
-            error = "error" if _has_errors(connection) else "NULL"
+        with self._database.reading("read a run") as connection:
+            error = "error" if has_errors(connection) else "NULL"
             columns = f"run, number, name, definition, options, verdict, {error}"
             query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
             return [_check(row) for row in connection.execute(query, (run,))]
@@ -216,41 +197,8 @@ class Store:
     def introductions(self, run: str) -> list[tuple[int, str, Mapping[str, Any]]]:
         """What the checks of a run wrote down of their ``population`` and ``model``: number, which, and what."""
         query = "SELECT number, key, entry FROM entries WHERE run = ? AND key IN ('population', 'model')"
-        with self._understanding("read a run"), self._connection() as connection:
+        with self._database.reading("read a run") as connection:
             return [(number, key, json.loads(entry)) for number, key, entry in connection.execute(query, (run,))]
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._only_read is not None:
-            return sqlite3.connect(self._only_read, uri=True, timeout=PATIENCE, check_same_thread=False)
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connect()
-        try:
-            yield connection
-        finally:
-            connection.close()
-
-    @contextmanager
-    def _understanding(self, what: str) -> Iterator[None]:
-        """Turn what cannot be read as a record into what is the matter with it."""
-        try:
-            with self._saying(what):
-                yield
-        except (ValueError, TypeError, DataError) as error:
-            raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
-
-    @contextmanager
-    def _saying(self, what: str) -> Iterator[None]:
-        """Turn what SQLite says into what a person can do."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise record_error(what, self.path, error) from error
 
 
 def _check(row: tuple[Any, ...]) -> CheckRecord:
@@ -258,20 +206,6 @@ def _check(row: tuple[Any, ...]) -> CheckRecord:
     told = None if verdict is None else Verdict.from_dict(json.loads(verdict))
     problem = None if error is None else json.loads(error)
     return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told, problem)
-
-
-def _has_errors(connection: sqlite3.Connection) -> bool:
-    return "error" in {row[1] for row in connection.execute("PRAGMA table_info(checks)")}
-
-
-def _add_errors(connection: sqlite3.Connection) -> None:
-    """Give a store that was made before checks could fail the column for it; older versions do not mind."""
-    if not _has_errors(connection):
-        try:
-            connection.execute("ALTER TABLE checks ADD COLUMN error TEXT")
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # another process was faster
-                raise
 
 
 def _dumped(value: Mapping[str, Any]) -> str:

@@ -7,14 +7,35 @@ Ordinary readers take the last of two equal keys, make infinities of large numbe
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, NoReturn
 
 from isonomia.errors import RecordError
 
-__all__ = ["MOST_BYTES", "canonical", "strict_json"]
+__all__ = ["MOST_BYTES", "canonical", "read_strictly", "strict_json"]
 
 MOST_BYTES = 2**28
 """The longest text that is read: 256 MiB."""
+
+
+def read_strictly(path: Path) -> Any:
+    """Read a file of JSON.
+
+    Raises
+    ------
+    RecordError
+        Where it cannot be read, and as :func:`strict_json` does.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise RecordError(f"expected a file, but {path} is none")
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise RecordError(f"expected a file of at most {MOST_BYTES:,} bytes, but {path} has {size:,}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"expected a file that can be read, but {path}: {error.strerror}") from error
+    return strict_json(data, str(path))
 
 
 def strict_json(data: bytes, what: str) -> Any:
@@ -48,7 +69,7 @@ def strict_json(data: bytes, what: str) -> Any:
     except UnicodeDecodeError as error:
         raise RecordError(f"expected {what} as text in UTF-8, but byte {error.start} is none") from error
     except json.JSONDecodeError as error:
-        raise RecordError(f"{what} is no JSON: {error}") from error
+        raise RecordError(f"expected JSON that isonomia wrote, but {what} is no JSON: {error}") from error
     except RecursionError as error:
         raise RecordError(f"{what} is nested more deeply than any record: it was not written by isonomia") from error
 

@@ -10,6 +10,8 @@ from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
 from isonomia.records.notebook import as_html
+from isonomia.records.shapes import misshapen, verdict_schema
+from isonomia.records.visible import cut_short
 from isonomia.records.words import as_text
 
 __all__ = ["Expression", "LeafRecord", "Verdict"]
@@ -186,23 +188,32 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        """Bring back what :meth:`to_dict` gave, also after a walk through JSON."""
+        """Bring back what :meth:`to_dict` gave, also after a walk through JSON.
+
+        Raises
+        ------
+        DataError
+            Where something is missing or of another kind than a verdict has there.
+        """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {str(data)[:80]}")
+            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {cut_short(str(data), 80)}")
         known = {item.name for item in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
         missing = {item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING}
         if not missing <= set(values) or values["answer"] not in ANSWERS:
-            raise DataError(
-                f"expected a stored verdict, but {sorted(missing - set(values)) or values['answer']} is amiss"
-            )
+            amiss = sorted(missing - set(values)) or values["answer"]
+            raise DataError(f"expected a stored verdict, but {cut_short(str(amiss), 80)} is amiss")
         if values.get("counted", COUNTED[0]) not in COUNTED:
-            raise DataError(f"expected a stored verdict to count one of {COUNTED}, but it counts {values['counted']!r}")
+            told = cut_short(repr(values["counted"]), 80)
+            raise DataError(f"expected a stored verdict to count one of {', '.join(COUNTED)}, but it counts {told}")
         try:
             values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
             values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
         except (TypeError, AttributeError) as error:
             raise DataError(f"expected what is known of each rate in a stored verdict: {error}") from error
+        wrong = next(misshapen(data, {**verdict_schema(), "required": ()}), None)
+        if wrong is not None:
+            raise DataError(f"expected a stored verdict, but {wrong}")
         for key in ("assumptions", "remarks", "counterexamples"):
             values[key] = tuple(values[key])
         return cls(**values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["cut", "visible"]
+__all__ = ["cut", "cut_short", "on_one_line", "visible"]
 
 # Controls, lone surrogates, what has no width, and what turns the direction of the text around it. The two joiners
 # U+200C and U+200D stay: Persian, Hindi and emoji are written with them.
@@ -24,11 +24,21 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(_seen, text.replace("\r\n", "\n"))
 
 
+def on_one_line(text: str) -> str:
+    """The text without line ends, tabs and whatever cannot be seen."""
+    return visible(" ".join(text.split()))
+
+
 def cut(text: str, most: int) -> str:
     """The text, or its beginning and a word on how much there is."""
     if len(text) <= most:
         return text
     return f"{text[:most].rstrip()} … (cut: {len(text):,} characters in all)"
+
+
+def cut_short(text: str, most: int) -> str:
+    """The text, or its beginning and three dots: never longer than ``most``."""
+    return text if len(text) <= most else f"{text[: max(most - 3, 0)]}..."
 
 
 def _seen(match: re.Match[str]) -> str:

@@ -1,7 +1,13 @@
-"""A verdict in words, as plain text."""
+"""A verdict in words, as plain text; and how numbers are rounded for people, here and nowhere else.
+
+Four digits of what is computed (:func:`number`), six of what was given (:func:`brief`), three of a risk, upwards
+(:func:`chance`). The record has every digit.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SIGNS",
+    "alongside",
     "answer_line",
     "as_text",
     "brief",
@@ -20,6 +27,7 @@ __all__ = [
     "guarantee",
     "interval",
     "number",
+    "remarks_of",
     "risk",
     "rows",
 ]
@@ -58,10 +66,15 @@ def brief(value: Any) -> str:
     return f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.0f}"
 
 
+def alongside(values: Sequence[Any]) -> list[str]:
+    """Values that are compared, each as :func:`brief` has it; exact where two that differ would look the same."""
+    short, exact = [brief(value) for value in values], [repr(value) for value in values]
+    return short if len(set(short)) == len(set(exact)) else exact
+
+
 def change(before: Any, after: Any) -> str:
-    """A value and what became of it; exact where the two are the same but for what is not shown."""
-    pair = brief(before), brief(after)
-    return " -> ".join(pair if pair[0] != pair[1] else map(repr, (before, after)))
+    """A value and what became of it."""
+    return " -> ".join(alongside((before, after)))
 
 
 def answer_line(verdict: Verdict) -> str:
@@ -88,6 +101,15 @@ def guarantee(verdict: Verdict) -> str:
     return f"This answer is wrong with probability at most {chance(verdict.risk)}, however often one looked."
 
 
+def remarks_of(verdict: Verdict) -> list[str]:
+    """The remarks with the risk as it is written everywhere else: the record may have it with more digits."""
+    stored, told = f"{verdict.delta:g}", chance(verdict.delta)
+    if stored == told:
+        return list(verdict.remarks)
+    exactly = re.compile(rf"(?<![\d.]){re.escape(stored)}(?!\.?\d)")
+    return [exactly.sub(told, remark) for remark in verdict.remarks]
+
+
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
     """What is known: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
     found = [(compared(item), number(item.estimate), interval(item), "") for item in verdict.expressions]
@@ -104,7 +126,7 @@ def as_text(verdict: Verdict) -> str:
         draws = f"   n = {n}" if n else ""
         lines.append(f"    {text:<{widths[0]}}   {estimate:>{widths[1]}}   {interval:<{widths[2]}}{draws}".rstrip())
     lines += [f"  assumes that {item}" for item in verdict.assumptions]
-    lines += [f"  note: {item}" for item in verdict.remarks]
+    lines += [f"  note: {item}" for item in remarks_of(verdict)]
     return "\n".join(lines)
 
 

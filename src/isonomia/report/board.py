@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.engine.observer import Observer, Silent
-from isonomia.records.visible import visible
+from isonomia.records.visible import on_one_line
 from isonomia.records.words import cost
 from isonomia.report.entries import Failure
 from isonomia.report.standing import FAILED, Result, Standing, known_of, line_of
@@ -56,7 +56,7 @@ def showing(names: Sequence[str], output: Console, errors: Console, quiet: bool)
     """The way to show an audit that fits the terminal."""
     if quiet:
         return Quiet()
-    standings = [Standing(" ".join(visible(name).split())) for name in names]
+    standings = [Standing(on_one_line(name)) for name in names]
     if errors.is_terminal and not errors.is_dumb_terminal:
         return Board(standings, errors)
     return Lines(standings, output)

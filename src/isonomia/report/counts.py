@@ -10,7 +10,7 @@ from isonomia.records.verdict import Verdict
 if TYPE_CHECKING:
     from isonomia.report.entries import Failure
 
-__all__ = ["ORDER", "UNFINISHED", "counted"]
+__all__ = ["ORDER", "UNFINISHED", "counted", "lacking"]
 
 UNFINISHED = "Unfinished"
 """The kind of a failure that is none: the run was cut off, or still goes on."""
@@ -22,12 +22,19 @@ _ONE = {"violated": "is violated", "undecided": "is undecided", "holds": "holds"
 _MANY = {"violated": "are violated", "undecided": "are undecided", "holds": "hold"}
 
 
+_FAILED, _OPEN = "could not be checked", "not checked to the end"
+
+
+def lacking(failure: Failure) -> str:
+    """What is said of a property in the place of an answer."""
+    return _OPEN if failure.kind == UNFINISHED else _FAILED
+
+
 def counted(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
     """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
     answers: list[str] = [verdict.answer for verdict in verdicts]
-    unfinished = sum(failure.kind == UNFINISHED for failure in failures)
-    without = ((len(failures) - unfinished, "could not be checked"), (unfinished, "not checked to the end"))
-    told = [f"{count:,} {words}" for count, words in without if count]
+    without = [lacking(failure) for failure in failures]
+    told = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
     told += [
         f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
         for answer in ORDER

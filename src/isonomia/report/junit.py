@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from isonomia.records.words import answer_line, as_text
+from isonomia.report.counts import lacking
 from isonomia.report.entries import Audit, Entry, Failure
 
 __all__ = ["junit"]
@@ -61,7 +62,7 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
 def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:
     names = {"name": _clean(failure.name), "classname": _clean(audit.title), "time": "0.000"}
     case = ElementTree.SubElement(suite, "testcase", names)
-    first = f"could not be checked: {failure.message.partition(chr(10))[0]}"
+    first = f"{lacking(failure)}: {failure.message.partition(chr(10))[0]}"
     told = ElementTree.SubElement(case, "error", {"type": _clean(failure.kind), "message": _clean(first)})
     told.text = _clean(failure.message)
 

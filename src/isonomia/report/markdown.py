@@ -6,8 +6,9 @@ import re
 
 from isonomia.records.findings import RESPONSIVENESS, SAFETY, known
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import SIGNS, answer_line, guarantee, rows
-from isonomia.report.counts import UNFINISHED
+from isonomia.records.visible import cut_short
+from isonomia.records.words import SIGNS, answer_line, guarantee, remarks_of, rows
+from isonomia.report.counts import counted, lacking
 from isonomia.report.entries import Audit, Entry, Failure
 
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
@@ -27,7 +28,7 @@ def summary(audit: Audit) -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| {_FAILED} | {_plain(failure.name)} | {_without(failure)} | {_plain(failure.message)} |"
+        f"| {_FAILED} | {_plain(failure.name)} | {lacking(failure)} | {_plain(failure.message)} |"
         for failure in audit.failures
     ]
     lines += [
@@ -46,7 +47,7 @@ def as_markdown(audit: Audit) -> str:
 def model_card(audit: Audit) -> str:
     """A section for a model card: what was checked, with which guarantee, of whom."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
-    lines += [f"- **{_plain(failure.name)}** could not be checked, so nothing is known." for failure in audit.failures]
+    lines += [f"- **{_plain(failure.name)}** {lacking(failure)}, so nothing is known." for failure in audit.failures]
     for entry in audit.entries:
         verdict = entry.verdict
         lines.append(f"- **{_plain(entry.name)}** {verdict.answer}. {_plain(guarantee(verdict))}")
@@ -65,7 +66,7 @@ def model_card(audit: Audit) -> str:
 def github_lines(audit: Audit) -> str:
     """Lines that GitHub's runners turn into remarks beside the audit file."""
     kinds = {"violated": "error", "undecided": "warning"}
-    lines = [_remark("error", audit, failure, f"could not be checked: {failure.message}") for failure in audit.failures]
+    lines = [_remark("error", audit, failure, f"{lacking(failure)}: {failure.message}") for failure in audit.failures]
     lines += [
         _remark(kinds[entry.verdict.answer], audit, entry, answer_line(entry.verdict))
         for entry in audit.entries
@@ -81,34 +82,20 @@ def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> st
 
 
 def _counted(audit: Audit) -> str:
-    answers: list[str] = [entry.verdict.answer for entry in audit.entries]
-    answers += [UNFINISHED if failure.kind == UNFINISHED else _FAILED for failure in audit.failures]
-    told = [f"{answers.count(answer)} {words}" for answer, words in _COUNTS if answers.count(answer)]
-    return f"{len(answers)} {'property' if len(answers) == 1 else 'properties'}: {', '.join(told) or 'none'}."
+    return counted((entry.verdict for entry in audit.entries), audit.failures)
 
 
 _FAILED = "⚠"
-_COUNTS = (
-    (_FAILED, "could not be checked"),
-    (UNFINISHED, "not checked to the end"),
-    ("violated", "violated"),
-    ("undecided", "undecided"),
-    ("holds", "hold"),
-)
 
 
 def _known(verdict: Verdict) -> str:
     return _plain(known(verdict))
 
 
-def _without(failure: Failure) -> str:
-    return "not checked to the end" if failure.kind == UNFINISHED else "could not be checked"
-
-
 def _failed(failure: Failure) -> str:
     lines = ["", f"### {_FAILED} {_plain(failure.name)}", ""]
     lines += [_plain(failure.why), ""] if failure.why else []
-    return "\n".join([*lines, f"{_without(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
+    return "\n".join([*lines, f"{lacking(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
 
 
 def _section(entry: Entry) -> str:
@@ -125,7 +112,7 @@ def _section(entry: Entry) -> str:
         lines += ["| quantity | estimate | interval | draws |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in table] + [""]
     lines += [f"- assumes that {_plain(item)}" for item in verdict.assumptions]
-    lines += [f"- note: {_plain(item)}" for item in verdict.remarks]
+    lines += [f"- note: {_plain(item)}" for item in remarks_of(verdict)]
     return "\n".join(lines) + "\n"
 
 
@@ -135,8 +122,7 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    short = _on_one_line(text).replace("`", "'")
-    return short if len(short) <= _MOST else f"{short[: _MOST - 3]}..."
+    return cut_short(_on_one_line(text).replace("`", "'"), _MOST)
 
 
 def _on_one_line(text: str) -> str:

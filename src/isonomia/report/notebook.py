@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from isonomia.records.drawing import gauge_picture
 from isonomia.records.findings import SAFETY, known, telling
 from isonomia.records.notebook import COLOURS, as_html, badge, safe
-from isonomia.report.counts import UNFINISHED, counted
+from isonomia.report.counts import counted, lacking
 
 if TYPE_CHECKING:
     from isonomia.report.entries import Audit, Entry, Failure
@@ -44,9 +44,9 @@ def _opening(entry: Entry) -> str:
 
 def _failed(failure: Failure) -> str:
     """A property of which nothing is known, and why."""
-    kind = "not checked to the end" if failure.kind == UNFINISHED else "could not be checked"
     return (
-        f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> <span>{kind}</span></summary>"
+        f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> "
+        f"<span>{lacking(failure)}</span></summary>"
         f"<pre style='margin:.3em 0 .8em 1.1em;white-space:pre-wrap;background:none;color:inherit'>"
         f"{safe(failure.message, 2_000)}</pre></details>"
     )

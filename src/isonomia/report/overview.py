@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +17,7 @@ from isonomia.report.standing import FAILED, OPEN, known_of
 from isonomia.report.styles import STYLED, sign_of
 from isonomia.report.terminal import show
 
-__all__ = ["overview", "show_entry", "show_trouble"]
+__all__ = ["overview", "print_lines", "show_entry", "show_trouble"]
 
 MOST = 60
 """Lines at most; of more properties, those that do not hold come first."""
@@ -29,6 +31,16 @@ IN_FULL = 5
 
 def overview(audit: Audit, console: Console) -> None:
     """Print a line for each property, and how many there are of each answer."""
+    shown = _worst_first(audit)
+    if shown:
+        print_lines(shown[:MOST], console)
+    if len(shown) > MOST:
+        console.print(f"and {len(shown) - MOST:,} more, which isonomia show lists")
+    console.print(counted([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
+
+
+def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
+    """Print a line for each property: the answer, its risk, what is known, and where there is room what it cost."""
     wide = console.width >= WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("answer", no_wrap=True)
@@ -37,14 +49,9 @@ def overview(audit: Audit, console: Console) -> None:
         table.add_column("asked about", justify="right", no_wrap=True)
     table.add_column("risk", justify="right", no_wrap=True)
     table.add_column("what is known", overflow="fold")
-    shown = _worst_first(audit)
-    for entry in shown[:MOST]:
-        table.add_row(*_cells(entry, console, wide))
-    if table.row_count:
-        console.print(table)
-    if len(shown) > MOST:
-        console.print(f"and {len(shown) - MOST:,} more, which isonomia show lists")
-    console.print(counted([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
+    for item in items:
+        table.add_row(*_cells(item, console, wide))
+    console.print(table)
 
 
 def show_trouble(audit: Audit, console: Console) -> None:

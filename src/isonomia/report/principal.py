@@ -11,18 +11,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import PRINCIPAL as AUDIT
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import number
+from isonomia.records.words import SIGNS, number
+from isonomia.report.styles import COLOURS
 
-__all__ = ["AUDIT", "repair_table", "strip", "subgroups"]
+__all__ = ["bounds", "ends_of", "repair_table", "strip", "subgroups"]
 
 MOST_SHOWN = 16
 """Subgroups that are shown, those that violate first; the stored verdict has all."""
 
 WIDTH = 21
-STYLES = {"holds": "green", "violated": "red", "undecided": "yellow"}
-SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +119,10 @@ def _key(verdict: Verdict, exact: bool, fancy: bool) -> Text:
 
 def _heading(item: Mapping[str, Any], verdict: Verdict, fancy: bool) -> Text:
     answer = item["answer"]
-    line = Text(f"{SIGNS[answer]} " if fancy else "", style=STYLES[answer])
+    line = Text(f"{SIGNS[answer]} " if fancy else "", style=COLOURS[answer])
     line.append(item["subgroup"], style="bold default")
     line.append(f"  {item['people']:,} people, ", style="default")
-    line.append(answer, style=STYLES[answer])
+    line.append(answer, style=COLOURS[answer])
     if item["bet"] is not None:
         line.append(f", evidence {_evidence(item['bet'], verdict)}", style="dim")
     if item["certificate"] is not None and verdict.method == "exact":
@@ -148,29 +146,33 @@ def _effects(item: Mapping[str, Any], verdict: Verdict, reach: float, fancy: boo
     marks, within, exact = UNICODE if fancy else ASCII, verdict.details["within"], verdict.method == "exact"
     limits = (-within, within) if within else (0.0,)
     for effect in item["effects"]:
-        interval, sample = _pair(effect, verdict)
+        interval, sample = ends_of(effect, verdict)
         if interval is None:
             grid.add_row(Text(effect["name"]), Text("the assumptions are refuted", style="dim"))
             continue
         drawn = strip(interval, interval if exact else sample, limits, reach, marks)
-        told = "" if exact or sample is None else f"sample {_bounds(sample)}"
-        grid.add_row(Text(_name(effect, verdict)), drawn, Text(_bounds(interval)), Text(told, style="dim"))
+        told = "" if exact or sample is None else f"sample {bounds(sample)}"
+        grid.add_row(Text(_name(effect, verdict)), drawn, Text(bounds(interval)), Text(told, style="dim"))
     return Padding(grid, (0, 0, 0, 4))
 
 
-def _pair(effect: Mapping[str, Any], verdict: Verdict) -> tuple[Sequence[float] | None, Sequence[float] | None]:
+def ends_of(effect: Mapping[str, Any], verdict: Verdict) -> tuple[Sequence[float] | None, Sequence[float] | None]:
     """The interval and the sample's bounds, of ``tau`` or of ``tau'``, whichever the margin is about."""
     suffix = "_within_stratum" if verdict.details["normalised"] else ""
     return effect[f"interval{suffix}"], effect[f"plug_in{suffix}"]
 
 
 def _ends(effect: Mapping[str, Any], verdict: Verdict) -> Sequence[float]:
-    return _pair(effect, verdict)[0] or ()
+    return ends_of(effect, verdict)[0] or ()
 
 
 def _name(effect: Mapping[str, Any], verdict: Verdict) -> str:
     return str(effect["name"]).replace("'", "", 1) if verdict.details["normalised"] else str(effect["name"])
 
 
-def _bounds(ends: Sequence[float]) -> str:
-    return f"[{ends[0]:.3f}, {ends[1]:.3f}]"
+def bounds(ends: Sequence[float] | None) -> str:
+    """Two ends with three places each, so that they stand below each other; a dash for none."""
+    if ends is None:
+        return "-"
+    low, high = (round(end, 3) + 0.0 for end in ends)  # what is nothing has no sign
+    return f"[{low:.3f}, {high:.3f}]"

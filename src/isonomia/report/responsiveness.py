@@ -10,18 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import RESPONSIVENESS as AUDIT
 from isonomia.records.findings import Side, sides
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import brief, change
+from isonomia.report.styles import COLOURS
 
-__all__ = ["AUDIT", "people_table", "points_table", "shares"]
+__all__ = ["people_table", "points_table", "shares"]
 
 MOST_SHOWN = 5
 """Counterexamples that are shown; the stored verdict has more."""
-
-STYLES = {"holds": "green", "violated": "red", "undecided": "yellow"}
-"""The colour of people by what is known of the claim about them."""
 
 MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
 PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
@@ -119,7 +116,7 @@ def _bar(counts: Mapping[str, int], kinds: Sequence[Side], fancy: bool, width: i
     for side in kinds:
         total += counts[side.kind]
         end = round(width * total / max(counts["people"], 1))
-        line.append(marks[side.answer] * (end - drawn), style=STYLES[side.answer])
+        line.append(marks[side.answer] * (end - drawn), style=COLOURS[side.answer])
         drawn = end
     return line
 

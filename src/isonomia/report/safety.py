@@ -10,11 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import SAFETY as AUDIT
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import brief, change
 
-__all__ = ["AUDIT", "cases"]
+__all__ = ["cases"]
 
 MOST_SHOWN = 3
 """Counterexamples that are shown; the stored verdict has more."""
@@ -33,7 +32,9 @@ def cases(verdict: Verdict) -> RenderableType:
 
 def _counts(verdict: Verdict) -> Text:
     tested, bad = verdict.details["cases"], verdict.details["violations"]
-    words = [f"{tested['tested']:,} cases tested"]
+    corners = verdict.details.get("corners", {"tried": 0})
+    words = [f"{corners['tried']:,} corners tried"] if corners["tried"] else []
+    words.append(f"{tested['tested']:,} cases tested")
     words += [
         f"{tested[key]:,} {told}"
         for key, told in (
@@ -45,6 +46,8 @@ def _counts(verdict: Verdict) -> Text:
         if tested[key]
     ]
     words.append(f"{bad['distinct']:,} distinct violations of {bad['inputs']:,} inputs")
+    if corners["tried"] and corners["violating"]:
+        words.append(f"{corners['violating']:,} corners that violate")
     return Text(", ".join(words))
 
 

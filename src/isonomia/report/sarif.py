@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from isonomia.records.words import answer_line, guarantee
 from isonomia.report.as_json import dumped
+from isonomia.report.counts import lacking
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.version import __version__
 
@@ -79,7 +80,7 @@ def _invocation(audit: Audit) -> dict[str, Any]:
 def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
     return {
         "level": "error",
-        "message": {"text": f"{failure.name}: could not be checked. {failure.message}"},
+        "message": {"text": f"{failure.name}: {lacking(failure)}. {failure.message}"},
         "exception": {"kind": failure.kind, "message": failure.message},
         **_locations(audit, failure.line),
     }

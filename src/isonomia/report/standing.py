@@ -9,7 +9,7 @@ from typing import TypeAlias
 from isonomia.engine.observer import Progress
 from isonomia.records.findings import known
 from isonomia.records.verdict import Verdict
-from isonomia.records.visible import visible
+from isonomia.records.visible import on_one_line, visible
 from isonomia.records.words import cost
 from isonomia.report.entries import Failure
 
@@ -91,7 +91,7 @@ class Standing:
 def known_of(result: Result, *, compact: bool = False) -> str:
     """What is known, in one line: how many break the claim, an interval, or why there is none."""
     if isinstance(result, Failure):
-        return visible(" ".join(result.message.split()))
+        return on_one_line(result.message)
     return visible(known(result, compact=compact))
 
 

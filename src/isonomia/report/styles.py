@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.text import Text
 
 from isonomia.report.standing import FAILED, OPEN
 
-__all__ = ["SIGNED", "STYLED", "sign_of"]
+__all__ = ["COLOURS", "SIGNED", "STYLED", "is_fancy", "sign_of", "title_of"]
+
+COLOURS = {"holds": "green", "violated": "red", "undecided": "yellow"}
+"""The colour of each answer."""
 
 STYLED = {
-    "holds": "green",
+    **COLOURS,
     "violated": "bold red",
-    "undecided": "yellow",
     FAILED: "bold magenta",
     OPEN: "yellow",
     "running": "cyan",
     "waiting": "dim",
 }
-"""The colour of each state."""
+"""The style of each state."""
 
 SIGNED = {
     FAILED: "could not be checked",
@@ -35,4 +38,15 @@ _SIGNS = {"holds": "✔ holds", "violated": "✘ violated", "undecided": "? unde
 def sign_of(state: str, console: Console) -> str:
     """A state with its sign, in characters that the terminal has."""
     told = _SIGNS.get(state, state)
-    return told if console.encoding.lower().startswith("utf") else told.lstrip("✔✘ ")
+    return told if is_fancy(console) else told.lstrip("✔✘? ")
+
+
+def title_of(answer: str, name: str | None, console: Console) -> Text:
+    """The title of a verdict: its answer in capitals with its sign, and its name where it has one."""
+    title = Text(sign_of(answer, console).upper(), style=f"bold {COLOURS[answer]}")
+    return title.append(f"  {name}", style="bold") if name else title
+
+
+def is_fancy(console: Console) -> bool:
+    """Whether the terminal has more characters than a typewriter."""
+    return console.encoding.lower().startswith("utf")

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import UsageError
+from isonomia.report.files import need_writable, writing
 
-__all__ = ["need_writable", "write_table"]
+__all__ = ["need_table", "write_table"]
 
 ENDINGS = (".csv", ".parquet")
 
 
-def need_writable(path: Path, what: str) -> None:
+def need_table(path: Path, what: str) -> None:
     """Make sure, before any work is done, that a table can be written to a file.
 
     Parameters
     ----------
     path
-        The file; it is made if it is not there.
+        The file.
     what
         What asks for it, such as ``--points``, for the message.
 
@@ -34,11 +35,7 @@ def need_writable(path: Path, what: str) -> None:
         raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but {path} came")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(f"expected pyarrow for {what} {path}, but it is not installed: install it, or write .csv")
-    try:
-        with path.open("ab"):
-            pass
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written for {what}, but {path}: {error.strerror}") from error
+    need_writable(path, what)
 
 
 def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
@@ -49,13 +46,8 @@ def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     UsageError
         Where the file cannot be written.
     """
-    try:
-        if path.suffix.lower() == ".parquet":
-            _write_parquet(columns, path)
-        else:
-            _write_csv(columns, path)
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, but {path}: {error.strerror or error}") from error
+    with writing(path, "the table"):
+        (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, path)
 
 
 def _write_csv(columns: Mapping[str, Sequence[Any]], path: Path) -> None:

@@ -8,20 +8,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.findings import PRINCIPAL, RESPONSIVENESS, SAFETY
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import answer_line, cost, guarantee, interval, number, risk
+from isonomia.records.words import answer_line, compared, guarantee, interval, number, remarks_of
 from isonomia.report.gauge import ASCII, UNICODE, gauge
-from isonomia.report.principal import AUDIT, subgroups
-from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
+from isonomia.report.principal import subgroups
 from isonomia.report.responsiveness import shares
-from isonomia.report.safety import AUDIT as SAFETY
 from isonomia.report.safety import cases
+from isonomia.report.styles import COLOURS, is_fancy, title_of
 
-__all__ = ["show", "summary"]
-
-STYLES = {"holds": "bold green", "violated": "bold red", "undecided": "bold yellow"}
-SIGNS = {"holds": "✔ HOLDS", "violated": "✘ VIOLATED", "undecided": "? UNDECIDED"}
-PLAIN = {"holds": "HOLDS", "violated": "VIOLATED", "undecided": "UNDECIDED"}
+__all__ = ["show"]
 
 
 def show(verdict: Verdict, console: Console, explanation: str | None = None, why: str | None = None) -> None:
@@ -38,13 +34,10 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     why
         Why it must hold.
     """
-    fancy = _is_fancy(console)
-    title = Text((SIGNS if fancy else PLAIN)[verdict.answer], style=STYLES[verdict.answer])
-    if verdict.name:
-        title.append(f"  {verdict.name}", style="bold")
+    fancy = is_fancy(console)
     parts = _claim(verdict, explanation, why)
     parts += [Text(), Text(f"{_capital(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
-    if verdict.details.get("audit") == AUDIT:
+    if verdict.details.get("audit") == PRINCIPAL:
         parts.append(subgroups(verdict, fancy))
     elif verdict.expressions:
         parts.append(_expressions(verdict, fancy))
@@ -55,22 +48,8 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     elif verdict.leaves:
         parts.append(_leaves(verdict))
     parts.append(_notes(verdict))
-    border = STYLES[verdict.answer].removeprefix("bold ")
-    console.print(Panel(Group(*parts), title=title, title_align="left", border_style=border, padding=(0, 1)))
-
-
-def summary(verdicts: list[Verdict], console: Console) -> None:
-    """Print one line for each of several verdicts."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("answer", no_wrap=True)
-    table.add_column("property", overflow="fold")
-    table.add_column("asked about", justify="right")
-    table.add_column("risk", justify="right")
-    table.add_column("stopped because")
-    for verdict in verdicts:
-        answer = Text((SIGNS if _is_fancy(console) else PLAIN)[verdict.answer].lower(), style=STYLES[verdict.answer])
-        table.add_row(answer, Text(verdict.name or verdict.text), cost(verdict), risk(verdict), Text(verdict.stopped))
-    console.print(table)
+    title, colour = title_of(verdict.answer, verdict.name, console), COLOURS[verdict.answer]
+    console.print(Panel(Group(*parts), title=title, title_align="left", border_style=colour, padding=(0, 1)))
 
 
 def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[RenderableType]:
@@ -87,12 +66,11 @@ def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[R
 def _expressions(verdict: Verdict, fancy: bool) -> Group:
     """A gauge for each compared quantity, named where there is more than one."""
     parts: list[RenderableType] = []
-    style = STYLES[verdict.answer].removeprefix("bold ")
     for item in verdict.expressions:
         if len(verdict.expressions) > 1:
             sign = {True: "✔", False: "✘", None: "?"}[item.settled] if fancy else str(item.settled or "?").lower()
-            parts.append(Text(f"{sign} {item.text} {item.relation} {number(item.threshold)}"))
-        line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=style)
+            parts.append(Text(f"{sign} {compared(item)}"))
+        line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=COLOURS[verdict.answer])
         estimate = "" if item.estimate is None else f"{number(item.estimate)} "
         line.append(f"  {estimate}in {interval(item)}", style="default")
         line.append(f"  {item.relation} {number(item.threshold)}", style="bold")
@@ -106,7 +84,7 @@ def _leaves(verdict: Verdict) -> Padding:
     for heading in ("estimate", "interval", "people"):
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in verdict.leaves:
-        cells = (leaf.text, number(leaf.estimate), f"[{number(leaf.low)}, {number(leaf.high)}]", f"{leaf.n:,}")
+        cells = (leaf.text, number(leaf.estimate), interval(leaf), f"{leaf.n:,}")
         # A column's name may hold square brackets, which are no markup here.
         table.add_row(*map(Text, cells))
     return Padding(table, (1, 0, 0, 0))
@@ -117,7 +95,7 @@ def _notes(verdict: Verdict) -> Padding:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
-    for kind, items in (("assumes", verdict.assumptions), ("note", verdict.remarks)):
+    for kind, items in (("assumes", verdict.assumptions), ("note", remarks_of(verdict))):
         for item in items:
             grid.add_row(kind, Text(item))
     grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {verdict.seconds:.2f} s")
@@ -126,7 +104,3 @@ def _notes(verdict: Verdict) -> Padding:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _is_fancy(console: Console) -> bool:
-    return console.encoding.lower().startswith("utf")

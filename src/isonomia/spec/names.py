@@ -13,7 +13,13 @@ __all__ = ["check_names", "columns_of", "leaves_of", "outputs_of", "versions_of"
 
 
 def leaves_of(formula: Node) -> tuple[Leaf, ...]:
-    """The rates and means of a formula, each once, in the order in which they first appear."""
+    """The rates and means of a formula, each once, in the order in which they first appear.
+
+    Parameters
+    ----------
+    formula
+        Of a property: ``property.formula``.
+    """
     return tuple(dict.fromkeys(node for node in nodes(formula) if isinstance(node, Rate | Mean)))
 
 

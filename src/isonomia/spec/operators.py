@@ -37,6 +37,11 @@ def col(name: str) -> Term:
     ----------
     name
         Its name, whatever characters it has.
+
+    Examples
+    --------
+    >>> P(col("hired"), given=(col("sex") == "F") & (col("age") < 30)) >= 0.3
+    Property("P[hired | sex == 'F' and age < 30] >= 0.3")
     """
     if not isinstance(name, str) or not name:
         raise UsageError(f"name must be the name of a column, but it is {name!r} of type {type(name).__name__}")
@@ -52,6 +57,11 @@ def P(event: Term | bool, given: Term | None = None) -> Measure:  # noqa: N802  
         A condition on one person.
     given
         The condition that makes the group; everybody without one.
+
+    Examples
+    --------
+    >>> P(prediction == 1, given=col("sex") == "F") / P(prediction == 1, given=col("sex") == "M") >= 0.8
+    Property("P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8")
     """
     return Measure(Rate(_condition("event", event), _group(given)))
 
@@ -69,6 +79,11 @@ def E(  # noqa: N802  (as it is written everywhere)
         The condition that makes the group; everybody without one.
     low, high
         Between which numbers the term must lie; both or neither.
+
+    Examples
+    --------
+    >>> abs(E(score, given=col("sex") == "F") - E(score, given=col("sex") == "M")) <= 0.05
+    Property("abs(E[score | sex == 'F'] - E[score | sex == 'M']) <= 0.05")
     """
     if (low is None) != (high is None):
         raise UsageError(f"low and high go together, but low is {low!r} and high is {high!r}")
@@ -122,7 +137,18 @@ def minimum(*values: MeasureLike) -> Measure: ...
 @overload
 def minimum(first: Term, /, *values: TermLike) -> Term: ...
 def minimum(*values: Any) -> Measure | Term:
-    """The smallest of some measures, or for each person the smallest of some terms."""
+    """The smallest of some measures, or for each person the smallest of some terms.
+
+    Parameters
+    ----------
+    *values
+        Measures such as ``P(...)``, terms such as ``col("age")``, and numbers.
+
+    Examples
+    --------
+    >>> E(minimum(col("salary"), 100_000)) >= 40_000
+    Property('E[min(salary, 100000)] >= 40000')
+    """
     return _extreme("min", values)
 
 
@@ -131,7 +157,18 @@ def maximum(*values: MeasureLike) -> Measure: ...
 @overload
 def maximum(first: Term, /, *values: TermLike) -> Term: ...
 def maximum(*values: Any) -> Measure | Term:
-    """The largest of some measures, or for each person the largest of some terms."""
+    """The largest of some measures, or for each person the largest of some terms.
+
+    Parameters
+    ----------
+    *values
+        Measures such as ``P(...)``, terms such as ``col("age")``, and numbers.
+
+    Examples
+    --------
+    >>> maximum(P(col("hired")), 0.1) <= 0.5
+    Property('max(P[hired], 0.1) <= 0.5')
+    """
     return _extreme("max", values)
 
 

@@ -89,8 +89,18 @@ def do(changes: Mapping[str, Any] | None = None, /, **named: Any) -> PersonVersi
 def as_if(settings: Mapping[str, Any] | None = None, /, **named: Any) -> Mediated:
     """The value that a variable would have had under some settings: ``do(education=as_if(sex="M"))(prediction)``.
 
-    Everything else stays as it is, so that only what goes through that variable counts. The parameters are those of
-    :func:`do`, without a further :func:`as_if`.
+    Everything else stays as it is, so that only what goes through that variable counts.
+
+    Parameters
+    ----------
+    settings, **named
+        As for :func:`do`, without a further :func:`as_if`.
+
+    Examples
+    --------
+    >>> from isonomia.spec import prediction
+    >>> do(education=as_if(sex="M"))(prediction)
+    Term(do(education as if sex = 'M').prediction)
     """
     return Mediated(tuple(_setting(name, value) for name, value in _pairs(settings, named)))
 

@@ -124,6 +124,13 @@ def test_an_unknown_way_with_undecided_ones_is_refused_before_anything_is_asked(
     assert model.rows == 0
 
 
+def test_an_observer_that_cannot_be_told_is_refused_before_anything_is_asked() -> None:
+    model = Model(3)
+    with pytest.raises(UsageError, match="expected observer with begin, advance and end"):
+        assert_holds(never_helps(), model, iso.Census(table()), observer=print)  # type: ignore[arg-type]
+    assert model.rows == 0
+
+
 def test_what_the_test_says_counts_where_the_call_says_nothing() -> None:
     said = Circumstances({"delta": 0.01, "budget": 40, "seed": 9, "undecided": "pass"})
     with amid(said):

@@ -6,7 +6,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from isonomia.audits.rates.needs import narrowed, read_by
-from isonomia.models import adapt
+from isonomia.models import Answer, adapt
+from isonomia.models.cache import Cached
+from isonomia.models.guarded import Guarded
+from isonomia.models.steady import Steady
 from isonomia.populations.protocol import Wanted
 
 KNOWN = ("id", "age", "income", "sex")
@@ -29,6 +32,31 @@ def estimator(names):
 )
 def test_a_model_says_what_it_reads(model, read):
     assert read_by(model) == read
+
+
+def test_what_is_put_around_a_model_reads_what_the_model_reads(tmp_path):
+    model = adapt(estimator(["income", "age"]))
+    for around in (Steady(model), Guarded(model), Cached(model, tmp_path), Guarded(Steady(Cached(model, tmp_path)))):
+        assert read_by(around) == ("income", "age")
+
+
+def test_a_model_that_somebody_else_wrapped_may_read_more_than_what_is_inside_of_it():
+    class WithLimits:
+        """Says no to those without an identity, whatever the model inside says."""
+
+        name, score_range, classes = "with limits", None, ()
+
+        def __init__(self):
+            self.model = adapt(estimator(["income", "age"]))
+
+        def answer(self, table, *, want_score, want_prediction):
+            inner = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+            return Answer(inner.prediction & (table.column("id") > 0))
+
+        def fingerprint(self):
+            return self.model.fingerprint()
+
+    assert read_by(Steady(adapt(WithLimits()))) is None
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])

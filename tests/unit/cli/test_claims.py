@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.cli.claims import Claim, control_of, parse_target
+from isonomia.cli.claims import Claim, parse_target
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
 
@@ -84,9 +84,3 @@ def test_a_claim_is_the_property_of_its_options(said: dict[str, Any], text: str)
 def test_options_that_do_not_go_together_are_refused(said: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         claim(**said).property(CHANGES)
-
-
-def test_mistakes_are_limited_in_one_of_two_ways() -> None:
-    assert (control_of("family-wise"), control_of("fdr")) == ("family", "discovery")
-    with pytest.raises(UsageError, match="Did you mean 'family-wise'"):
-        control_of("familywise")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import os
-import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from isonomia.cli.app import COMMANDS, app
+from isonomia.cli.app import COMMANDS, app, main
 from isonomia.records.store import Store
+
+Completed = Callable[..., list[str]]
 
 NAMES = [command.__name__ for commands in COMMANDS.values() for command in commands]
 
@@ -53,20 +55,65 @@ def test_help_is_wrapped_for_the_terminal_and_not_where_the_source_is(command: o
             assert len(f" {line} {following.split(' ')[0]}") > 79, "a line ends before it is full"
 
 
-def _completed(folder: Path, *words: str) -> list[str]:
-    environment = {**os.environ, "_ISONOMIA_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("isonomia", *words))}
-    environment["COMP_CWORD"] = str(len(words))
-    code = "import sys; sys.argv = ['isonomia']; from isonomia.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert not done.stderr
-    return done.stdout.split()
+def _options() -> dict[str, dict[str, str]]:
+    """The words of every option, by its name and by its command."""
+    found: dict[str, dict[str, str]] = {}
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        for each in command.params:
+            if each.opts[0].startswith("-"):
+                found.setdefault(each.opts[0], {})[name] = each.help
+    return found
 
 
-def test_the_shell_completes_the_names_of_runs(tmp_path: Path) -> None:
+SPECIAL = {"--model", "--interventions", "--seed", "--records", "--output", "--allow-code", "--within", "--outcome"}
+"""What each command takes them for, or what they are unless given, is not the same everywhere."""
+
+
+def test_the_same_option_has_the_same_words_everywhere() -> None:
+    for option, words in _options().items():
+        if option not in SPECIAL:
+            assert len(set(words.values())) == 1, option
+    beginnings = {
+        option: {words.split(";")[0].rstrip(".") for words in _options()[option].values()} for option in SPECIAL
+    }
+    assert beginnings["--seed"] == {"The same seed, the same answers"}
+    assert beginnings["--records"] == {"The folder of the records"}
+
+
+def test_a_flag_does_not_look_as_if_it_took_a_value() -> None:
+    for command in get_command(app).commands.values():  # type: ignore[attr-defined]
+        for each in command.params:
+            if each.opts[0].startswith("-"):
+                assert (each.metavar == "") if each.is_flag else each.metavar, each.opts[0]
+
+
+@pytest.fixture
+def completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Completed:
+    """What the shell is given to choose from, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["isonomia"])
+
+    def completed(*words: str) -> list[str]:
+        monkeypatch.setenv("_ISONOMIA_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", " ".join(("isonomia", *words)))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        with pytest.raises(SystemExit):
+            main()
+        told = capsys.readouterr()
+        assert not told.err
+        return told.out.split()
+
+    return completed
+
+
+def test_the_shell_completes_the_names_of_runs(tmp_path: Path, completed: Completed) -> None:
     run = Store(tmp_path / "kept").begin("hiring", {"file": "audit.toml"}, [("women", {}, {})])
-    assert _completed(tmp_path, "show", "--records", "kept", "") == ["latest", run]
-    assert _completed(tmp_path, "show", "--records", "kept", run[:6]) == [run]
-    assert _completed(tmp_path, "show", "") == []
-    assert "responsiveness" in _completed(tmp_path, "res")
+    assert completed("show", "--records", "kept", "") == ["latest", run]
+    assert completed("show", "--records", "kept", run[:6]) == [run]
+    assert completed("show", "") == []
+    (tmp_path / "old.evidence.json").touch()
+    (tmp_path / "old.csv").touch()
+    assert completed("compare", "--records", "kept", "") == ["latest", run, "kept/", "old.evidence.json"]
+    assert completed("compare", "--records", "kept", "old.evidence.json", run[:4]) == [run]
+    assert completed("compare", "./o") == ["./old.evidence.json"]
+    assert "responsiveness" in completed("res")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import joblib
 import pytest
 from sklearn.dummy import DummyClassifier
@@ -38,21 +40,27 @@ def test_an_option_of_another_form_is_refused(item):
 
 
 def test_options_of_a_model_without_a_model_are_refused():
-    assert open_model(None, None, False, None, None, False) is None
-    for options in ((None, True, None, None), (None, False, ["a.B"], None), (None, False, None, ["output=logits"])):
-        with pytest.raises(UsageError, match="expected --model with --trust-pickle, --trust and --model-option"):
-            open_model(None, *options, False)
+    assert open_model(None, None) is None
+    for given in ({"trust_pickle": True}, {"trust": ["a.B"]}, {"options": ["output=logits"]}, {"random_model": True}):
+        with pytest.raises(
+            UsageError, match="expected --model with --trust-pickle, --trust, --model-option and --rand"
+        ):
+            open_model(None, None, **given)
     with pytest.raises(UsageError, match="expected --model with --features"):
-        open_model(None, "age", False, None, None, False)
+        open_model(None, "age")
+    with pytest.raises(UsageError, match="expected --model with --cache"):
+        open_model(None, None, cache=Path("answers.sqlite"))
+    with pytest.raises(UsageError, match="expected --cache with --cache-key"):
+        open_model(None, None, cache_key="1")
 
 
 def test_what_was_found_is_told_on_one_line_of_standard_error(tmp_path, capsys):
     joblib.dump(DummyClassifier().fit([[0], [1]], [0, 1]), tmp_path / "m.joblib")
     with pytest.raises(UsageError, match="runs whatever code"):
-        open_model(str(tmp_path / "m.joblib"), None, False, None, None, False)
-    open_model(str(tmp_path / "m.joblib"), "age", True, None, None, False)
+        open_model(str(tmp_path / "m.joblib"), None)
+    open_model(str(tmp_path / "m.joblib"), "age", trust_pickle=True)
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == "model: estimator DummyClassifier from pickle m.joblib; takes age; gives 0, 1\n"
-    open_model(str(tmp_path / "m.joblib"), "age", True, None, None, True)
+    open_model(str(tmp_path / "m.joblib"), "age", trust_pickle=True, quiet=True)
     assert capsys.readouterr().err == ""

@@ -102,7 +102,7 @@ def test_a_stranger_cannot_write_to_the_terminal(content: dict[str, Any]) -> Non
 
 def test_where_there_are_several_models_one_must_be_named(content: dict[str, Any]) -> None:
     done = _replay(content, "--model", "a:b", "--model", "c:d")
-    assert "expected --model NAME=SOURCE with one of default, other" in str(done.exception)
+    assert "expected --model NAME=MODEL with one of default, other" in str(done.exception)
 
 
 def test_a_version_that_the_run_was_not_of_is_noticed(content: dict[str, Any]) -> None:

@@ -48,6 +48,8 @@ def sides(hypothesis):
         ("P[x | a] >= 0.5 ==> P[x | b] >= 0.5", [1, 1], [2]),
         ("P[x | a] / (P[x | a] - P[x | b]) >= 2", [2, 2], [2, 2]),
         ("P[x | a] >= 0.5 and P[x | a] >= 0.5", [1], [1]),
+        ("P[x | a] >= 0.5 or (P[x | a] >= 0.5 and P[x | b] >= 0.5)", [1], [1]),
+        ("P[x | a] >= 0.5 and P[x | b] >= 0.5 or P[x | b] >= 0.5 and P[x | a] >= 0.5", [2], [1, 1]),
         ("P[x | a] <= 1", [0], [1]),
         ("P[x | a] >= -0.5", [0], []),
     ],
@@ -62,6 +64,12 @@ def test_a_formula_becomes_a_union_of_polytopes(text, true, false):
 
 def test_a_product_of_unknown_rates_is_left_to_the_region():
     assert pieces("P[x | a] * P[x | b] >= 0.1", True) is None
+
+
+def test_two_denominators_of_unknown_sign_are_left_to_the_region():
+    one, two = "(P[x | a] - P[x | b])", "(P[x | a] - P[x | c])"
+    assert pieces(f"1 / {one} + 1 / {two} >= 3", True) is None
+    assert pieces(f"1 / {one} >= 3 and 1 / {two} >= 3", True) is not None
 
 
 def test_a_denominator_repeated_on_both_sides_is_cleared_as_often_as_it_stands():
@@ -191,6 +199,8 @@ def run(evidence, tallies, rounds=40):
         ("P[x | a == 1] / P[x | a == 2] <= 0.8", False),
         ("not P[x | a == 1] < P[x | a == 2]", True),
         ("P[x | a == 2] >= 0.9 ==> P[x | a == 1] <= 0.1", True),
+        # The divisor is 0.3 at least, but what the larger one is taken of can be negative, as it is here.
+        ("P[x | a == 1] / max(P[x | a == 2] - 0.9, 0.3) >= 0.8", True),
     ],
 )
 def test_every_way_of_deciding_gives_the_same_answer(text, expected):

@@ -106,6 +106,15 @@ def test_a_normalised_margin_cannot_be_proved_where_the_stratum_may_be_empty():
     assert within.decisions(play(within, [opposite], batches=40)) == (None,)
 
 
+def test_a_margin_within_the_stratum_is_passed_sooner_than_the_same_one_in_the_whole_population():
+    # The effect is at least 0.4 in size in the whole population, and at least 0.53 within the stratum.
+    decisions = []
+    for normalised in (False, True):
+        evidence = fair_worlds(BINARY, 2, 1e-3, margin=0.42, normalised=normalised)
+        decisions.append(evidence.decisions(play(evidence, [UNFAIR], batches=30, size=100)))
+    assert decisions == [(None,), (False,)]
+
+
 def test_progress_towards_fairness_is_that_of_the_piece_that_lags():
     evidence = fair_worlds(BINARY, 2, 1e-3, margin=0.15)
     start, late = evidence.begin(1), play(evidence, [RARE], batches=40)

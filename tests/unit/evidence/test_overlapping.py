@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.allocation import LEAST, best_shares, split
+from isonomia.evidence.allocation import best_shares, split
 from isonomia.evidence.bets import Game, begin
 from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel, leaf_channel, stream_of
@@ -271,6 +271,27 @@ def test_once_every_slice_is_refuted_the_peak_is_without_end() -> None:
     assert some.tally.tolist() == [1.0] * len(game.prior)
 
 
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("P[x | s == 'F'] + P[y | s == 'F'] >= P[x | s == 'M']", True),
+        ("P[x | s == 'F'] + P[y | s == 'F'] >= 1", True),
+        ("P[x | s == 'F'] >= P[x | s == 'M']", False),
+        ("P[x | a] >= 0.8 * P[y | b]", False),
+    ],
+)
+def test_it_is_said_where_some_group_has_several_leaves(claim: str, said: bool) -> None:
+    assert any("several leaves share a group" in remark for remark in bets(claim).remarks) is said
+
+
+@pytest.mark.parametrize(("alone", "leaf"), [("P[x | a]", A), ("P[y | b]", B)])
+def test_of_two_leaves_that_could_be_sliced_it_is_the_one_that_more_sides_name(alone: str, leaf: Rate) -> None:
+    (table,) = bets(f"P[x | a] >= 0.8 * P[y | b] and {alone} <= 0.5").in_favour
+    assert isinstance(table.game, SliceGame)
+    shown = [row["ab".index(leaf.given.name)] for row in cells(table)]  # type: ignore[union-attr]
+    assert table.game.present.tolist() == shown
+
+
 # ---------------------------------------------------------------------------- allocation
 
 
@@ -302,14 +323,14 @@ def test_a_channel_remembers_everything_that_tells_it_apart() -> None:
     assert hash(one) != hash(other)
 
 
-def test_every_stream_keeps_its_least_share() -> None:
+def test_a_stream_that_tells_nothing_keeps_a_fiftieth_of_an_even_share() -> None:
     formula = parse_formula("P[x | s == 'F'] >= 0.2")
     (leaf,) = leaves_of(formula)
     found = bets_for(formula, {leaf: (0.0, 1.0)}, (leaf.given, Column("m")), 1e-3)
     assert found is not None
     shares = best_shares(found, {leaf: 0.5}, 2)
     assert shares.sum() == pytest.approx(1.0)
-    assert 0.95 * LEAST / 2 <= shares[1] <= 1.2 * LEAST / 2
+    assert 0.95 * 0.5 / 50 <= shares[1] <= 1.2 * 0.5 / 50
 
 
 def test_slices_of_a_number_are_as_fine_as_its_range_and_its_draws_ask() -> None:

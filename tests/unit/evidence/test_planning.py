@@ -13,7 +13,7 @@ from isonomia.evidence.planning import default_shares, forecast
 from isonomia.evidence.tables import plain_game
 from isonomia.spec.names import leaves_of
 from isonomia.spec.parse import parse_formula
-from isonomia.spec.tree import Column, Mean, Rate
+from isonomia.spec.tree import Column, Leaf, Mean, Rate
 
 A, B = Rate(Column("x"), Column("a")), Rate(Column("x"), Column("b"))
 
@@ -40,6 +40,7 @@ def test_a_group_that_nobody_is_in_is_never_decided() -> None:
 
 def test_even_shares_count_groups_and_tickets() -> None:
     assert default_shares(()) == {}
+    assert list(default_shares(bets("P[x | a] >= 0.2").channels).values()) == [1.0]
     apart = bets("P[x | s == 'F'] >= 0.8 * P[x | s == 'M']")
     assert list(default_shares(apart.channels).values()) == [0.5, 0.5]
     ticketed = bets("P[x | a] >= 0.8 * P[x | b]", slices=False)
@@ -96,8 +97,9 @@ def test_the_distance_is_the_divergence_to_the_boundary_weighted_by_the_shares()
     assert (inside.total, inside.by_channel.tolist()) == (0.0, [0.0])
 
 
-def test_draws_that_all_say_yes_stop_every_run_where_the_bets_do() -> None:
-    evidence = bets("P[x | a] >= 0.5", 1e-4)
+@pytest.mark.parametrize("bound", [0.5, 0.95])
+def test_draws_that_all_say_yes_stop_every_run_where_the_bets_do(bound: float) -> None:
+    evidence = bets(f"P[x | a] >= {bound}", 1e-4)
     (table,) = evidence.against
     game = plain_game(table)
     state, n = begin(game), 0
@@ -108,6 +110,33 @@ def test_draws_that_all_say_yes_stop_every_run_where_the_bets_do() -> None:
     shares = dict.fromkeys(table.channels, 1.0)
     plan = forecast(evidence, {A: 1.0}, shares, repetitions=5, growth=1.5, rng=np.random.default_rng(0))
     assert plan.mean == plan.early == plan.late == n
+
+
+MIXED = "P[x | s == 'F'] >= (E[y | s == 'M'] - 2) / 4"
+"""A rate against a number between 2 and 6: channels with different numbers of cells."""
+
+
+def women_and_men(claim: str, women: float, men: float) -> tuple[BetEvidence, dict[Leaf, float]]:
+    return bets(claim, 1e-4), dict(zip(leaves_of(parse_formula(claim)), (women, men), strict=True))
+
+
+def test_a_number_at_the_ends_of_its_range_is_as_far_from_a_rate_as_another_rate_is() -> None:
+    found = []
+    for claim, men in (("P[x | s == 'F'] >= P[x | s == 'M']", 0.3), (MIXED, 2.0 + 4.0 * 0.3)):
+        evidence, means = women_and_men(claim, 0.6, men)
+        reach = distance(evidence.against[0], means, [0.5, 0.5])
+        found.append([reach.total, *sorted(reach.by_channel)])
+    assert found[0][0] > 0.01
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+
+
+def test_a_number_at_the_ends_of_its_range_is_told_from_a_rate_as_soon_as_another_rate_is() -> None:
+    found = []
+    for claim, men in (("P[x | s == 'F'] >= P[x | s == 'M']", 0.0), (MIXED, 2.0)):
+        evidence, means = women_and_men(claim, 1.0, men)
+        shares = dict.fromkeys(evidence.channels, 1.0)
+        found.append(forecast(evidence, means, shares, repetitions=3, rng=np.random.default_rng(0)).mean)
+    assert 0.0 < found[0] == found[1]
 
 
 def test_the_hardest_piece_of_a_claim_sets_its_limit_and_its_cost() -> None:

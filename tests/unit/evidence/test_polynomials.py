@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as Rational
+from itertools import product
+
 import pytest
 
 from isonomia.errors import DataError, SpecError
+from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of
 from isonomia.evidence.polynomials import as_fraction, bounds_of, is_linear
 from isonomia.spec.names import leaves_of
@@ -167,6 +171,32 @@ def test_an_extreme_is_resolved_by_whether_what_stands_around_it_rises_or_falls(
     assert found is not None
     assert all(found.contains(dict(zip((A, B), point, strict=True))) for point in inside)
     assert not any(found.contains(dict(zip((A, B), point, strict=True))) for point in outside)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P[a] / max(P[b] - 0.1, 0.01) >= 0.8",
+        "1 / max(P[a] - 0.5, 0.1) <= 5",
+        "1 / min(P[a] - 0.5, -0.1) >= -5",
+        "1 / abs(P[a] - 0.5) <= 4",
+        "P[a] / (abs(P[b] - 0.5) + 0.01) <= 3",
+        "P[a] / (1 - 1.1 * min(P[b], 0.9)) <= 2.9",
+        "max(P[a] - 0.5, 0.1) ** 1 >= 0.2",
+        "max(P[a], -1) ** 1 >= 0.2",
+    ],
+)
+def test_an_extreme_keeps_its_meaning_where_its_sign_is_known_and_that_of_its_arguments_is_not(text: str) -> None:
+    formula = parse_formula(text)
+    holds, fails = (hypothesis_of(formula, UNIT, positive=positive) for positive in (True, False))
+    assert holds is not None
+    assert fails is not None
+    truths = set()
+    for a, b in product((0.03, 0.07, 0.23, 0.37, 0.47, 0.63, 0.83, 0.97), repeat=2):
+        true = exact_truth(formula, {A: Rational(a), B: Rational(b)})
+        assert (holds.contains({A: a, B: b}), fails.contains({A: a, B: b})) == (true, not true)
+        truths.add(true)
+    assert truths == {True, False}
 
 
 @pytest.mark.parametrize("text", ["max(P[a], P[b]) ** 1 >= 0.5", "max(P[a], P[b]) >= 0.5", "2 * max(P[a], P[b]) >= 1"])

@@ -50,6 +50,21 @@ def test_the_interval_of_one_rate_is_its_own() -> None:
     assert TOGETHER.quantity_interval(A) == expected
 
 
+def test_it_does_not_matter_in_which_unit_a_number_is_measured() -> None:
+    product, found = quantity("P[x | a] * E[y | a]"), []
+    for unit in (1.0, 1e40):
+        region = Region({A: RATES[A], NUMBER: LeafTally((0.0, unit), (300.0, 100.0))}, ((A,), (NUMBER,)), 0.05)
+        low, high = (end / unit for end in enclose_over(product, region))
+        near, far = (
+            Polytope((HalfSpace(((A, -1.0), (NUMBER, -1.0 / unit)), -bound),)) for bound in (high + 0.6, high + 0.85)
+        )
+        claim = parse_formula(f"P[x | a] * E[y | a] <= {1.01 * high * unit!r}")
+        answers = decide(claim, region), outside_polytope(near, region), outside_polytope(far, region)
+        found.append((low, high, *answers))
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+    assert found[0][2:] == (True, False, True)
+
+
 def test_the_box_of_a_leaf_is_wider_than_its_interval() -> None:
     for leaf in (A, B):
         low, high = TOGETHER.interval(leaf)

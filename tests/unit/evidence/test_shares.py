@@ -103,6 +103,15 @@ def test_bad_numbers_are_refused_with_their_names() -> None:
         draws_for_power(0.05, 0.1, 0.0999999, 0.8)
 
 
+@pytest.mark.parametrize("n", [1.0, 20.0, 1e6, 1e17])
+def test_an_interval_reaches_the_end_that_nothing_speaks_against_and_never_closes_to_it(n: float) -> None:
+    low, high = anytime_interval([0.0, n], [n, n], 0.05)
+    assert (low[0], high[1]) == (0.0, 1.0)
+    assert 0.0 < high[0] < 1.0
+    assert 0.0 < low[1] < 1.0
+    assert high[0] == pytest.approx(1.0 - low[1], abs=1e-15)
+
+
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1])
 def test_an_interval_at_no_risk_is_refused(delta: float) -> None:
     with pytest.raises(UsageError, match="delta between 0 and 1"):

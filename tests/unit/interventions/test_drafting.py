@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.interventions import Draft, Interventions, OneHot, Reachability, Thermometer
+from isonomia.interventions import Draft, Feature, Interventions, OneHot, Reachability, Thermometer
 from isonomia.interventions.guessing import hint_of, likely_outcome, words_of
 
 DATA = Path(os.environ.get("ISONOMIA_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -127,6 +127,12 @@ def test_dummies_that_are_never_on_together_by_chance_alone_are_left_apart() -> 
     assert draft.constraints == ()
 
 
+def test_a_dummy_that_has_no_fellow_is_left_alone() -> None:
+    draft = Draft.of({"job_cook": [0, 1, 1, 0], "home_owner": [1, 0, 1, 0], "rooms": [1, 2, 3, 4]})
+    assert draft.constraints == ()
+    assert {feature.name: feature.kind for feature in draft.features}["job_cook"] == "binary"
+
+
 def test_limits_from_both_sides_are_two_ladders_that_exclude_each_other() -> None:
     months = RNG.integers(1, 60, 300)
     draft = Draft.of(
@@ -158,6 +164,22 @@ def test_dummies_of_which_one_is_on_have_no_direction_of_their_own() -> None:
     assert "ordinal" in draft.why["education_a"]
 
 
+def test_texts_that_only_rise_are_to_be_put_in_order_and_numbers_are_not() -> None:
+    draft = Draft.of({"education": ["basic", "high", "basic", "none"], "years_employed": [1, 2, 3, 5]})
+    texts, numbers = draft.features
+    assert (texts.kind, texts.direction, texts.actionable) == ("categorical", "both", True)
+    assert draft.why["education"].endswith(
+        "What was learnt stays, so it only rises. Put the categories in order, and set direction to up."
+    )
+    assert (numbers.direction, "order" in draft.why["years_employed"]) == ("up", False)
+
+
+def test_of_texts_that_are_all_the_same_nothing_is_to_be_put_in_order() -> None:
+    draft = Draft.of({"education": ["basic", "basic", "basic"], "rooms": [1, 2, 3]})
+    assert not draft.features[0].actionable
+    assert "order" not in draft.why["education"]
+
+
 def test_the_file_of_a_draft_reads_back_and_gives_its_reasons() -> None:
     draft = Draft.of(people())
     text = draft.to_toml("people.csv")
@@ -179,6 +201,15 @@ def test_names_and_values_of_any_kind_survive_the_file() -> None:
     text = draft.to_toml('odd\n[features.evil]\nkind = "binary".csv')
     assert set(tomllib.loads(text)["features"]) == set(odd)
     assert Interventions.from_toml(text) == draft.interventions
+
+
+def test_a_list_that_is_too_long_for_one_line_has_a_line_for_each_item_and_reads_back() -> None:
+    towns = tuple(f"the town with the number {j}" for j in range(12))
+    rules = Interventions((Feature("town", "categorical", values=towns), Feature("rooms", "integer", 1, 9)))
+    text = rules.to_toml()
+    assert [line for line in text.splitlines() if "town with" in line] == [f'    "{town}",' for town in towns]
+    assert max(map(len, text.splitlines())) <= 120
+    assert Interventions.from_toml(text) == rules
 
 
 def test_an_outcome_that_is_given_is_left_out_and_no_other_is_guessed() -> None:

@@ -81,6 +81,20 @@ def test_points_become_a_table_with_the_peoples_other_columns() -> None:
     assert sets().points([1]).columns(["age", "name"]).names == ("age", "name")
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_points_are_a_table_of_the_peoples_own_kind_with_the_same_values_as_plain_columns(kind: str) -> None:
+    library = pytest.importorskip(kind)
+    people = library.table(PEOPLE) if kind == "pyarrow" else library.DataFrame(PEOPLE)
+    points = RULES.reach(people).points([2, 0])
+    table = points.table()
+    assert isinstance(table.native, type(people))
+    assert table.names == points.columns().names == tuple(PEOPLE)
+    for name in table.names:
+        assert table.column(name).tolist() == points.columns().column(name).tolist()
+    assert table.column("name").tolist() == ["z"] * 15 + ["x"] * 15
+    assert set(table.column("count").tolist()) == {0, 1, 2, 3, 4}
+
+
 def test_some_people_are_taken_in_any_order_and_more_than_once() -> None:
     taken = sets().take([2, 2, 0])
     assert np.array_equal(taken.points([1]).values, sets().points([2]).values)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 
@@ -7,6 +9,7 @@ from isonomia.errors import UsageError
 from isonomia.models import adapt
 from isonomia.models.callables import CallableModel
 from isonomia.models.estimators import EstimatorModel
+from isonomia.models.http_model import HttpModel
 
 
 def approve(batch):
@@ -49,10 +52,20 @@ def test_what_is_no_model_is_refused_with_what_to_do(model, message):
         adapt(model)
 
 
-@pytest.mark.parametrize("features", ["age", [], [1]])
+@pytest.mark.parametrize("features", ["age", [], [1], 3, {"age": 1}, pd.Index([]), np.array([1, 2])])
 def test_features_must_be_names(features):
     with pytest.raises(UsageError, match="features should be a list of at least one column's name"):
         adapt(approve, features)
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame({"age": [1], "debt": [2]}).columns, np.array(["age", "debt"])])
+@pytest.mark.parametrize(
+    "make", [lambda names: adapt(approve, names), lambda names: HttpModel("http://host/score", features=names)]
+)
+def test_the_columns_of_a_frame_are_features_like_a_list(make, given):
+    model = make(given)
+    assert model.features == ("age", "debt")
+    assert model.fingerprint() == make(["age", "debt"]).fingerprint()
 
 
 def test_features_cannot_be_given_to_what_already_is_a_model():

@@ -57,6 +57,41 @@ def test_a_csv_file_means_the_same_whatever_is_installed(tmp_path, without, abse
     assert table.column("words").tolist() == ["NA", "none", None]
 
 
+CODES = """\
+postal,mixed,signed,spaced,gap,missing,real,half,time,zero,number
+00123,1,+07, 01,,NA,0.5,01.5,08:30,0,-0.5
+45678,02,8,2,007,010,0,2,9:00,0,0e3
+01000,"03",-09,3,8,5,00.5,3,10:15,-0,+0
+"""
+
+
+@pytest.mark.parametrize("absent", [(), ("pandas",), ("pandas", "polars", "pyarrow")])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_a_column_with_a_leading_zero_is_text_whatever_is_installed(tmp_path, without, absent, ending):
+    without(*absent)
+    file = write(tmp_path, "a.csv", CODES)
+    if ending == ".csv.gz":
+        file = tmp_path / "a.csv.gz"
+        file.write_bytes(gzip.compress(CODES.encode()))
+    table = read_table(file)
+    assert table.column("postal").tolist() == ["00123", "45678", "01000"]
+    assert table.column("mixed").tolist() == ["1", "02", "03"]
+    assert table.column("signed").tolist() == ["+07", "8", "-09"]
+    assert table.column("spaced").tolist() == [" 01", "2", "3"]
+    assert table.column("gap").tolist() == [None, "007", "8"]
+    assert table.column("missing").tolist() == ["NA", "010", "5"]
+    assert table.column("real").tolist() == ["0.5", "0", "00.5"]
+    assert table.column("half").tolist() == ["01.5", "2", "3"]
+    assert table.column("zero").tolist() == [0, 0, 0]
+    assert table.column("number").tolist() == [-0.5, 0.0, 0.0]
+
+
+def test_a_leading_zero_is_seen_wherever_a_line_begins(tmp_path):
+    for text in ("a,b\n1,2\n007,3\n", "a,b\r\n1,2\r\n007,3\r\n", "a,b\r1,2\r007,3\r", 'a,b\n1,2\n"007",3\n'):
+        assert read_table(write(tmp_path, "a.csv", text)).column("a").tolist() == ["1", "007"]
+    assert read_table(write(tmp_path, "a.tsv", "a\tb\n3\t1\n4\t007\n")).column("b").tolist() == ["1", "007"]
+
+
 def test_separators_compression_and_a_mark_at_the_front_are_understood(tmp_path):
     plain = table_fingerprint(read_table(write(tmp_path, "a.csv", CSV)))
     with gzip.open(tmp_path / "b.csv.gz", "wt", encoding="utf-8-sig") as file:

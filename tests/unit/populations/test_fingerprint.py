@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from isonomia.populations import Table
+from isonomia.populations import Census, Sample, Table
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
 
 
@@ -40,6 +40,18 @@ def test_other_content_has_another_fingerprint(other):
 def test_the_width_of_numbers_does_not_count():
     narrow = Table.of({"a": np.array([1, 2], dtype=np.uint8), "b": np.array([0.5, np.nan], dtype=np.float32)})
     assert table_fingerprint(narrow) == table_fingerprint(Table.of({"a": [1, 2], "b": [0.5, np.nan]}))
+
+
+@pytest.mark.parametrize("kind", [Sample, Census])
+def test_a_table_that_its_owner_writes_into_has_another_fingerprint(kind, tmp_path):
+    ages = np.arange(5)
+    own, file = kind({"age": ages}), tmp_path / "people.csv"
+    file.write_text("age\n" + "".join(f"{age}\n" for age in ages))
+    read = kind(file)
+    before = own.fingerprint()
+    assert before == read.fingerprint() == read.fingerprint()
+    ages[0] = 7
+    assert own.fingerprint() != before
 
 
 def test_parts_do_not_run_together():

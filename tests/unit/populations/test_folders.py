@@ -110,6 +110,24 @@ def test_files_that_differ_are_named_with_the_column(tmp_path, other, message):
         iso.Census(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["b.csv", "year=2021/b.TSV", "b.csv.gz", "b.jsonl", "b.ipc"])
+@pytest.mark.parametrize("where", ["", "**"])
+def test_rows_of_another_format_are_not_left_out_in_silence(tmp_path, name, where):
+    write(tmp_path / "a.parquet", id=[1])
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("id\n2\n")
+    with pytest.raises(DataError, match=r"of one format, but there are \.\w+ and \.\w+\. Name .*/\*\.parquet\.$"):
+        iso.Census(str(tmp_path / where))
+    assert read_table(str(tmp_path / "*.parquet")).column("id").tolist() == [1]
+
+
+def test_files_that_are_no_rows_may_be_beside_them(tmp_path):
+    write(tmp_path / "a.parquet", id=[1])
+    for name in ("dataset_info.json", "readme.md", "LICENSE", "_notes.csv", "a.parquet.crc"):
+        (tmp_path / name).write_text("{}")
+    assert read_table(tmp_path).column("id").tolist() == [1]
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "c.parquet"])
 def test_a_damaged_file_is_named(tmp_path, name):
     for each in ("a", "b", "c"):
@@ -140,6 +158,7 @@ def test_what_is_no_folder_of_tables_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a\n1\n")
     with pytest.raises(DataError, match=r"a\.csv has no types of its own.*write them as Parquet first"):
         iso.Census(tmp_path)
+    (tmp_path / "a.csv").unlink()
     write(tmp_path / "a.parquet", id=[1])
     feather.write_feather(pa.table({"id": [1]}), tmp_path / "b.arrow")
     with pytest.raises(DataError, match=r"files of one format, but there are \.arrow and \.parquet"):

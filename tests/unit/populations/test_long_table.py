@@ -163,10 +163,12 @@ def test_a_lazy_query_is_read_batch_by_batch(folder, query):
 
 
 def test_columns_with_odd_names_are_read_from_a_relation():
-    table = pa.table({'a "b"': [1, 2], "c d": ["x", "y"], "select": [True, False]})
+    table = pa.table({'a "b"': [1, 2], "c d": ["x", "y"], "*": [3, 4], "a.b": [5, 6], "select": [True, False]})
     census = iso.Census(duckdb.from_arrow(table))
-    assert census.names == ('a "b"', "c d", "select")
-    assert census.values("c d") == ("x", "y")
+    assert census.names == ('a "b"', "c d", "*", "a.b", "select")
+    for name in table.column_names:
+        assert census.values(name) == tuple(sorted(table[name].to_pylist()))
+    assert census.fingerprint() == iso.Census(table).fingerprint()
 
 
 def test_a_lazy_query_that_fails_is_told_as_one():

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from isonomia.errors import RecordError
+from isonomia.records import strict_json
 from isonomia.records.comparing import Changed, Side, changes, side_of_file, side_of_run
 from isonomia.records.evidence import evidence_of, evidence_text
 from isonomia.records.store import Store
@@ -112,4 +113,41 @@ def test_what_holds_no_verdicts_is_refused(tmp_path: Path, content: str) -> None
     file = tmp_path / "x.json"
     file.write_text(content)
     with pytest.raises(RecordError, match=r"x\.json"):
+        side_of_file(file)
+
+
+HOSTILE = {
+    "a property twice": lambda each: [each, each],
+    "a failure that is none": lambda each: {"verdicts": [each], "failures": [3]},
+    "a failure without a name": lambda each: {"verdicts": [each], "failures": [{"kind": "ModelError"}]},
+    "a failure of what has a verdict": lambda each: {"verdicts": [each], "failures": [{"name": "one"}]},
+    "a number that is none": lambda each: [{**each, "samples": "ten"}],
+    "a number that no float holds": lambda each: [{**each, "delta": 10**400}],
+    "an object in place of a text": lambda each: [{**each, "text": {}}],
+    "a model that is none": lambda each: [{**each, "model": [1]}],
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_nobody_could_have_written_is_refused_in_words(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "verdicts.json"
+    file.write_text(json.dumps(HOSTILE[what](_verdict().to_dict())))
+    with pytest.raises(RecordError, match=r"verdicts\.json"):
+        side_of_file(file)
+
+
+def test_no_property_of_an_evidence_file_hides_another(store: Store, tmp_path: Path) -> None:
+    evidence, file = evidence_of(store), tmp_path / "evidence.json"
+    file.write_text(evidence_text(replace(evidence, checks=(*evidence.checks, evidence.checks[0]))))
+    with pytest.raises(RecordError, match="'one' comes twice"):
+        side_of_file(file)
+
+
+def test_deep_and_long_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "verdicts.json"
+    file.write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(RecordError, match="nested more deeply"):
+        side_of_file(file)
+    monkeypatch.setattr(strict_json, "MOST_BYTES", 100)
+    with pytest.raises(RecordError, match="at most 100 bytes"):
         side_of_file(file)

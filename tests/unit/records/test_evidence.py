@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 
 from isonomia.errors import RecordError
-from isonomia.records import evidence as module
-from isonomia.records.evidence import evidence_of, evidence_text, read_evidence, schema
+from isonomia.records import strict_json as module
+from isonomia.records.evidence import evidence_of, evidence_text, read_evidence
+from isonomia.records.shapes import evidence_schema
 from isonomia.records.store import Store
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 
@@ -69,7 +70,7 @@ def test_a_file_gives_back_what_was_written(store: Store, tmp_path: Path) -> Non
     file.write_text(evidence_text(evidence), encoding="utf-8")
     assert read_evidence(file) == evidence
     assert evidence.verdicts == {"one": _verdict(), "two": _verdict(answer="violated")}
-    jsonschema.validate(json.loads(file.read_text("utf-8")), schema())
+    jsonschema.validate(json.loads(file.read_text("utf-8")), evidence_schema())
 
 
 def test_half_a_character_does_not_keep_a_run_from_being_exported(store: Store, tmp_path: Path) -> None:
@@ -101,7 +102,12 @@ def test_a_property_that_could_not_be_checked_is_exported_as_such(store: Store, 
     evidence = read_evidence(file)
     assert evidence.checks[1].verdict is None
     assert evidence.checks[1].error == {"kind": "ModelError", "message": "it broke"}
-    jsonschema.validate(json.loads(file.read_text()), schema())
+    jsonschema.validate(json.loads(file.read_text()), evidence_schema())
+
+
+def test_a_run_that_is_not_complete_goes_on_with_its_own_records(store: Store) -> None:
+    with pytest.raises(RecordError, match=f"--resume --records {store.folder}$"):
+        evidence_of(store)
 
 
 def test_a_run_that_is_not_complete_is_not_exported(store: Store) -> None:

@@ -181,3 +181,16 @@ def test_whatever_the_data_hold_the_message_is_short_narrow_and_plain(given: dic
     assert not {character for character in told if not character.isprintable()} - {"\n"}
     assert "\u202e" not in told
     assert not any(line.startswith("::") for line in lines)
+
+
+def test_numbers_of_a_counterexample_are_rounded_unless_that_hides_what_differs() -> None:
+    case = SAFETY | {"differs": {"x2": {"income": [1 / 3, 2 / 3], "share": [0.3, 0.1 + 0.2]}}, "outputs": {"d": 2 / 3}}
+    told = failure_text(verdict(counterexamples=(case,)))
+    assert "    income  0.333333     0.666667\n    share   0.3          0.30000000000000004\n" in told
+    assert "the model said: d = 0.666667" in told
+
+
+def test_the_risk_that_repeats_it_has_every_digit() -> None:
+    told = failure_text(verdict(delta=0.01 / 3, remarks=("at most 0.00333333",)))
+    assert f"seed=123, delta={0.01 / 3!r}" in told
+    assert "at most 0.00334" in told

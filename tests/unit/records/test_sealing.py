@@ -34,6 +34,11 @@ def test_a_seal_is_whole_until_something_is_changed(key: bytes | None) -> None:
     assert "seal is broken" in str(broken({**whole, "seal": {**whole["seal"], "value": "0" * 64}}, key))
 
 
+@pytest.mark.parametrize("value", ["", "é" * 64, "\ud800"])
+def test_a_seal_of_any_text_is_broken_and_no_accident(value: str) -> None:
+    assert "seal is broken" in str(broken({**CONTENT, "seal": {"method": "sha256", "value": value}}))
+
+
 def test_nobody_without_the_key_can_seal_anew() -> None:
     other = sealed({**CONTENT, "b": []}, b"another key of 16 bytes")
     assert "key is another one" in str(broken(other, KEY))

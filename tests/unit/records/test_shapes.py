@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isonomia.records.evidence import schema
-from isonomia.records.shapes import misshapen
+from isonomia.records.shapes import evidence_schema, misshapen
 
 SCHEMA = {
     "type": "object",
@@ -44,6 +43,8 @@ WRONG = [
     ({"a": 1, "c": 1.0}, "c should be 1, but is 1.0"),
     ({"a": 1, "d": ["x", 2]}, "d[1] should be of type string, but is 2"),
     ({"a": 1, "e": {"k": "v"}}, "e.k should be of type number, but is 'v'"),
+    ({"a": 1, "e": {"k": 10**400}}, f"e.k should be of type number, but is 1{'0' * 56}..."),
+    ({"a": -(10**400)}, f"a should be of type integer or null, but is -1{'0' * 55}..."),
 ]
 
 
@@ -53,9 +54,9 @@ def test_what_is_wrong_is_told_with_its_place(value: Any, told: str) -> None:
 
 
 def test_the_schema_of_evidence_is_a_schema_and_uses_known_words_only() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.Draft202012Validator.check_schema(evidence_schema())
     words = {"$schema", "title", "description", "type", "const", "enum", "required", "properties"}
-    assert _words(schema()) <= words | {"additionalProperties", "items"}
+    assert _words(evidence_schema()) <= words | {"additionalProperties", "items"}
 
 
 def _words(part: Any) -> set[str]:

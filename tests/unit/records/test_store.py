@@ -62,7 +62,7 @@ def test_runs_are_found_by_the_beginning_of_their_name(store: Store) -> None:
     first, second = _begun(store), _begun(store)
     assert store.run().id == second
     assert store.run(first).id == first
-    with pytest.raises(RecordError, match="several begin so"):
+    with pytest.raises(RecordError, match=r"2 begin so\. isonomia runs --records"):
         store.run(first[:4])
     with pytest.raises(RecordError, match=f"Did you mean '{first}'"):
         store.run(first[:-1] + "x")

@@ -61,6 +61,10 @@ def test_a_verdict_survives_a_walk_through_json() -> None:
         ({**_verdict().to_dict(), "answer": "maybe"}, "maybe"),
         ({**_verdict().to_dict(), "leaves": [{"text": "P[a]"}]}, "each rate"),
         ({**_verdict().to_dict(), "leaves": [3]}, "each rate"),
+        ({**_verdict().to_dict(), "samples": "many"}, "samples should be of type integer, but is 'many'"),
+        ({**_verdict().to_dict(), "delta": None}, "delta should be of type number"),
+        ({**_verdict().to_dict(), "remarks": "none"}, "remarks should be of type array"),
+        ({**_verdict().to_dict(), "answer": "m" * 500}, r"but m{77}\.\.\. is amiss"),
     ],
 )
 def test_something_else_is_not_taken_for_a_stored_verdict(data: dict[str, object], message: str) -> None:

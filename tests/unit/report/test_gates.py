@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, exit_code
+from isonomia.report.entries import UNFINISHED, Audit, Entry, Failure, exit_code
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
 from isonomia.report.sarif import sarif
@@ -93,7 +94,7 @@ def test_a_summary_has_a_line_for_every_property_and_lets_nothing_out(audit: Aud
         outside_code = re.sub("`[^`\n]*`", "", text.replace("\\`", ""))
         assert "<script>" not in outside_code
         assert not re.search("[\x00-\x09\x0b-\x1f]", text)
-        assert "4 properties: 2 violated, 1 undecided, 1 hold." in text
+        assert "4 properties: 2 are violated, 1 is undecided, 1 holds." in text
     table = [line for line in summary(audit).splitlines() if line.startswith("| ")]
     assert len(table) == 1 + 4
     assert all(line.replace("\\|", "").count("|") == 5 for line in table)
@@ -123,3 +124,12 @@ def test_markdown_says_who_breaks_a_claim_and_tells_a_program_in_words() -> None
     assert f"Found: {counts['responsive']} of {counts['people']} break it." in written
     assert written.index("Another prior never helps.") < written.index("`input x1;")
     assert "cases break it" in written
+
+
+@pytest.mark.parametrize("write", [junit, sarif, summary, as_markdown, model_card, github_lines])
+def test_what_was_not_come_to_is_nowhere_said_to_have_failed(audit: Audit, write: Callable[[Audit], str]) -> None:
+    cut_off = replace(audit, failures=(Failure("later", UNFINISHED, "go on with it"),))
+    assert "not checked to the end" in write(cut_off)
+    assert "could not be checked" not in write(cut_off)
+    broken = replace(audit, failures=(Failure("later", "ModelError", "it broke"),))
+    assert "could not be checked" in write(broken)

@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.populations.files import read_table
-from isonomia.report.tables import need_writable, write_table
+from isonomia.report.tables import need_table, write_table
 
 COLUMNS = {"person": [3, 4], "distance": [0.5, None], "to job, now": ["a\n'b'", 'c,"d"'], "mixed": ["a", 1]}
 
@@ -32,9 +32,9 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path: Path, name: str) -> No
 
 def test_a_bad_place_is_known_before_any_work_is_done(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ends in .csv or .parquet for --points, but .*points.xls came"):
-        need_writable(tmp_path / "points.xls", "--points")
+        need_table(tmp_path / "points.xls", "--points")
     with pytest.raises(UsageError, match="can be written for --points"):
-        need_writable(tmp_path / "nowhere" / "points.csv", "--points")
+        need_table(tmp_path / "nowhere" / "points.csv", "--points")
     (tmp_path / "kept.csv").write_text("a\n1\n")
-    need_writable(tmp_path / "kept.csv", "--points")
+    need_table(tmp_path / "kept.csv", "--points")
     assert (tmp_path / "kept.csv").read_text() == "a\n1\n"

@@ -12,8 +12,10 @@ from isonomia.engine.observer import Progress
 from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
+from isonomia.report.entries import Entry
 from isonomia.report.gauge import ASCII, gauge
-from isonomia.report.terminal import summary
+from isonomia.report.overview import print_lines
+from isonomia.report.principal import bounds
 
 
 def _verdict(name: str = "a [red]name") -> Verdict:
@@ -47,7 +49,7 @@ def _output(console: Console) -> str:
 def test_square_brackets_in_names_are_no_markup() -> None:
     console = _console(terminal=False)
     show(_verdict(), console)
-    summary([_verdict()], console)
+    print_lines([Entry("a [red]name", _verdict())], console)
     for part in ("P[a | `b[0]`]", "a [red]name", "[bold]nothing[/bold]", "[0.1, 0.3]"):
         assert part in _output(console)
 
@@ -95,7 +97,7 @@ def test_what_was_counted_is_told_everywhere(counted: str, samples: int, told: s
     show(verdict, console)
     assert f"Violated after {told} (decided)" in _output(console)
     console = _console(terminal=False)
-    summary([verdict], console)
+    print_lines([Entry("a name", verdict)], console)
     assert told in _output(console)
     assert f"violated after {told} (decided)" in str(verdict)
     assert told in verdict._repr_html_()
@@ -186,3 +188,9 @@ def test_a_quantity_without_an_estimate_has_no_dash() -> None:
     show(replace(_verdict(), expressions=(item,), leaves=()), console)
     assert " in [-0.17, 0.45]" in _output(console)
     assert "- in" not in _output(console)
+
+
+def test_bounds_of_nothing_have_no_sign() -> None:
+    assert bounds((-0.0001, 0.0004)) == "[0.000, 0.000]"
+    assert bounds((-0.25, 0.5)) == "[-0.250, 0.500]"
+    assert bounds(None) == "-"

@@ -9,7 +9,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.interventions import Feature, Interventions
-from isonomia.spec.responsiveness.targets import condition_of, speaks_of
+from isonomia.spec.responsiveness.targets import classes_named, condition_of, speaks_of
 
 RULES = Interventions((Feature("a", "binary"), Feature("b", "binary")))
 
@@ -106,6 +106,27 @@ def test_a_property_gives_its_parts() -> None:
     assert not speaks_of(claim.condition, "prediction")
     assert claim.actions == RULES.only("a")
     assert iso.Responsiveness(RULES, 1, at_least=0.5).actions is RULES
+
+
+@pytest.mark.parametrize(
+    ("condition", "equal", "unequal"),
+    [
+        ("prediction == 'good'", ("good",), ()),
+        ("1 == prediction and not (prediction != 2)", (1,), (2,)),
+        ("3 != prediction", (), (3,)),
+        ("prediction in {'a', 'b'} or prediction == 'c'", ("c", "a", "b"), ()),
+        ("prediction == 1 or prediction == 1", (1,), ()),
+        # A number on a scale, an own answer, a column and a score are no classes that could be misspelt.
+        ("prediction > 3 or prediction == own or job == 'clerk' or score == 1 or job in {'cook'}", (), ()),
+    ],
+)
+def test_the_classes_that_a_condition_names_are_found_on_either_side(
+    condition: str, equal: tuple[object, ...], unequal: tuple[object, ...]
+) -> None:
+    row = condition_of(condition)
+    assert set(classes_named(row, "==")) == set(equal)
+    assert classes_named(row, "!=") == unequal
+    assert len(classes_named(row, "==")) == len(equal)
 
 
 def test_an_interval_may_have_no_upper_end() -> None:

@@ -45,7 +45,15 @@ class _PointedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What an audit file may do only where the person who runs it says so: unpickle, and run blocks as Python."""
+    """What an audit file may do only where the person who runs it says so.
+
+    Attributes
+    ----------
+    trust_pickle
+        Open models that can run code when they are opened: pickles, and skops files with types that the file trusts.
+    allow_code
+        Run the blocks of specifications as Python.
+    """
 
     trust_pickle: bool = False
     allow_code: bool = False
@@ -93,6 +101,13 @@ def _model(entry: Entry, permissions: Permissions) -> Model:
         raise entry.error("expected load, a file, a folder, a URL, or module:object")
     here = entry.file.folder / source
     options = {**entry.get("options", {}), "trust_pickle": permissions.trust_pickle}
+    if "trusted" in options and not permissions.trust_pickle:
+        raise entry.error(
+            "making the types that are trusted here can run code, and a file cannot trust itself: if you trust who "
+            "wrote it, use --trust-pickle",
+            "options",
+            "trusted",
+        )
     with _pointing(entry.error, "load"):
         return load_model(here if here.exists() else source, features=entry.get("features"), **options)
 
@@ -176,6 +191,8 @@ def _responsiveness(entry: Entry, interventions: Mapping[str, Interventions], _:
 
 
 def _principal(entry: Entry, *_: Any) -> PrincipalFairness:
+    if entry.get("principal") is not True:
+        raise UsageError("expected principal = true, but false came: leave the property out, or comment it out")
     options = dict(entry.get("with", {}))
     _check(entry, of_callable(PrincipalFairness), options)
     return PrincipalFairness(**options)

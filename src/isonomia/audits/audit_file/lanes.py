@@ -13,7 +13,9 @@ from typing import Any
 
 from isonomia.audits.audit_file.planned import Planned
 from isonomia.audits.rates.request import Request
+from isonomia.models.cache import Cached
 from isonomia.models.guarded import Guarded
+from isonomia.models.steady import Steady
 from isonomia.populations import Census, Sample
 from isonomia.populations.table import Table
 from isonomia.spec.responsiveness import Responsiveness
@@ -75,6 +77,6 @@ def _is_held(population: Any) -> bool:
 
 def _gate(model: Any) -> int:
     """What tells a model from others, through everything that was put around it for one check."""
-    while not isinstance(model, Guarded) and hasattr(model, "model"):
+    while isinstance(model, Cached | Steady):
         model = model.model
     return id(model.gate) if isinstance(model, Guarded) else id(model)

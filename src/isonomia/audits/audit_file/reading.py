@@ -13,7 +13,7 @@ from isonomia.audits.audit_file.schema import ASKS, MODEL, POPULATION, PROPERTY,
 from isonomia.audits.audit_file.texts import FromFolder, FromRecord, Texts
 from isonomia.errors import Place, SpecError, UsageError, nearest
 
-__all__ = ["AuditFile", "Entry", "read_audit_file", "recorded_audit_file"]
+__all__ = ["DEFAULT", "AuditFile", "Entry", "is_file_name", "read_audit_file", "recorded_audit_file"]
 
 DEFAULT = "default"
 """What the model and the population are called that have no name of their own."""

@@ -146,12 +146,13 @@ def run_checks(
     left = [number for number, outcome in enumerate(outcomes) if outcome is None]
     found = lanes(planned, left)
     threads = min(_cores() if jobs is None else jobs, len(found))
-    if threads <= 1:
-        in_order(left, carrier, done)
-    else:
-        side_by_side(found, threads, carrier, done, carrier.stop, stopping)
-    if not cut_off(outcomes):
-        store.end(started.run)
+    with store.kept_open():
+        if threads <= 1:
+            in_order(left, carrier, done)
+        else:
+            side_by_side(found, threads, carrier, done, carrier.stop, stopping)
+        if not cut_off(outcomes):
+            store.end(started.run)
     return outcomes
 
 

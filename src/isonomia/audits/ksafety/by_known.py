@@ -41,4 +41,6 @@ def _tried(steps: Steps, known: Sequence[Entry]) -> Entry:
     again = [item for item in still_violating(runner, domain, known) if is_proof(steps.program, item)]
     if getattr(steps.request.population, "kind", None) == "census":
         again = [item for item in again if among(domain, item)]
-    return {"violating": again, "elsewhere": list(gone_elsewhere(domain, again))}
+    # Whom a population without end can draw, a few of its people do not tell.
+    elsewhere = [] if steps.subject.fresh else list(gone_elsewhere(domain, again))
+    return {"violating": again, "elsewhere": elsewhere}

@@ -9,9 +9,10 @@ from isonomia.audits.ksafety.cases import Counts
 from isonomia.audits.ksafety.exact import Listed, exact_answer, list_cases, try_every_case
 from isonomia.audits.ksafety.found import Find
 from isonomia.audits.ksafety.kept import packed_totals, totals_of
-from isonomia.audits.ksafety.steps import INTERRUPTED, REASONS, Steps
+from isonomia.audits.ksafety.steps import INTERRUPTED, Steps
 from isonomia.audits.ksafety.tallies import Totals
 from isonomia.audits.ksafety.verdicts import Outcome
+from isonomia.audits.stating import why_stopped
 from isonomia.engine.clock import Clock
 from isonomia.engine.journal import Entry, once
 from isonomia.errors import UsageError
@@ -83,7 +84,7 @@ def complete(steps: Steps, totals: Totals, *, interrupted: bool = False) -> Outc
 
 def unfinished(steps: Steps, tried: Tried) -> Outcome:
     """What is known when not every case could be tried: a violation is one all the same."""
-    totals, stopped = tried.totals, REASONS[tried.early or INTERRUPTED]
+    totals, stopped = tried.totals, why_stopped(tried.early or INTERRUPTED, "cases")
     answer = False if any(totals.by_ensures[number] for number in steps.evidence.strict) else None
     remark = "the cases were tried in order, so that what was seen is no random sample of them"
     found = steps.found(lambda finds: [(find, False) for find in finds], interrupted=stopped == INTERRUPTED)

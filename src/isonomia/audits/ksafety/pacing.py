@@ -11,7 +11,7 @@ from isonomia.audits.rates.prepare import UNLIMITED
 from isonomia.engine.budget import Budget
 from isonomia.engine.schedule import Schedule
 
-__all__ = ["LARGE", "pace_of"]
+__all__ = ["FEW", "LARGE", "pace_of"]
 
 LARGE = 2**16
 """The largest batch of random cases."""

@@ -70,6 +70,8 @@ class Settling:
         same number means another input in the next one.
     again
         Whether batches that were kept are measured once more, from kept answers, for the violations in them.
+    refuted
+        Whether a case that was not drawn has settled it, so that a first batch is enough.
     """
 
     program: Program
@@ -80,6 +82,7 @@ class Settling:
     seen: Seen | None
     fresh: bool = False
     again: bool = False
+    refuted: bool = False
 
     def begin(self) -> State:
         """Nothing seen."""
@@ -154,7 +157,7 @@ class Settling:
 
     def decided(self, state: State) -> bool:
         """Whether there is an answer, and no wish to go on counting."""
-        return self.stop_early and self.evidence.decision(state.evidence) is not None
+        return self.stop_early and (self.refuted or self.evidence.decision(state.evidence) is not None)
 
     def share(self, state: State) -> float:
         """How far the evidence has come."""

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from isonomia.audits.ksafety.bench import Bench
 from isonomia.audits.ksafety.described import Subject
 from isonomia.audits.ksafety.found import Find
+from isonomia.audits.ksafety.inputs import Inputs
 from isonomia.audits.ksafety.kept import findings_of, packed_findings
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.rates import RateEvidence
@@ -23,21 +24,14 @@ from isonomia.audits.ksafety.request import Request
 from isonomia.audits.ksafety.running import Runner
 from isonomia.audits.ksafety.seen import Findings, Seen
 from isonomia.audits.ksafety.showing import shown_finds
+from isonomia.audits.ksafety.subject import inputs_of
 from isonomia.audits.ksafety.verdicts import SHOWN
 from isonomia.engine.journal import Journal, once
 from isonomia.engine.observer import Observer
 
-__all__ = ["INTERRUPTED", "REASONS", "Steps"]
+__all__ = ["INTERRUPTED", "Steps"]
 
 INTERRUPTED = "interrupted"
-
-REASONS = {
-    "decided": "decided",
-    "budget": "the budget of cases is spent",
-    "time": "the budget of time is spent",
-    "exhausted": "every row is used up",
-    "interrupted": INTERRUPTED,
-}
 
 LAST = "found"
 """What the last step is kept under."""
@@ -83,6 +77,11 @@ class Steps:
     def runner(self) -> Runner:
         """Computes cases."""
         return self.bench.runner(self.program, self.subject.random)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """Where inputs are drawn from."""
+        return inputs_of(self.request, self.program, self.bench.domain, self.bench.make)
 
     def seconds(self) -> float:
         """The time taken."""

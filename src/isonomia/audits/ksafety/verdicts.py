@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from isonomia.audits.ksafety.cornered import Corners
 from isonomia.audits.ksafety.described import Subject
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.rates import RateEvidence
@@ -13,7 +14,7 @@ from isonomia.audits.ksafety.request import Request
 from isonomia.audits.ksafety.seen import Findings
 from isonomia.audits.ksafety.shares import Share, always, compared_share, complete_share, drawn_share
 from isonomia.audits.ksafety.tallies import Totals
-from isonomia.audits.rates.check import ANSWERS
+from isonomia.audits.stating import ANSWERS
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.scope import calls_in
 from isonomia.spec.nomos.text import expression_text
@@ -27,7 +28,7 @@ AUDIT = "k-safety"
 
 
 SHOWN = 10
-"""How many counterexamples a verdict holds."""
+"""How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Outcome:
         What a reader should know besides.
     drawn
         Random cases from which shares are estimated, where they are not those of ``totals``.
+    corners
+        What became of the corners, where some were tried.
     """
 
     answer: bool | None
@@ -61,6 +64,12 @@ class Outcome:
     seconds: float
     remarks: tuple[str, ...] = ()
     drawn: Totals | None = None
+    corners: Corners | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a corner violates what must always be true."""
+        return self.corners is not None and self.corners.refuting
 
     @property
     def estimating(self) -> Totals:
@@ -118,7 +127,7 @@ def _share(number: int, outcome: Outcome, delta: float) -> Share:
 
 
 def _expression(item: Ensures, number: int, share: Share, outcome: Outcome, eps: float) -> Expression:
-    some_left_open = not outcome.complete and not outcome.totals.by_ensures[number]
+    some_left_open = not outcome.complete and not outcome.totals.by_ensures[number] and not outcome.refuted
     return compared_share(item, share, eps if some_left_open else None, outcome.answer is True)
 
 
@@ -143,7 +152,7 @@ def _called(program: Program) -> set[str]:
 
 
 def _remarks(outcome: Outcome, evidence: RateEvidence, request: Request, program: Program) -> tuple[str, ...]:
-    totals, found, remarks = outcome.totals, outcome.found, []
+    totals, found, remarks = outcome.totals, outcome.found, [] if outcome.corners is None else outcome.corners.remarks()
     away = totals.turned_away
     if away.rejected or away.without_choice:
         remarks.append(
@@ -178,6 +187,9 @@ def _without_violation(outcome: Outcome, evidence: RateEvidence, request: Reques
     if not n or outcome.totals.failed:
         return []
     shown = f"{_many(n, 'case')} showed no violation"
+    if outcome.refuted:
+        few = f"less than {evidence.proved(n):.3g} of the cases violate it, at the risk {request.delta:g}"
+        return [f"{_many(n, 'random case')} showed no violation: {few}"]
     if outcome.answer is True:
         return [f"{shown}: it holds for all but {request.prop.eps:.3g} of the cases"]
     return [
@@ -214,6 +226,7 @@ def _details(request: Request, program: Program, outcome: Outcome) -> dict[str, 
             "by_ensures": _by_ensures(program.spec.ensures, totals),
         },
         "failures": dict(totals.reasons.most_common(20)),
+        **({"corners": outcome.corners.counts()} if outcome.corners and outcome.corners.tried else {}),
     }
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isonomia.audits.principal.counting import Counts, Key, count
+from isonomia.audits.principal.counting import Counts, count
 from isonomia.audits.principal.findings import Finding
 from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.subgroups import Key
 from isonomia.audits.principal.tables import answer_of
 from isonomia.audits.principal.wording import subgroup
 from isonomia.audits.rates.asking import Asker

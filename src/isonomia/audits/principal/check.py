@@ -10,16 +10,17 @@ import numpy as np
 
 from isonomia.audits.journaled import introduce
 from isonomia.audits.principal.census import Counted, count_everybody
-from isonomia.audits.principal.counting import Key, check_table, refuse_many, subgroups_in
+from isonomia.audits.principal.counting import check_table
 from isonomia.audits.principal.findings import Bet, Finding, find
 from isonomia.audits.principal.question import Question, ask_about
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.request import Request
 from isonomia.audits.principal.sampling import Progressed, Sampling
+from isonomia.audits.principal.subgroups import Key, refuse_many, subgroups_in
 from isonomia.audits.rates.asking import Asker
-from isonomia.audits.rates.check import ANSWERS, REASONS
 from isonomia.audits.rates.everybody import census_of
 from isonomia.audits.rates.prepare import UNLIMITED
+from isonomia.audits.stating import ANSWERS, model_stated, population_stated, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -136,7 +137,7 @@ def _concluded(request: Request, question: Question, work: Sampling, outcome: Ou
         tuple(findings),
         method="bets",
         samples=outcome.samples,
-        stopped="the assumptions are refuted" if refuted else REASONS[outcome.reason],
+        stopped="the assumptions are refuted" if refuted else why_stopped(outcome.reason),
         remarks=sampled_remarks(question, answer, findings, request.delta, refuted),
         seconds=outcome.seconds + monotonic() - began,
         overall={"now": state.fair.log_wealth, "peak": state.fair.peak, "need": work.need},
@@ -204,7 +205,6 @@ def _verdict(
     seconds: float,
     overall: dict[str, Any],
 ) -> Verdict:
-    population, model = request.population, request.model
     return Verdict(
         text=str(request.prop),
         answer=ANSWERS[answer],
@@ -219,8 +219,8 @@ def _verdict(
         remarks=remarks,
         seed=request.seed,
         seconds=seconds,
-        population={"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()},
-        model={} if model is None else {"name": model.name, "fingerprint": model.fingerprint()},
+        population=population_stated(request.population),
+        model=model_stated(request.model),
         name=request.prop.name,
         version=__version__,
         details=_details(question, findings, overall),

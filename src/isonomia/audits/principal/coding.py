@@ -14,7 +14,7 @@ from isonomia.populations.columns import distinct, plain_value
 from isonomia.spec.columns import missing, plain
 from isonomia.spec.tree import Value
 
-__all__ = ["Coding", "coding_of"]
+__all__ = ["Coding", "coding_of", "refuse_missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,7 @@ class Coding:
             Where a value is missing, or is none of the known ones.
         """
         values = plain(column, self.name)
-        gone = missing(values)
-        if gone.any():
-            raise DataError(
-                f"expected a value of {self.name} in every row, but it is missing in {int(gone.sum())} of {len(gone)} "
-                f"rows, first in row {int(np.flatnonzero(gone)[0])}: drop these rows, or fill them in"
-            )
+        refuse_missing(self.name, values)
         found, places = np.unique(values, return_inverse=True)
         numbers = {value: number for number, value in enumerate(self.values)}
         for value in found:
@@ -54,6 +49,22 @@ class Coding:
                 listed = ", ".join(map(repr, self.values))
                 raise DataError(f"expected {self.name} to be one of {listed}, but {plain_value(value)!r} came")
         return np.asarray([numbers[plain_value(value)] for value in found], dtype=np.intp)[places]
+
+
+def refuse_missing(name: str, column: NDArray[Any]) -> None:
+    """Refuse a column in which a value is missing.
+
+    Raises
+    ------
+    DataError
+        With the first row, and how many there are.
+    """
+    gone = missing(plain(column, name))
+    if gone.any():
+        raise DataError(
+            f"expected a value of {name} in every row, but it is missing in {int(gone.sum())} of {len(gone)} rows, "
+            f"first in row {int(np.flatnonzero(gone)[0])}: drop these rows, or fill them in"
+        )
 
 
 def coding_of(

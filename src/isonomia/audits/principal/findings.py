@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.principal.counting import Key
 from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.subgroups import Key
 from isonomia.audits.principal.tables import TableAnswer, answer_of
 from isonomia.audits.principal.wording import direction, effect_name, effect_words, subgroup
+from isonomia.audits.stating import ANSWERS
 from isonomia.evidence.shadows.definitions import effect_interval
 from isonomia.evidence.shadows.region import CellRegion, Refuted
 from isonomia.evidence.strata.effects import Effect
@@ -23,12 +23,6 @@ __all__ = ["Bet", "Finding", "find", "first_effect"]
 
 Floats = NDArray[np.float64]
 Ends = tuple[float, float]
-
-WORDS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
-    True: "holds",
-    False: "violated",
-    None: "undecided",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +94,8 @@ class Finding:
             "where": dict(zip(question.given, self.key, strict=True)),
             "people": int(self.counts.sum()),
             "counts": self.counts.reshape(question.shape.table).astype(int).tolist(),
-            "answer": WORDS[self.holds],
-            "plug_in": WORDS[plug_in],
+            "answer": ANSWERS[self.holds],
+            "plug_in": ANSWERS[plug_in],
             "certificate": proof,
             "bet": None if self.bet is None else asdict(self.bet),
             "effects": [self._effect(question, number) for number in range(len(question.effects))],

@@ -20,7 +20,7 @@ from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["Question", "ask_about"]
+__all__ = ["Question", "ask_about", "labels_for", "need_columns"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

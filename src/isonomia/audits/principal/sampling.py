@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.principal.counting import Counts, Key, count, refuse_many
+from isonomia.audits.principal.counting import Counts, count
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.pooling import Pool, named, pooled, weights_of
 from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.subgroups import Key, refuse_many
 from isonomia.audits.rates.asking import Asker
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan

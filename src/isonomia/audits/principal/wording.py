@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isonomia.audits.principal.counting import Key
 from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.subgroups import Key
 from isonomia.evidence.strata.certificates import TOLERANCE
 from isonomia.evidence.strata.effects import Effect
 

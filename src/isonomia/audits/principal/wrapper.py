@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.principal.coding import Coding, coding_of
+from isonomia.audits.principal.deciding import decisions_by
 from isonomia.audits.principal.question import labels_for
 from isonomia.audits.principal.repairing import repaired
+from isonomia.audits.principal.subgroups import Key, sorted_into
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.effects import Definition
@@ -138,14 +140,15 @@ class PrincipalRepair:
             raise DataError(f"expected one outcome a row, but {len(outcomes)} outcomes came for {table.rows} rows")
         name = _name(table, self.attribute)
         attribute = coding_of(name, [table.column(name)])
-        decided = column_from(self._decisions(X, y), "decisions")
+        self.estimator_, decisions = decisions_by(self.estimator, X, y, self.cv)
+        decided = column_from(decisions, "decisions")
         coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
         a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
         shape = Shape(len(attribute.values), len(coding.values), len(coding.values))
         assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
         found = {
             key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
-            for key, rows in _subgroups(table, self.given)
+            for key, rows in _rows_of(table, self.given)
         }
         self.repairs_ = {key: best for key, (best, _) in found.items()}
         self.moved_outcomes_ = {key: moved for key, (_, moved) in found.items()}
@@ -210,21 +213,8 @@ class PrincipalRepair:
             non_deterministic=True,
         )
 
-    def _decisions(self, X: Any, y: Any) -> Any:
-        """Fit the classifier and return decisions about the people it was given."""
-        from sklearn.base import clone
-        from sklearn.model_selection import cross_val_predict
-
-        if isinstance(self.cv, str) and self.cv != "prefit":
-            raise UsageError(f"expected cv as a number of folds, None or 'prefit', but {self.cv!r} came")
-        if isinstance(self.cv, str):
-            self.estimator_ = self.estimator
-            return self.estimator_.predict(X)
-        self.estimator_ = clone(self.estimator).fit(X, y)
-        return self.estimator_.predict(X) if self.cv is None else cross_val_predict(self.estimator, X, y, cv=self.cv)
-
     def _repair(
-        self, counts: NDArray[np.int64], attribute: Coding, key: tuple[Value, ...], assumed: Sequence[Constraint]
+        self, counts: NDArray[np.int64], attribute: Coding, key: Key, assumed: Sequence[Constraint]
     ) -> tuple[Repair, float]:
         people = counts.sum((1, 2))
         where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
@@ -239,7 +229,7 @@ class PrincipalRepair:
         except DataError as error:
             raise DataError(f"in {where}, {error}") from error
 
-    def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Any, NDArray[np.intp]]]]:
+    def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Key, NDArray[np.intp]]]]:
         """Decisions and attribute values as numbers, and the rows of each subgroup."""
         if not hasattr(self, "repairs_"):
             from sklearn.exceptions import NotFittedError
@@ -249,7 +239,7 @@ class PrincipalRepair:
         name = _name(table, self.attribute)
         values = Coding(name, tuple(self.attribute_values_.tolist())).codes(table.column(name))
         coding = Coding("decisions", tuple(self.classes_.tolist()))
-        places = list(_subgroups(table, self.given))
+        places = _rows_of(table, self.given)
         for key, _ in places:
             if key not in self.repairs_:
                 known = ", ".join(map(repr, self.repairs_))
@@ -266,11 +256,7 @@ def _name(table: Table, column: str | int) -> str:
     return table.names[column]
 
 
-def _subgroups(table: Table, given: Sequence[str | int]) -> Iterator[tuple[tuple[Value, ...], NDArray[np.intp]]]:
-    """The rows of each combination of values that occurs, in the order of the values."""
-    names = [_name(table, column) for column in given]
-    codings = [coding_of(name, [table.column(name)], least=1) for name in names]
-    rows = np.stack([coding.codes(table.column(coding.name)) for coding in codings] or [np.zeros(table.rows, np.intp)])
-    for combination in np.unique(rows, axis=1).T:
-        key = tuple(coding.values[int(number)] for coding, number in zip(codings, combination, strict=False))
-        yield key, np.flatnonzero((rows == combination[:, None]).all(0))
+def _rows_of(table: Table, given: Sequence[str | int]) -> list[tuple[Key, NDArray[np.intp]]]:
+    """Each subgroup with its rows."""
+    keys, places = sorted_into(table, [_name(table, column) for column in given])
+    return [(key, np.flatnonzero(places == number)) for number, key in enumerate(keys)]

@@ -14,37 +14,30 @@ from isonomia.audits.rates.census import count_everybody
 from isonomia.audits.rates.everybody import census_of, countable
 from isonomia.audits.rates.known import compared
 from isonomia.audits.rates.possible import refuse_counting
-from isonomia.audits.rates.prepare import prepare
+from isonomia.audits.rates.prepare import Prepared, prepare
 from isonomia.audits.rates.question import Question, ask_about
+from isonomia.audits.rates.remarks import (
+    EVERYBODY,
+    ahead_of_intervals,
+    assumptions,
+    remarks_on_draws,
+    remarks_on_everybody,
+    why_counting_stopped,
+    zero_denominator,
+)
 from isonomia.audits.rates.request import Request
 from isonomia.audits.rates.sampling import Progressed, Sampling
+from isonomia.audits.stating import ANSWERS, model_stated, population_stated, why_stopped
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
-from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.populations.protocol import Directable, Population
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf
 from isonomia.spec.versions import Other
 from isonomia.version import __version__
 
 __all__ = ["check_rates"]
-
-ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
-    True: "holds",
-    False: "violated",
-    None: "undecided",
-}
-
-REASONS = {
-    "decided": "decided",
-    "budget": "the budget of people is spent",
-    "time": "the budget of time is spent",
-    "exhausted": "every row is used up",
-    "interrupted": "interrupted",
-}
 
 
 def check_rates(request: Request, observer: Observer) -> Verdict:
@@ -88,19 +81,16 @@ def _exact(request: Request, question: Question, observer: Observer, before: int
         observer.end()
         if asker is not None:
             asker.close()
-    asked = counted.asked
-    stopped = "everybody was asked" if counted.answer is not None else "a group is empty"
-    stopped = "interrupted" if counted.interrupted else stopped
     return _verdict(
         request,
         question,
         ANSWERS[counted.answer],
         "exact",
-        samples=before + asked,
+        samples=before + counted.asked,
         leaves=counted.leaves,
         expressions=counted.expressions,
-        remarks=() if counted.interrupted else (*_nobody(counted.empty, asked, question), *_never(counted.leaves)),
-        stopped=stopped,
+        remarks=remarks_on_everybody(question, counted),
+        stopped=why_counting_stopped(counted),
         seconds=monotonic() - began,
     )
 
@@ -108,10 +98,34 @@ def _exact(request: Request, question: Question, observer: Observer, before: int
 def _sampled(request: Request, question: Question, observer: Observer) -> Verdict:
     began = monotonic()
     prepared = prepare(request, question)
+    work, outcome = prepared.work, _drawn(request, question, prepared, observer)
+    if outcome.reason == "exhausted" and request.population.kind == "census" and work.sizes is None:
+        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
+        return _exact(request, question, observer, before=outcome.samples)
+    answer, method = _answer(work, question, outcome)
+    knowledge = work.knowledge(outcome.state)
+    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
+    leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
+    return _verdict(
+        request,
+        question,
+        ANSWERS[answer],
+        method,
+        samples=outcome.samples,
+        leaves=leaves,
+        expressions=expressions,
+        remarks=(*remarks_on_draws(request, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
+        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
+        seconds=monotonic() - began,
+    )
+
+
+def _drawn(request: Request, question: Question, prepared: Prepared, observer: Observer) -> Outcome[Progressed[Any]]:
+    """Draw batch after batch, until it is decided or there is no more to draw."""
     work = prepared.work
     observer.begin(str(request.prop))
     try:
-        outcome = run(
+        return run(
             work,
             prepared.schedule,
             prepared.budget,
@@ -124,45 +138,26 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
         observer.end()
         if work.asker is not None:
             work.asker.close()
-    if outcome.reason == "exhausted" and request.population.kind == "census" and work.sizes is None:
-        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, observer, before=outcome.samples)
+
+
+def _answer(work: Sampling[Any], question: Question, outcome: Outcome[Progressed[Any]]) -> tuple[bool | None, str]:
+    """What the draws come to, and by which method: exact where they came to everybody.
+
+    Raises
+    ------
+    DataError
+        Where everybody was drawn, and a denominator is zero.
+    """
     tallies = work.leaf_tallies(outcome.state)
-    empty = tuple(leaf for leaf in question.leaves if tallies[leaf].n == 0)
-    zero = work.zero_denominators(outcome.state)
-    if zero and not empty and outcome.reason == "exhausted":
-        raise _zero_denominator(work, outcome)
-    counted_out = outcome.reason == "exhausted" and work.sizes is not None
-    answer, method = work.evidence.decision(outcome.state.evidence), work.evidence.method
-    if zero:
-        answer = None
-    if answer is None and counted_out:
-        seen = {leaf: tally for leaf, tally in tallies.items() if tally.n}
-        values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
-        answer, method = exact_truth(question.formula, values), "exact"
-    knowledge = work.knowledge(outcome.state)
-    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
-    leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
-    remarks = (
-        *getattr(request.population, "remarks", ()),
-        *work.evidence.remarks,
-        *_nobody(empty, outcome.samples, question),
-        *_never(leaves),
-        *_never_seen(work, outcome, bool(zero)),
-        *_ahead_of_intervals(answer, method, expressions),
-    )
-    return _verdict(
-        request,
-        question,
-        ANSWERS[answer],
-        method,
-        samples=outcome.samples,
-        leaves=leaves,
-        expressions=expressions,
-        remarks=remarks,
-        stopped=_stopped(question, outcome.reason) if method != "exact" else "everybody was asked",
-        seconds=monotonic() - began,
-    )
+    exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
+    zero = bool(work.zero_denominators(outcome.state))
+    if zero and exhausted and len(seen) == len(tallies):
+        raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
+    answer = None if zero else work.evidence.decision(outcome.state.evidence)
+    if answer is not None or not exhausted or work.sizes is None:
+        return answer, work.evidence.method
+    values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
+    return exact_truth(question.formula, values), "exact"
 
 
 def _verdict(
@@ -178,7 +173,6 @@ def _verdict(
     expressions: tuple[Expression, ...] = (),
     seconds: float = 0.0,
 ) -> Verdict:
-    population, model = request.population, request.model
     return Verdict(
         text=str(request.prop),
         answer=answer,
@@ -189,63 +183,13 @@ def _verdict(
         leaves=leaves,
         expressions=expressions,
         stopped=stopped,
-        assumptions=_assumptions(request),
+        assumptions=assumptions(request),
         remarks=remarks,
         seed=request.seed,
         seconds=seconds,
-        population={"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()},
-        model={} if model is None else {"name": model.name, "fingerprint": model.fingerprint()},
+        population=population_stated(request.population),
+        model=model_stated(request.model),
         name=request.prop.name,
         version=__version__,
         counted=question.counted,
-    )
-
-
-def _stopped(question: Question, reason: str) -> str:
-    return f"the budget of {question.counted} is spent" if reason == "budget" else REASONS[reason]
-
-
-def _assumptions(request: Request) -> tuple[str, ...]:
-    words = list(request.population.assumptions)
-    if request.model is not None:
-        words.append("the model gives the same answer for the same person")
-    return tuple(words)
-
-
-def _nobody(empty: tuple[Leaf, ...], asked: int, question: Question) -> tuple[str, ...]:
-    conditions = dict.fromkeys("everybody" if leaf.given is None else to_text(leaf.given) for leaf in empty)
-    return tuple(
-        f"nobody with {condition} appeared among {asked:,} {question.counted}, so nothing is known about them"
-        for condition in conditions
-    )
-
-
-def _never(leaves: tuple[LeafRecord, ...]) -> tuple[str, ...]:
-    """An event that never happens is more often misspelled than impossible."""
-    silent = [leaf for leaf in leaves if leaf.n and leaf.estimate == 0 and leaf.text.startswith("P[")]
-    return tuple(
-        f"{leaf.text} was 0: nobody among {leaf.n:,} had the event; is its value spelled as the model gives it?"
-        for leaf in silent
-    )
-
-
-def _never_seen(work: Sampling[Any], outcome: Outcome[Progressed[Any]], zero: bool) -> tuple[str, ...]:
-    if not zero:
-        return ()
-    return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
-
-
-def _ahead_of_intervals(answer: bool | None, method: str, expressions: tuple[Expression, ...]) -> tuple[str, ...]:
-    if answer is None or method != "bets" or not any(item.low < item.threshold < item.high for item in expressions):
-        return ()
-    return (
-        "the bets settle this one claim sooner than the intervals, which speak of every threshold at once, leave it",
-    )
-
-
-def _zero_denominator(work: Sampling[Any], outcome: Outcome[Progressed[Any]]) -> DataError:
-    return DataError(
-        f"expected a denominator that is not zero, but {work.named_denominator(outcome.state)} was 0 in all "
-        f"{outcome.samples:,} draws: the ratio has no value. Compare a difference instead, or multiply out: "
-        "a >= 0.8 * b."
     )

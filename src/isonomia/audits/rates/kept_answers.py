@@ -37,7 +37,8 @@ def unpacked(entry: Entry) -> Answer:
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
     if array.dtype == object:
         return {"values": array.tolist()}
-    squeezed = zlib.compress(np.ascontiguousarray(array).tobytes(), level=6)
+    # Quickly: what is kept is forgotten when the check has its verdict.
+    squeezed = zlib.compress(np.ascontiguousarray(array).tobytes(), level=1)
     return {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": base64.b64encode(squeezed).decode("ascii")}
 
 

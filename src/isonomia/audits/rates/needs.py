@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from isonomia.models.protocol import Model
+from isonomia.models.unwrapping import unwrapped
 from isonomia.populations.protocol import Wanted
 
 __all__ = ["narrowed", "read_by"]
@@ -13,10 +14,8 @@ __all__ = ["narrowed", "read_by"]
 
 def read_by(model: Model) -> tuple[str, ...] | None:
     """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
-    inner: Any = model
-    while hasattr(inner, "model"):  # a wrapper reads what its model reads
-        inner = inner.model
-    reads = getattr(inner, "reads", None)
+    inner = unwrapped(model)
+    reads: Sequence[str] | None = getattr(inner, "reads", None)
     columns = getattr(inner, "features", None) if reads is None else reads
     return None if columns is None else tuple(columns)
 

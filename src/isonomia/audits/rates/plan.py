@@ -8,6 +8,7 @@ from math import isnan
 
 import numpy as np
 
+from isonomia.audits.stating import ANSWERS
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.by_bets import bets_for
 from isonomia.evidence.channels import Channel
@@ -57,8 +58,7 @@ class RatesPlan:
             return f"{self.text}\n  the guesses lie exactly on the boundary: no number of samples decides it"
         cost = (
             f"{self.text}\n  if the guesses are right the answer is {self.answer!r} after about {self.samples:,.0f} "
-            "people "
-            f"(8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
+            f"people (8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
         )
         if isnan(self.limit):
             return f"{cost} with tickets; where overlapping groups can be bet on slice by slice it takes less"
@@ -96,10 +96,9 @@ def plan_rates(
         raise UsageError(f"expected a property that is linear in the rates, but {prop} came: its cost is not known")
     table = _shares(evidence.channels, shares)
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
-    answer = {True: "holds", False: "violated", None: "undecided"}[found.answer]
     # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
     least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
-    return RatesPlan(str(prop), delta, answer, found.mean, found.early, found.late, least)
+    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least)
 
 
 def _no_data(column: Column) -> tuple[Value, ...]:

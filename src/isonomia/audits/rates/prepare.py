@@ -33,7 +33,7 @@ from isonomia.spec.names import outputs_of
 from isonomia.spec.tree import Leaf, Rate
 from isonomia.spec.versions import Other
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["UNLIMITED", "Prepared", "prepare"]
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from isonomia.audits.journaled import values_in
@@ -123,19 +123,7 @@ def ask_about(
     people = population.people if isinstance(population, Abducted) else population
     if isinstance(people, Sample | Census):
         refuse_orders(prop, people)
-    known: dict[str, tuple[Value, ...]] = {}
-
-    def values(column: Column) -> tuple[Value, ...]:
-        if column.name not in known:
-            known[column.name] = values_in(population, column.name, journal)
-            if len(known[column.name]) > MOST_GROUPS:
-                raise SpecError(
-                    f"expected a column with at most {MOST_GROUPS} values to run over, but {column.name!r} has "
-                    f"{len(known[column.name]):,}: group them first, or list those that matter, for g in {{'a', 'b'}}",
-                    column.place,
-                )
-        return known[column.name]
-
+    values = _Values(population, journal)
     formula = expand(prop.formula, values)
     leaves = leaves_of(formula)
     score = model.score_range if model is not None else declared.get("score")
@@ -146,8 +134,28 @@ def ask_about(
         leaves,
         ranges,
         {version: _asked(prop.formula, formula, version, model) for version in versions},
-        tuple((name, _known(Column(name), values)) for name, values in known.items()),
+        tuple((name, _known(Column(name), found)) for name, found in values.known.items()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values that each ``for`` runs over, as the population gives them, each column looked at once."""
+
+    population: Population
+    journal: Journal
+    known: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    def __call__(self, column: Column) -> tuple[Value, ...]:
+        if column.name not in self.known:
+            found = self.known[column.name] = values_in(self.population, column.name, self.journal)
+            if len(found) > MOST_GROUPS:
+                raise SpecError(
+                    f"expected a column with at most {MOST_GROUPS} values to run over, but {column.name!r} has "
+                    f"{len(found):,}: group them first, or list those that matter, for g in {{'a', 'b'}}",
+                    column.place,
+                )
+        return self.known[column.name]
 
 
 def _asked(written: Formula, formula: Formula, version: Version | None, model: Model | None) -> Asked:

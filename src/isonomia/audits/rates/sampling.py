@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.rates.asking import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.known import Knowledge, closing_in, compared
+from isonomia.audits.rates.misfits import Misfits, kept_apart
 from isonomia.audits.rates.possible import Possible, refuse_more_than_there_are
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry
@@ -32,7 +33,7 @@ from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Row
+from isonomia.spec.tree import Leaf
 from isonomia.spec.versions import Version
 
 __all__ = ["Progressed", "Reading", "Sampling"]
@@ -103,24 +104,12 @@ class Sampling(Generic[S]):
         return denominators_of(self.question.formula, self.question.ranges)
 
     @cached_property
-    def _kept_apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
-        """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
-        found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
-        for table in (*self.bets.against, *self.bets.in_favour) if self.bets else ():
-            for stream in {channel.stream for channel in table.channels}:
-                for ticket in {channel.ticket for channel in table.channels}:
-                    groups = dict.fromkeys(
-                        channel.given
-                        for channel in table.channels
-                        if (channel.stream, channel.ticket) == (stream, ticket)
-                    )
-                    if len(groups) > 1:
-                        found[stream, tuple(groups)] = None
-        return tuple(found)
+    def _misfits(self) -> Misfits:
+        return Misfits(self.question, self.population, () if self.bets is None else kept_apart(self.bets))
 
     @cached_property
     def _possible(self) -> Possible:
-        return Possible(self._channels, self.leaf_channels, self._kept_apart)
+        return Possible(self._channels, self.leaf_channels, self._misfits.apart)
 
     def begin(self) -> Progressed[S]:
         """Nothing seen."""
@@ -226,48 +215,20 @@ class Sampling(Generic[S]):
     def _count(
         self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int
     ) -> dict[Channel, NDArray[np.float64]]:
+        """The counts of one stream's people, in every channel that reads from it."""
         table = drawn[None]
         batch = batch_of(self.question, self.asker, drawn)
-        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {_shown(table, row)}")
-        self._check(reader, table, stream)
-        tickets: dict[int, NDArray[np.int64]] = {}
-        counted = {}
-        for channel in self._channels:
-            if channel.stream == stream:
-                held = None
-                if channel.ticket is not None:
-                    of = channel.ticket.of
-                    if of not in tickets:
-                        tickets[of] = ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
-                    held = tickets[of]
-                counted[channel] = reader.tally(channel, held)
-        return counted
-
-    def _check(self, reader: Reader, table: Table, stream: int) -> None:
-        for where, groups in self._kept_apart:
-            row = reader.apart(groups) if where == stream else None
-            if row is not None:
-                raise DataError(
-                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
-                    f"{_shown(table, row)}"
-                )
-        condition = self.population.streams[stream]
-        row = reader.misfit(condition) if condition is not None else None
-        if condition is not None and row is not None:
-            raise DataError(
-                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
-                f"{_shown(table, row)}"
-            )
-        # A value that turns up late would make "for every value" a claim about fewer groups than there are.
-        unforeseen = self.question.covered if self.population.size is None else ()
-        for name, known in unforeseen:
-            row = reader.misfit(known)
-            if row is None:
-                continue
-            raise DataError(
-                f"expected {name} to be one of the values declared or seen in a pilot draw, but this person has "
-                f"another: {_shown(table, row)}. Declare them all, values={{{name!r}: [...]}}, with the population."
-            )
+        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}")
+        self._misfits.refuse(reader, table, stream)
+        served = [channel for channel in self._channels if channel.stream == stream]
+        tickets = {
+            of: ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
+            for of in {channel.ticket.of for channel in served if channel.ticket is not None}
+        }
+        return {
+            channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
+            for channel in served
+        }
 
 
 def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
@@ -278,13 +239,3 @@ def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
     """The leaf's mean with its prior, so that no mean is at an end of its range."""
     weights = counts + channel.grid.prior()
     return float(weights @ channel.grid.values()[:, 0] / weights.sum())
-
-
-def _shown(table: Table, row: int) -> str:
-    items = list(table.row(row).items())
-    text = ", ".join(f"{name}={value!r}" for name, value in items[:8])
-    return "{" + text + (", ..." if len(items) > 8 else "") + "}"
-
-
-def _listed(groups: tuple[Row | None, ...]) -> str:
-    return ", ".join("everybody" if group is None else to_text(group) for group in groups)

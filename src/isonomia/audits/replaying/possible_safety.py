@@ -37,6 +37,8 @@ def wrong_in_safety(prop: Safety, entries: Mapping[str, Any]) -> Iterator[str]:
         if not _is_batch(batch):
             yield f"the counts of batch {number} are not those of {batch['n']!r:.40} cases"
         start += batch["n"]
+    if "corners" in entries:
+        yield from _wrong_corners(prop, entries["corners"])
     if "found" in entries:
         yield from _wrong_finds(prop, entries)
 
@@ -73,6 +75,18 @@ def _wrong_known(prop: Safety, entries: Mapping[str, Any]) -> Iterator[str]:
         if (item["inputs"], item["choices"]) not in tried:
             yield "a counterexample that violates it still is none of those that were known"
         yield from _wrong_find(prop, item)
+
+
+def _wrong_corners(prop: Safety, told: Mapping[str, Any]) -> Iterator[str]:
+    tried, violating, failed, shown = (told[key] for key in ("tried", "violating", "failed", "counterexamples"))
+    if not is_count(tried, violating, failed) or max(violating, failed) > tried or len(shown) > violating:
+        yield f"of {tried!r:.40} corners {violating!r:.40} violate it, and {len(shown):,} are shown"
+        return
+    strict = {expression_text(item.condition) for item in prop.spec.ensures if item.rate is None or item.rate >= 1.0}
+    for item in shown:
+        yield from _wrong_find(prop, item)
+        if not strict & set(item["violates"]):
+            yield "a corner that violates nothing which must always be true is taken for proof"
 
 
 def _wrong_cases(prop: Safety, told: Mapping[str, Any], size: int | None) -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.journaled import introduce
-from isonomia.audits.rates.check import ANSWERS
 from isonomia.audits.responsiveness.bench import Bench
 from isonomia.audits.responsiveness.counting import Counted, Rule
 from isonomia.audits.responsiveness.doubting import doubt_about
@@ -19,6 +18,7 @@ from isonomia.audits.responsiveness.nearest import counterexamples
 from isonomia.audits.responsiveness.remarks import NOTHING_HAS_IT, assumptions, refuse_hopeless, remarks, why_stopped
 from isonomia.audits.responsiveness.request import Request
 from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, look
+from isonomia.audits.stating import ANSWERS, model_stated, population_stated
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer
 from isonomia.records.verdict import Expression, Verdict
@@ -168,14 +168,13 @@ def _empty(request: Request, answer: str, method: str, stopped: str, remark: str
 
 
 def _verdict(request: Request, **found: Any) -> Verdict:
-    population, model = request.population, request.model
     return Verdict(
         text=str(request.prop),
         delta=request.delta,
         leaves=(),
         seed=request.seed,
-        population={"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()},
-        model={"name": model.name, "fingerprint": model.fingerprint()},
+        population=population_stated(request.population),
+        model=model_stated(request.model),
         name=request.prop.name,
         version=__version__,
         counted="points",

@@ -12,7 +12,7 @@ from isonomia.audits.responsiveness.members import Members
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.text import to_text
 
-__all__ = ["AUDIT", "details_of"]
+__all__ = ["AUDIT", "claim_of", "details_of"]
 
 AUDIT = "responsiveness"
 """How the details of a verdict say that they are of this kind."""
@@ -40,9 +40,10 @@ def details_of(prop: Responsiveness, counted: Counted, rule: Rule, members: Memb
 
 
 def claim_of(prop: Responsiveness) -> dict[str, Any]:
-    """What was asked, in words and numbers."""
+    """What was asked, in words and numbers, and the fingerprint of what people can change."""
     return {
         "audit": AUDIT,
+        "interventions": prop.actions.fingerprint(),
         "target": to_text(prop.condition),
         "who": None if prop.members is None else to_text(prop.members),
         "rows": None if prop.rows is None else list(np.atleast_1d(prop.rows).tolist()),

@@ -125,5 +125,5 @@ def _over(shape: Shape, effect: Effect, value: float, sign: float, normalised: b
 
 
 def _rows(shape: Shape, assumptions: Sequence[Constraint]) -> tuple[Floats, Floats]:
-    matrix = np.asarray([each.row for each in assumptions], dtype=float).reshape(len(assumptions), shape.worlds)
+    matrix = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds)
     return matrix, np.asarray([each.bound for each in assumptions], dtype=float)

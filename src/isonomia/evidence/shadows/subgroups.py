@@ -30,7 +30,7 @@ def joint_wealth(log_wealths: ArrayLike) -> float:
     It grows fast when many subgroups are a little unfair, and suffers from those that lost. The product of *peaks* has
     no such guarantee: the subgroups reach them at different times.
     """
-    return float(np.sum(np.asarray(log_wealths, dtype=float)))
+    return float(np.sum(log_wealths))
 
 
 def average_wealth(log_wealths: ArrayLike) -> float:
@@ -71,7 +71,7 @@ def surely_unfair(peaks: ArrayLike, delta: float) -> Booleans:
     a fair one at any time, the p-value of one of the ``m`` fair subgroups must reach ``delta / m``, which ever happens
     with probability at most ``delta / m`` each.
     """
-    return holm(np.exp(-np.maximum(np.asarray(peaks, dtype=float), 0.0)), delta)
+    return holm(np.exp(-np.maximum(peaks, 0.0)), delta)
 
 
 def discovered(log_wealths: ArrayLike, delta: float) -> Booleans:
@@ -80,4 +80,4 @@ def discovered(log_wealths: ArrayLike, delta: float) -> Booleans:
     Guarantee: at one stopping time, chosen in any way from the past; e-values there, hence the wealths *now*, not their
     peaks. However the subgroups depend on each other (Wang and Ramdas 2022).
     """
-    return e_bh(np.exp(np.minimum(np.asarray(log_wealths, dtype=float), 700.0)), delta)
+    return e_bh(np.exp(np.minimum(log_wealths, 700.0)), delta)

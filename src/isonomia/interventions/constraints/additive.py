@@ -22,6 +22,17 @@ class AdditiveLinkage:
     """``weight`` times the action on ``source`` equals, or is at least or at most, the weighted changes of the targets.
 
     The source's own action counts, and the whole changes of the targets, effects of linkages included.
+
+    Attributes
+    ----------
+    source, targets
+        The feature on one side, and those on the other.
+    coefficients
+        The weight of each target; 1 each unless given.
+    sense
+        ``"=="``, ``">="`` or ``"<="``, read from the source to the targets.
+    weight
+        That of the source.
     """
 
     kind: ClassVar[str] = "additive-linkage"

@@ -23,7 +23,17 @@ _RELATIONS = ("==", "!=", ">=", "<=", ">", "<", "in")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``Condition("posts", ">=", 1)``. With ``"in"`` the value is a list; categories are compared by their order."""
+    """One feature compared with a value: ``Condition("posts", ">=", 1)``.
+
+    Attributes
+    ----------
+    name
+        The feature.
+    relation
+        ``"=="``, ``"!="``, ``"<"``, ``"<="``, ``">"``, ``">="`` or ``"in"``.
+    value
+        A number or a category; a list of them for ``"in"``. Categories are compared by their order.
+    """
 
     name: str
     relation: Relation

@@ -21,6 +21,11 @@ class IfChanged:
     """If ``when`` is true of the action on one feature, ``then`` is true of that on the other; otherwise it is 0.
 
     Both speak of the person's own actions, ``x + a`` minus ``x``.
+
+    Attributes
+    ----------
+    when, then
+        Conditions on the changes of two different features.
     """
 
     kind: ClassVar[str] = "if-changed"

@@ -21,6 +21,11 @@ class IfThen:
     """If ``when`` is true of where the person ends up, so is ``then``.
 
     It speaks of ended values, and binds the person's start as well.
+
+    Attributes
+    ----------
+    when, then
+        Conditions on the values of two different features.
     """
 
     kind: ClassVar[str] = "if-then"

@@ -18,7 +18,17 @@ __all__ = ["Linear"]
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A weighted sum of ended values is at most, at least or equal to a bound. It binds the person's start as well."""
+    """A weighted sum of ended values is at most, at least or equal to a bound. It binds the person's start as well.
+
+    Attributes
+    ----------
+    names, coefficients
+        The features, and the weight of each.
+    sense
+        ``"<="``, ``">="`` or ``"=="``.
+    bound
+        What the sum is compared with.
+    """
 
     kind: ClassVar[str] = "linear"
     takes_categories: ClassVar[bool] = False

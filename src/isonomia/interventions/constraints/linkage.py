@@ -26,6 +26,17 @@ class Linkage:
 
     With ``">="`` and ``"<="`` the target must not be actionable. Its effect then is any change in the direction of the
     scale times the action, at least or at most that large, within the target's bounds; without an action there is none.
+
+    Attributes
+    ----------
+    source, targets
+        The feature that is acted on, and those that follow.
+    scales
+        How much each target changes for one unit; 1 each unless given.
+    sense
+        ``"=="``, ``">="`` or ``"<="``.
+    keep_bounds
+        Whether the whole change of a target stays in the range of its own action.
     """
 
     kind: ClassVar[str] = "linkage"

@@ -17,7 +17,17 @@ __all__ = ["OneHot"]
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """The acted values of the features add up to exactly (``"=="``) or at most (``"<="``) the limit."""
+    """The acted values of the features add up to exactly or at most the limit.
+
+    Attributes
+    ----------
+    names
+        The features.
+    limit
+        What they add up to.
+    sense
+        ``"=="`` for exactly, ``"<="`` for at most.
+    """
 
     kind: ClassVar[str] = "one-hot"
     takes_categories: ClassVar[bool] = False

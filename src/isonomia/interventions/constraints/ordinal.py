@@ -21,6 +21,15 @@ class Ordinal:
     """The features are dummies of increasing levels, and the level moves in one direction.
 
     Exactly one is on where they are ``exhaustive``; otherwise all may be off, which is the level below the first.
+
+    Attributes
+    ----------
+    names
+        The dummies, from the lowest level to the highest.
+    exhaustive
+        Whether one of them is always on.
+    direction
+        ``"both"``, ``"up"`` or ``"down"``.
     """
 
     kind: ClassVar[str] = "ordinal"

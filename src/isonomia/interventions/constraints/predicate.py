@@ -37,6 +37,8 @@ class Predicate:
         end up; it gives one truth value a row. Such a constraint cannot be stored in a file.
     names
         The features that the function reads; those of a condition are found in it.
+    levels
+        The categories of features, which the interventions fill in; not to be given.
 
     Notes
     -----

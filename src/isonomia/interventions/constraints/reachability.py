@@ -23,6 +23,15 @@ class Reachability:
     """The features together are one of ``values``; from the i-th the j-th is reached where ``matrix[i][j]`` is 1.
 
     One step only: what can be reached in two steps must be said in the matrix too.
+
+    Attributes
+    ----------
+    names
+        The features.
+    values
+        Every combination of their values that there is, each as a tuple.
+    matrix
+        A row and a column for each of ``values``, with 0 and 1.
     """
 
     kind: ClassVar[str] = "reachability"

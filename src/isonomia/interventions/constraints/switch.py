@@ -25,6 +25,15 @@ class MutabilitySwitch:
     With ``must_change``, at least one target changes where the switch ends up off. A person is refused who starts with
     the switch on and a target that is not 0, or, with ``must_change``, with it off and a target that is 0. All of it
     speaks of the person's own actions.
+
+    Attributes
+    ----------
+    switch, targets
+        The feature that decides, and those that it locks.
+    on
+        The value of the switch that locks them.
+    must_change
+        Whether one of them has to change where they are not locked.
     """
 
     kind: ClassVar[str] = "mutability-switch"

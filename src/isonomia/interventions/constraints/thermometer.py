@@ -22,6 +22,15 @@ class Thermometer:
 
     With direction ``"up"`` dummies only turn on, with ``"down"`` only off. A person whose values are no such code is
     refused, or with ``keep_invalid`` stays where they are.
+
+    Attributes
+    ----------
+    names
+        The dummies, from the lowest threshold to the highest.
+    direction
+        ``"both"``, ``"up"`` or ``"down"``.
+    keep_invalid
+        Whether somebody who has no such code stays put instead of being refused.
     """
 
     kind: ClassVar[str] = "thermometer"

@@ -57,6 +57,18 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
         Where they are no images, or a pixel is missing or out of range.
     UsageError
         Where a range is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isonomia import check, safety
+    >>> images = Images(np.arange(32, dtype=np.uint8).reshape(2, 4, 4))
+    >>> brighter = safety.property(
+    ...     "input x1; var x2 := brightness(x1, 10); output d1; output d2;"
+    ...     "{ d1 = predict(x1); d2 = predict(x2) } ensures d1 <= d2;"
+    ... )
+    >>> check(brighter, lambda pixels: (pixels.mean(axis=(1, 2)) > 12).astype(int), images, seed=1).answer
+    'holds'
     """
     array = _stack(pixels)
     limits = limits_of(array.dtype, between, "pixels", usual="u1")

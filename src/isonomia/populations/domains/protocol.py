@@ -74,8 +74,9 @@ class Domain(Protocol):
     Everything works on batches. Transformations give new records and leave the old ones alone.
 
     A domain may offer more, which is used where it is there: ``what``, what one record is called; ``together``, how
-    many records are put to the model at once at most; ``difference(before, after, index)``, what two records differ in,
-    as ``[before, after]`` by name, where their shown values say too much; and ``fingerprint()``.
+    many records are put to the model at once at most; ``corners(rows, most, rng)``, which of these inputs lie at the
+    ends of what there is, at most so many; ``difference(before, after, index)``, what two records differ in, as
+    ``[before, after]`` by name, where their shown values say too much; and ``fingerprint()``.
     """
 
     @property

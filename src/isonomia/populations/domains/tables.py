@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.differing import Gap, differing
+from isonomia.populations.domains.ends import rows_at_ends
 from isonomia.populations.domains.groups import Group
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.domains.replacing import replaced
@@ -68,6 +69,10 @@ class TableDomain:
     def inputs(self, indices: NDArray[np.intp]) -> TableRecords:
         """The rows at these positions."""
         return TableRecords(indices)
+
+    def corners(self, rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Of these rows, at most so many that lie at the ends of their columns."""
+        return np.asarray(rows[rows_at_ends([self.whole.column(name)[rows] for name in self.columns], most, rng)])
 
     def feature(self, feature: str | int) -> str:
         """The name of a feature; ``f3`` and 3 are the column number 3, where no feature is called ``f3``.

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from isonomia.errors import DataError, SpecError
-from isonomia.populations.columns import plain_value
+from isonomia.errors import SpecError
 from isonomia.populations.programs.coercing import in_double_precision
-from isonomia.populations.programs.compiling import compile_condition, compile_expression
 from isonomia.populations.programs.distributions import StepTable
+from isonomia.populations.programs.evaluating import compile_condition, compile_expression
 from isonomia.populations.programs.kept import Kept
 from isonomia.populations.programs.mechanisms import Mechanism
+from isonomia.populations.programs.misfits import TOLERANCE, need_equal, need_noise, need_telling, numbers
 from isonomia.populations.programs.running import Frame, Run
 from isonomia.populations.programs.world import World
 from isonomia.spec.programs.tree import (
@@ -35,8 +35,6 @@ from isonomia.spec.programs.tree import (
 __all__ = ["abduct", "why_not"]
 
 Array = NDArray[Any]
-TOLERANCE = 1e-6
-"""How far, relative to its size, a value may lie from what an equation without noise gives for it."""
 
 
 def why_not(world: World) -> dict[str, str]:
@@ -90,7 +88,7 @@ def _settle(kept: Kept, target: str, value: Array, computed: Any) -> None:
     """Note what a variable is, and what its equation makes of the noise that was found."""
     if kept.known is None:
         raise AssertionError("what abducted people are like is always known")
-    _need_equal(target, value, np.asarray(computed), None)
+    need_equal(target, value, np.asarray(computed), None)
     kept.known[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
 
 
@@ -100,27 +98,27 @@ def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
     noise = item.abduct(frame)
     if noise is None:
         raise AssertionError("why_not has refused what cannot be inverted")
-    _need_noise(item.target, value, noise, frame)
+    need_noise(item.target, value, noise, frame)
     item.keep(frame, noise)
     share = frame.run.kept.shares.get((item.target, 0)) if frame.run.kept else None
     if share is not None:
         possible = (share >= -TOLERANCE) & (share <= 1.0 + TOLERANCE)
-        _need_noise(item.target, value, np.where(possible, share, np.nan), frame)
+        need_noise(item.target, value, np.where(possible, share, np.nan), frame)
 
 
 def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
     """Peel an expression off its one draw, and undo the draw."""
     if not draws_of(expression):
-        _need_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
+        need_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
         return
-    value = _numbers(target, value)
+    value = numbers(target, value)
     match expression:
         case Gaussian():
             _abduct_gaussian(target, expression, value, frame)
         case Step(cells, site):
             table = StepTable(cells)
             share = np.where(table.possible(value), table.share(value), np.nan)
-            _need_noise(target, value, share, frame)
+            need_noise(target, value, share, frame)
             _keep(frame, site, ndtri(share), share)
         case Negative(operand):
             _abduct_expression(target, operand, -value, frame)
@@ -149,8 +147,8 @@ def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) ->
     if draw.variance == Number(0.0):
         noise = np.where(value == middle, 0.0, np.nan)
     else:
-        _need_telling(target, (spread == 0) & (value == middle), frame)
-    _need_noise(target, value, noise, frame)
+        need_telling(target, (spread == 0) & (value == middle), frame)
+    need_noise(target, value, noise, frame)
     _keep(frame, draw.site, noise, ndtr(noise))
 
 
@@ -172,8 +170,8 @@ def _abduct_arithmetic(target: str, expression: Arithmetic, value: Array, frame:
         case _:
             peeled = known / value
     if expression.sign == "*" or (expression.sign == "/" and not on_left):
-        _need_telling(target, (known == 0) & (value == 0), frame)
-    _need_noise(target, value, peeled, frame)
+        need_telling(target, (known == 0) & (value == 0), frame)
+    need_noise(target, value, peeled, frame)
     _abduct_expression(target, inner, peeled, frame)
 
 
@@ -205,54 +203,3 @@ def _solvable(expression: Expression) -> bool:
             return not draws_of(condition) and all(map(_solvable, arms))
         case _:
             return False
-
-
-def _numbers(target: str, value: Array) -> Array:
-    if value.dtype.kind not in "biuf":
-        raise DataError(
-            f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
-            "the column"
-        )
-    return np.asarray(value, dtype=float)
-
-
-def _need_telling(target: str, hidden: Array, frame: Frame) -> None:
-    """Refuse people whose draw does not show, because it counts for nothing."""
-    if hidden.any():
-        first = int(np.argmax(hidden))
-        row = first if frame.origin is None else int(frame.origin[first])
-        raise DataError(
-            f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
-            "choice, such as `gaussian(5, 1) if employed else 0`"
-        )
-
-
-def _need_noise(target: str, value: Array, noise: Array, frame: Frame) -> None:
-    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        row = first if frame.origin is None else int(frame.origin[first])
-        if plain_value(value[first]) is None:
-            raise DataError(
-                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
-                "is known of complete people only; leave the others out"
-            )
-        raise DataError(
-            f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
-            "come from the equations; mend the equation, or leave the person out"
-        )
-
-
-def _need_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
-    expected = np.broadcast_to(given, value.shape)
-    if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
-        right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
-    else:
-        right = np.asarray(value == expected)
-    if not np.all(right):
-        first = int(np.argmin(right))
-        row = first if origin is None else int(origin[first])
-        raise DataError(
-            f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
-            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
-        )

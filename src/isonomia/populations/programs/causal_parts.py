@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from isonomia.errors import UsageError, nearest
-from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.declaring import declared_values
 from isonomia.populations.fingerprint import identity_of
 from isonomia.populations.programs.mechanisms import Categories, Custom, Equation, Mechanism
+from isonomia.populations.programs.world import World
 from isonomia.spec.parse import parse_condition
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["condition_of", "declared_values", "identity_of_equation"]
+__all__ = ["condition_of", "identity_of_equations", "values_of_variable"]
 
 
-def declared_values(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
+def values_of_variable(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
     """The values that a variable is declared to have, in order."""
     if name not in names:
         raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}")
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)
+    return declared_values(name, given)
 
 
 def condition_of(given: str | Row | Term) -> Row:
@@ -40,7 +37,14 @@ def condition_of(given: str | Row | Term) -> Row:
     return node
 
 
-def identity_of_equation(item: Mechanism) -> str:
+def identity_of_equations(world: World) -> list[str]:
+    """Tell the equations of a model from those of others, one after the other."""
+    return [
+        f"{item.target} = {_identity(item)}" if isinstance(item, Mechanism) else repr(item) for item in world.statements
+    ]
+
+
+def _identity(item: Mechanism) -> str:
     """Tell an equation from others: by its functions, its noise and how it is undone."""
     equation = item.equation
     if isinstance(equation, Categories):

@@ -46,7 +46,15 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """``function(parents) + noise``, which can always be undone."""
+    """``function(parents) + noise``, which can always be undone.
+
+    Attributes
+    ----------
+    function
+        Gives the variable's column from the columns of its parents, which are the names of its parameters.
+    noise
+        What is added; standard normal unless given.
+    """
 
     function: Callable[..., Any]
     noise: Noise = STANDARD

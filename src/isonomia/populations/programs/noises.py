@@ -15,7 +15,13 @@ __all__ = ["Custom", "Noise", "Normal", "Uniform"]
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Normal noise with a mean and a standard deviation."""
+    """Normal noise.
+
+    Attributes
+    ----------
+    mean, deviation
+        Its mean and its standard deviation.
+    """
 
     mean: float = 0.0
     deviation: float = 1.0
@@ -28,7 +34,13 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Noise that is spread evenly between two numbers."""
+    """Noise that is spread evenly between two numbers.
+
+    Attributes
+    ----------
+    low, high
+        The two numbers.
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -41,7 +53,13 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """Noise from a function ``draw(n, rng)`` of one's own that gives one value a person."""
+    """Noise of one's own.
+
+    Attributes
+    ----------
+    draw
+        ``draw(n, rng)`` gives one value for each of ``n`` people, drawing with ``rng`` and nothing else.
+    """
 
     draw: Callable[[int, np.random.Generator], Any]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from isonomia.errors import IsonomiaError
+from isonomia.records.findings import PRINCIPAL, RESPONSIVENESS, SAFETY
 from isonomia.records.verdict import Verdict
 from isonomia.records.words import chance
-from isonomia.report.principal import AUDIT as PRINCIPAL
-from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
-from isonomia.report.safety import AUDIT as SAFETY
 from isonomia.spec import parse
 
 __all__ = ["KINDS", "METHODS", "certainty", "explained", "kind_of", "meaning", "odds"]
 
-KINDS = {"": "rates", SAFETY: "k-safety", RESPONSIVENESS: "responsiveness", PRINCIPAL: "principal fairness"}
+KINDS = {"": "rates", **{kind: kind for kind in (SAFETY, RESPONSIVENESS, PRINCIPAL)}}
 """What the audits are called, by what the details of a verdict say."""
 
 METHODS = {

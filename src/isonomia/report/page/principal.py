@@ -9,6 +9,7 @@ from isonomia.records.scale import stretch
 from isonomia.records.verdict import Verdict
 from isonomia.report.page.drawings import SOONER, Drawing, left_out, short
 from isonomia.report.page.limits import Limits
+from isonomia.report.principal import bounds, ends_of
 
 __all__ = ["principal_drawings"]
 
@@ -27,7 +28,7 @@ def principal_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
 
 def _effect(verdict: Verdict, shown: Sequence[Mapping[str, Any]], number: int, more: str) -> Drawing:
     details, exact = verdict.details, verdict.method == "exact"
-    pairs = [_pair(item["effects"][number], details["normalised"]) for item in shown]
+    pairs = [ends_of(item["effects"][number], verdict) for item in shown]
     limits = (-details["within"], details["within"])
     ends = stretch([*limits, *(end for pair in pairs for one in pair for end in one or ())], 0.08)
     rows = [_row(place, item, pair, limits, exact) for place, (item, pair) in enumerate(zip(shown, pairs, strict=True))]
@@ -39,7 +40,7 @@ def _effect(verdict: Verdict, shown: Sequence[Mapping[str, Any]], number: int, m
         tuple(rows),
         ("subgroup", "people", "answer", "not refuted", "in the sample"),
         tuple(
-            (short(item["subgroup"], 200), f"{item['people']:,}", item["answer"], _told(interval), _told(sample))
+            (short(item["subgroup"], 200), f"{item['people']:,}", item["answer"], bounds(interval), bounds(sample))
             for item, (interval, sample) in zip(shown, pairs, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
@@ -63,19 +64,9 @@ def _row(
         "sample_high": None if thick is None else thick[1],
         "limit_low": limits[0],
         "limit_high": limits[1],
-        "told": _told(interval),
-        "sample": _told(sample),
+        "told": bounds(interval),
+        "sample": bounds(sample),
     }
-
-
-def _pair(effect: Mapping[str, Any], normalised: bool) -> tuple[Ends, Ends]:
-    """The interval and the sample's bounds, of the effect within the stratum or in the whole subgroup."""
-    suffix = "_within_stratum" if normalised else ""
-    return effect[f"interval{suffix}"], effect[f"plug_in{suffix}"]
-
-
-def _told(ends: Ends) -> str:
-    return "-" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
 
 
 def _sooner(shown: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[Ends, Ends]], within: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from isonomia.report.commands import run_command, with_records
+from isonomia.records.commands import run_command, with_records
 from isonomia.report.entries import Audit
 
 __all__ = ["commands"]

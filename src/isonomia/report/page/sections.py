@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isonomia.records.drawing import gauge_picture
-from isonomia.records.findings import known, telling
+from isonomia.records.findings import PRINCIPAL, RESPONSIVENESS, SAFETY, known, telling
 from isonomia.records.verdict import Verdict
 from isonomia.records.visible import cut, visible
-from isonomia.records.words import SIGNS, cost, guarantee
+from isonomia.records.words import SIGNS, cost, guarantee, remarks_of
 from isonomia.report.entries import Entry
 from isonomia.report.page.cases import Case, cases_of, left_out_cases
 from isonomia.report.page.drawings import Drawing, compared_drawings, printed, rates, short
@@ -17,9 +18,6 @@ from isonomia.report.page.limits import Limits
 from isonomia.report.page.meaning import KINDS, METHODS, certainty, explained, kind_of, meaning
 from isonomia.report.page.principal import principal_drawings
 from isonomia.report.page.responsiveness import responsiveness_drawings
-from isonomia.report.principal import AUDIT as PRINCIPAL
-from isonomia.report.responsiveness import AUDIT as RESPONSIVENESS
-from isonomia.report.safety import AUDIT as SAFETY
 
 __all__ = ["Section", "section_of"]
 
@@ -100,7 +98,7 @@ def section_of(number_of_it: int, entry: Entry, limits: Limits) -> Section:
         guarantee=guarantee(verdict),
         method=METHODS.get(verdict.method, verdict.method),
         assumptions=_some(verdict.assumptions, limits),
-        remarks=_some(verdict.remarks, limits),
+        remarks=_some(remarks_of(verdict), limits),
         repeat=_repeat(verdict),
     )
 
@@ -139,6 +137,8 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     if kind_of(verdict) == SAFETY:
         cases, bad = verdict.details["cases"], verdict.details["violations"]
         found += [("cases that break it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
+        if corners := verdict.details.get("corners"):
+            found.append(("corners that break it", f"{corners['violating']:,} of {corners['tried']:,}"))
         told = {"rejected": "draws turned away", "vacuous": "cases without a test", "failed": "cases that failed"}
         found += [(words, f"{cases[key]:,}") for key, words in told.items() if cases[key]]
     if kind_of(verdict) == PRINCIPAL and verdict.details["overall"].get("need") is not None:
@@ -147,7 +147,7 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _some(items: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+def _some(items: Sequence[str], limits: Limits) -> tuple[str, ...]:
     shown = tuple(cut(item, 800) for item in items[: limits.notes])
     more = len(items) - len(shown)
     return (*shown, f"… and {more:,} more, which the record has.") if more else shown

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isonomia.records.visible import cut, visible
+from isonomia.records.words import brief
 
 __all__ = ["Cell", "cells_of", "value_text"]
 
@@ -80,7 +81,7 @@ def _plain(value: Any, most: int) -> str:
         case bool() | None:
             return {True: "yes", False: "no", None: "missing"}[value]
         case float():
-            return f"{value:.6g}"
+            return brief(value)
         case int():
             return str(value) if value.bit_length() < 1_000 else f"a whole number of {value.bit_length():,} bits"
         case _:

@@ -9,11 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from isonomia.errors import UsageError
 from isonomia.records.verdict import Verdict
 from isonomia.records.visible import visible
 from isonomia.report.counts import ORDER, UNFINISHED, counted
 from isonomia.report.entries import Audit
+from isonomia.report.files import write_file
 from isonomia.report.page.drawings import short
 from isonomia.report.page.limits import limits_for
 from isonomia.report.page.meaning import odds
@@ -58,11 +58,7 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
     UsageError
         Where the file cannot be written.
     """
-    text = page(audit)
-    try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written for the report, but {path}: {error.strerror}") from error
+    write_file(page(audit), Path(path), "the report")
 
 
 def page(audit: Audit) -> str:

@@ -27,6 +27,13 @@ def preclusion(interventions: Actions, target: Any, *, below: float = 0.01, **op
         The share below which a person counts as precluded.
     options
         ``who``, ``by``, ``only`` and whatever else :class:`Responsiveness` takes.
+
+    Examples
+    --------
+    >>> from isonomia.interventions import Feature, Interventions
+    >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
+    >>> preclusion(changes, "approved", who="age < 30")
+    Responsiveness("share of reachable points with prediction == 'approved' >= 0.01, for everybody with age < 30")
     """
     return Responsiveness(interventions, target, at_least=below, **_named("no preclusion", options))
 

@@ -18,7 +18,11 @@ from isonomia.spec.walk import nodes
 
 __all__ = ["OWN", "OWN_SCORE", "classes_named", "condition_of", "speaks_of", "target_of"]
 
-OWN, OWN_SCORE = "own", "own_score"
+OWN = "own"
+"""What a target calls the prediction that the person has as they are."""
+
+OWN_SCORE = "own_score"
+"""What a target calls the score that the person has as they are."""
 """The names by which a target speaks of the model's answer for the person as they are."""
 
 _SPEAKS_OF_OUTPUT = re.compile(r"\b(prediction|score)\b")
@@ -69,7 +73,15 @@ def speaks_of(row: Row, name: str) -> bool:
 
 
 def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
-    """The values that a condition says the prediction is equal to, or not: classes, which can be misspelt."""
+    """The values that a condition says the prediction is equal to, or not: classes, which can be misspelt.
+
+    Parameters
+    ----------
+    row
+        The condition.
+    relation
+        Whether those are wanted that it is equal to, or those that it is not equal to.
+    """
     found: dict[Value, None] = {}
     for node in nodes(row):
         match node:

@@ -47,6 +47,11 @@ def monotone(
         ``"predict"`` or ``"score"``.
     options
         As for :func:`property`.
+
+    Examples
+    --------
+    >>> print(monotone("savings", up=(1, 3), at_most=12).explain())
+    Raising savings by 1 to 3, while it stays at most 12, never lowers the prediction.
     """
     if up is not None and down is not None:
         raise UsageError("expected up or down, but both came: state two properties")
@@ -88,6 +93,11 @@ def robust(
         Whether only whole steps are made; then there are finitely many cases.
     output, ask, options
         As for :func:`monotone`.
+
+    Examples
+    --------
+    >>> print(robust(["income", "age"], {"income": 100, "age": 1}, whole=True).explain())
+    Moving income by up to 100 and age by up to 1 either way, in whole steps, never changes the prediction.
     """
     chosen = [features] if isinstance(features, str | int) else list(features)
     if not chosen:
@@ -108,7 +118,20 @@ def robust(
 
 
 def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predict", **options: Any) -> Safety:
-    """Setting a feature to any other value that occurs leaves the output as it is."""
+    """Setting a feature to any other value that occurs leaves the output as it is.
+
+    Parameters
+    ----------
+    feature
+        By name, or by number from 0.
+    output, ask, options
+        As for :func:`monotone`.
+
+    Examples
+    --------
+    >>> print(invariant_to("sex").explain())
+    Setting sex to any other value that occurs never changes the prediction.
+    """
     lines = [
         "input x1;",
         f"var v1 := randFeat(x1, {_feature(feature)});",

@@ -20,11 +20,10 @@ def ends_of(node: Expression) -> tuple[float, float] | None:
 
 
 def _constant(node: Expression) -> float | None:
+    """The number that is written; ``-3`` is one constant as it is read."""
     match node:
         case Constant(value=int() | float() as number):
             return number
-        case Unary(operator="-", operand=Constant(value=int() | float() as number)):
-            return -number
         case _:
             return None
 

@@ -40,6 +40,8 @@ class Safety:
         are few enough.
     stop_early
         Whether to stop at the first violation; ``False`` spends the budget, to count violations.
+    corners
+        Whether cases at the ends of ranges are tried before any is drawn.
     seconds
         How long the block may take for one case.
     known
@@ -69,6 +71,7 @@ class Safety:
     domains: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
     claim: str | None = None
+    corners: bool = True
 
     def __str__(self) -> str:
         return spec_text(self.spec)
@@ -93,6 +96,7 @@ def property(  # noqa: A001  (the word of the glossary)
     known: Sequence[Mapping[str, Any]] = (),
     name: str | None = None,
     domains: Mapping[str, Any] | None = None,
+    corners: bool = True,
 ) -> Safety:
     """A k-safety property from a specification in Nomos.
 
@@ -129,6 +133,10 @@ def property(  # noqa: A001  (the word of the glossary)
         mapping with some of ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An import without an
         entry names a Python module that sets the same names; it is looked for beside the file first, then in the
         current folder.
+    corners
+        Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be
+        true is proof. They are no random cases: no share, and no *holds*, rests on them. None are tried where every
+        case is, or where violations are counted (``stop_early=False``).
 
     Raises
     ------
@@ -142,6 +150,8 @@ def property(  # noqa: A001  (the word of the glossary)
         raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but eps={eps!r} came")
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"expected seconds, the time for one case, above 0, but seconds={seconds!r} came")
+    if not isinstance(corners, bool):
+        raise UsageError(f"expected corners as True or False, but corners={corners!r} came")
     spec = parse_nomos(text)
     _check_domains(domains or {}, spec)
     return Safety(
@@ -159,6 +169,7 @@ def property(  # noqa: A001  (the word of the glossary)
         name or (None if file is None else file.stem),
         dict(domains or {}),
         None if file is None else str(file.parent),
+        corners=corners,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from isonomia.errors import SpecError
 from isonomia.spec.nomos import Plain, Spec, expression_text, read_block
 from isonomia.spec.nomos.tree import Binary, Call, Ensures, Expression, Name
 from isonomia.spec.safety.parts import ends_of, feature_read, feature_set, names_in, rebuilt
@@ -85,14 +84,12 @@ def _features(spec: Spec) -> dict[str, str]:
 
 
 def _answers(spec: Spec) -> dict[str, tuple[str, str]]:
-    try:
-        block = read_block(spec.block)
-    except SpecError:
-        return {}
-    found = {}
+    """Only of records that are declared: what the block itself names could be another one at another time."""
+    block, found = read_block(spec.block), {}
+    records = {*spec.inputs, *(step.name for step in spec.variables)}
     for step in block.steps if isinstance(block, Plain) else ():
         match step.value:
-            case Call(function="predict" | "score" as function, arguments=(Name(name=record),)):
+            case Call(function="predict" | "score" as function, arguments=(Name(name=record),)) if record in records:
                 found[step.name] = (_ASKED[function], record)
             case _:
                 found.pop(step.name, None)

@@ -81,7 +81,9 @@ def test_random_cases_find_the_violation_and_a_counterexample_is_proof() -> None
 def test_random_cases_without_a_violation_prove_all_but_eps() -> None:
     verdict = check(RISING, enumerate=False, eps=0.01, delta=1e-3)
     assert (verdict.answer, verdict.risk) == ("holds", 1e-3)
-    assert verdict.samples == int(np.ceil(np.log(1e-3) / np.log(0.99)))
+    needed = int(np.ceil(np.log(1e-3) / np.log(0.99)))
+    assert verdict.details["cases"]["tested"] == needed
+    assert verdict.samples == needed + verdict.details["corners"]["tried"]
     assert any("all but 0.01" in remark for remark in verdict.remarks)
     assert verdict.expressions[0].settled is True
 
@@ -89,7 +91,7 @@ def test_random_cases_without_a_violation_prove_all_but_eps() -> None:
 def test_too_few_random_cases_are_undecided_and_say_what_they_prove() -> None:
     verdict = check(RISING, enumerate=False, budget=100)
     assert (verdict.answer, verdict.samples) == ("undecided", 100)
-    assert any(f"all but {1 - 0.05 ** (1 / 100):.3g}" in remark for remark in verdict.remarks)
+    assert any(f"all but {1 - 0.05 ** (1 / 90):.3g}" in remark for remark in verdict.remarks)  # 10 were corners
 
 
 def test_rejected_draws_cost_no_budget() -> None:

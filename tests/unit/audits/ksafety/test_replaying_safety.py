@@ -23,6 +23,7 @@ from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError
 from isonomia.populations.domains import Games, Images, Texts
+from isonomia.populations.ranges import Ranges
 
 LOOP = "    answers = []\n    for x in (x1, x2):\n        answers.append(predict(x))\n    d1, d2 = answers"
 CODED = RISING.replace("    d1 = predict(x1)\n    d2 = predict(x2)", LOOP)
@@ -68,6 +69,18 @@ def fails_at_two(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 def drawn_people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     return {"age": rng.integers(20, 70, n), "priors": rng.integers(0, 7, n)}
+
+
+RANGES = iso.Generator(Ranges({"age": (20, 90), "priors": (0, 7), "weight": (0.0, 1.0)}))
+
+
+def one_at_the_least(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """1 for nobody but the youngest and lightest without priors."""
+    return ((table["age"] == 20) & (table["priors"] == 0) & (table["weight"] == 0)).astype(int)
+
+
+def spared_or_least(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    return np.maximum(spared_at_six(table), one_at_the_least(table))
 
 
 def bright(images: NDArray[Any]) -> NDArray[Any]:
@@ -117,6 +130,11 @@ CHECKS: dict[str, Callable[[], Check]] = {
         RISING, population=iso.Generator(drawn_people), stop_early=False, options={"budget": 200}
     ),
     "fresh, holds": lambda: check(RISING, at_least_three, population=iso.Generator(drawn_people), eps=0.02),
+    "corner, violated": lambda: check(RISING, one_at_the_least, population=RANGES),
+    "corner and draws, violated": lambda: check(RISING, spared_or_least, population=RANGES),
+    "corner in code, violated": lambda: check(CODED, one_at_the_least, population=RANGES, allow_code=True),
+    "corners, some fail": lambda: check(RISING, fails_at_two, population=RANGES, eps=0.2),
+    "no corners": lambda: check(RISING, at_least_three, population=RANGES, eps=0.02, corners=False),
     "sample with violations": lambda: check(RISING, population=iso.Sample(MANY)),
     "sample without violations": lambda: check(RISING, at_least_three, population=iso.Sample(MANY)),
     "sample, rated": lambda: check(rated("50%"), population=iso.Sample(MANY)),
@@ -210,7 +228,13 @@ def test_a_check_that_goes_on_tries_the_counterexamples_that_it_began_with() -> 
     assert late.run()[0] != verdict
 
 
-NUMBERS = ["every case, violated", "drawn, some fail", "drawn, rated, holds", "sample with violations"]
+NUMBERS = [
+    "every case, violated",
+    "drawn, some fail",
+    "drawn, rated, holds",
+    "sample with violations",
+    "corner and draws, violated",
+]
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -249,7 +273,7 @@ def test_a_number_that_is_changed_changes_the_verdict_or_is_refused(name: str) -
 
 
 def test_a_journal_that_lacks_its_end_cannot_be_repeated() -> None:
-    for name in ("every case, violated", "drawn, holds"):
+    for name in ("every case, violated", "drawn, holds", "corner, violated"):
         made = CHECKS[name]()
         _, entries = made.run()
         for key in entries:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.counting import check_table, count, subgroups_in
+from isonomia.audits.principal.counting import check_table, count
 from isonomia.audits.principal.question import Question, ask_about
+from isonomia.audits.principal.subgroups import sorted_into, subgroups_in
 from isonomia.errors import DataError, SpecError
 from isonomia.populations import Sample
 from isonomia.populations.table import Table
@@ -56,6 +57,23 @@ def test_a_prediction_column_with_nan_is_refused() -> None:
     asked, table = question((), **numbers)
     with pytest.raises(DataError, match="prediction in every row, but it is missing in 1 of 5 rows, first in row 2"):
         check_table(asked, table)
+
+
+def test_subgroups_come_in_the_order_of_their_values_with_the_rows_of_each() -> None:
+    rng = np.random.default_rng(1)
+    columns = {"a": rng.choice(["x", "y", "z"], 60), "b": rng.integers(-2, 2, 60), "c": rng.choice([0.5, 2.5], 60)}
+    keys, places = sorted_into(Table.of(columns), ("b", "a", "c"))
+    rows = list(zip(columns["b"].tolist(), columns["a"].tolist(), columns["c"].tolist(), strict=True))
+    assert keys == sorted(set(rows))
+    assert [keys[place] for place in places] == rows
+
+
+def test_columns_with_more_possible_combinations_than_numbers_are_counted_by_those_that_occur() -> None:
+    kinds = np.arange(40) % 8
+    names = tuple(f"g{k}" for k in range(25))  # 8 ** 25 combinations
+    keys, places = sorted_into(Table.of({name: (kinds + k) % 8 for k, name in enumerate(names)}), names)
+    assert len(keys) == 8
+    assert places.tolist() == kinds.tolist()
 
 
 def test_too_many_subgroups_are_refused() -> None:

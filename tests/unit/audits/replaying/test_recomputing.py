@@ -18,8 +18,9 @@ from isonomia.audits.replaying.recomputing import Recomputed, compared, recomput
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError
-from isonomia.records.evidence import CheckEvidence, evidence_in, evidence_of, evidence_text, read_evidence, schema
+from isonomia.records.evidence import CheckEvidence, evidence_in, evidence_of, evidence_text, read_evidence
 from isonomia.records.sealing import broken
+from isonomia.records.shapes import evidence_schema
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
@@ -87,7 +88,7 @@ def test_every_verdict_follows_from_the_statistics_in_the_file(run: Run, tmp_pat
 
 
 def test_an_evidence_file_is_of_the_shape_that_its_schema_describes(run: Run) -> None:
-    jsonschema.validate(_content(run), schema())
+    jsonschema.validate(_content(run), evidence_schema())
 
 
 def test_no_row_and_no_answer_of_the_model_leaves_the_house(run: Run) -> None:
@@ -194,6 +195,8 @@ CONTRADICTIONS = [
     (("audit", "text"), ("ratio = 0.5", "ratio = 0.6"), "a census"),
     (("audit", "text"), ("at_least = 0.9", "at_least = 0.8"), "shares"),
     (("audit", "files", "priors.nom"), ("d1 <= d2", "d1 >= d2"), "a relation"),
+    (("audit", "files", "changes.toml"), ("high = 5", "high = 6"), "shares"),
+    (("audit", "files", "changes.toml"), ('"down"', '"up"'), "shares"),
     (("run", "seed"), (7, 8), "strata"),
 ]
 

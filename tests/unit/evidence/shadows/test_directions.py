@@ -8,6 +8,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.evidence.shadows.directions import directions
+from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
 from isonomia.evidence.strata.worlds import Shape
 
@@ -44,6 +45,25 @@ def test_the_direction_is_known_about_when_the_violation_is():
 def test_effects_can_be_compared_with_another_value_than_zero():
     evidence = directions(BINARY, [EFFECT], 1e-3, value=-0.9)
     assert evidence.signs(play(evidence, 12)).tolist() == [[1], [1], [1]]
+
+
+@pytest.mark.parametrize(("normalised", "sign"), [(False, 1), (True, 0)])
+def test_a_value_is_one_of_the_whole_population_or_of_the_stratum(normalised, sign):
+    # The sharp bounds of the first table begin at -0.7 in the whole population, and at -0.92 within the stratum.
+    evidence = directions(BINARY, [EFFECT], 1e-3, value=-0.82, normalised=normalised)
+    assert evidence.signs(play(evidence, 40))[0].tolist() == [sign]
+
+
+def test_an_assumption_can_tell_the_direction():
+    table = np.asarray([[[0.4, 0.3, 0.1, 0.2], [0.2, 0.1, 0.3, 0.4]]])
+    found = []
+    for assumptions in ((), assume(BINARY, "outcome never changes")):
+        evidence = directions(BINARY, [EFFECT], 1e-3, assumptions=assumptions)
+        state = evidence.begin()
+        for _ in range(12):
+            state = evidence.step(state, np.round(40 * table))
+        found.append(evidence.signs(state).tolist())
+    assert found == [[[0]], [[1]]]
 
 
 def test_a_risk_out_of_range_is_refused():

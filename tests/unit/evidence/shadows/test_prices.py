@@ -11,6 +11,7 @@ from isonomia.evidence.shadows.prices import Prices, best_prices, certified_dist
 from isonomia.evidence.shadows.shadow import Shadow
 from isonomia.evidence.shadows.system import _solved
 from isonomia.evidence.shadows.wealth import begin, step
+from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Shape
 
@@ -89,6 +90,18 @@ def test_a_search_that_is_cut_short_costs_power_and_nothing_else(monkeypatch):
         assert (prices.on_below >= 0).all()
 
 
+def test_a_search_that_rounding_keeps_from_its_aim_gives_up_long_before_its_rounds_are_used_up(monkeypatch):
+    taken, take = [], interior._round
+
+    def counted(*arguments):
+        taken.append(1)
+        return take(*arguments)
+
+    monkeypatch.setattr(interior, "_round", counted)
+    best_prices(FAIR, UNFAIR_TABLE, np.asarray([[0.3, 0.7]]), np.zeros(1))
+    assert 5 < len(taken) < 20 < interior.ROUNDS
+
+
 def test_a_singular_system_is_solved_with_a_ridge():
     matrix = np.asarray([[[1.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 4.0]]])
     found = _solved(matrix, np.asarray([[2.0, 2.0], [2.0, 2.0]]))
@@ -110,6 +123,18 @@ def test_one_draw_is_a_fair_bet_against_every_world_that_is_fair():
     assert log_factor(FAIR, prices, np.zeros((1, 2, 4)))[0] == 0.0
 
 
+def test_an_outcome_that_was_not_seen_neither_pays_nor_costs_however_small_its_factor():
+    weights = np.asarray([[0.5, 0.5]])
+    prices = best_prices(FAIR, UNFAIR_TABLE, weights, np.full(1, 1e-11))
+    counts = np.asarray([[[3.0, 2.0, 5.0, 0.0], [8.0, 2.0, 0.0, 0.0]]])
+    found = []
+    for least in (0.0, 1e-300):
+        factors = np.where(counts > 0, prices.factors, least)
+        found.append(log_factor(FAIR, Prices(factors, prices.on_equal, prices.on_below), counts)[0])
+    assert np.isfinite(found[0])
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
 def test_a_margin_lets_more_tables_be_fair():
     weights = np.full((1, 2), 0.5)
     effects = definition_effects(BINARY, 2)
@@ -128,6 +153,14 @@ def test_a_channel_that_was_never_seen_is_not_bet_on():
     then = np.zeros((1, 2, 4))
     then[0] = [[2.0, 1.0, 6.0, 1.0], [8.0, 1.0, 0.5, 0.5]]
     assert step(FAIR, state, then).log_wealth[0] == 0.0
+
+
+@pytest.mark.parametrize(("words", "bound"), [("P[S0 == 1] <= 0.3", 0.3), ("P[S0 == 1] >= 0.9", 0.9)])
+def test_the_distance_to_an_assumption_about_one_prediction_is_that_of_its_rate_to_the_bound(words, bound):
+    shadow = assumed_shadow(BINARY, assume(BINARY, words))
+    weights, rate = np.asarray([[0.4, 0.6]]), UNFAIR_TABLE[0, 0, 2:].sum()
+    nats = rate * np.log(rate / bound) + (1.0 - rate) * np.log((1.0 - rate) / (1.0 - bound))
+    assert certified_distance(shadow, UNFAIR_TABLE, weights)[0] == pytest.approx(0.4 * nats, abs=1e-7)
 
 
 def test_a_margin_is_about_everybody_unless_it_is_said_to_be_about_the_stratum():

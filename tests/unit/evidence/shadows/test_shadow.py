@@ -38,11 +38,23 @@ def test_contradictions_make_a_shadow_empty():
     assert not Shadow.of(TWO_CELLS).is_empty()
 
 
-def test_a_world_must_show_one_cell_of_every_channel():
+def test_the_probabilities_of_the_worlds_sum_to_one_and_to_nothing_else():
+    rows = np.ones((1, 3))
+    assert not Shadow.of(TWO_CELLS, below=(rows, np.asarray([1.5]))).is_empty()
+    assert Shadow.of(TWO_CELLS, below=(-rows, np.asarray([-1.5]))).is_empty()
+
+
+@pytest.mark.parametrize("shown", [[0.0] * 4, [1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [2.0, -1.0, 0.0, 0.0]])
+def test_a_world_must_show_one_cell_of_every_channel(shown):
     broken = observation(Shape()).copy()
-    broken[0, :, 3] = 0.0
+    broken[0, :, 3] = shown
     with pytest.raises(UsageError, match="one cell of every channel"):
         Shadow.of(broken)
+
+
+def test_a_table_must_have_channels_cells_and_worlds():
+    with pytest.raises(UsageError, match=r"but a table of shape \(2, 3\) came"):
+        Shadow.of(TWO_CELLS[0])
 
 
 def test_constraints_must_have_a_column_a_world():

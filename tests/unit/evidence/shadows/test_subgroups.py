@@ -21,6 +21,11 @@ def test_the_product_adds_logarithms_and_the_average_averages_wealths():
     assert average_wealth(logs) == pytest.approx(np.log(6.5 / 3.0))
 
 
+def test_the_wealth_against_all_subgroups_is_1_before_the_first_batch():
+    assert Overall() == Overall(log_wealth=0.0, peak=0.0)
+    assert watch(Overall(), [0.0, 0.0, 0.0]) == Overall()
+
+
 def test_overall_is_half_product_half_average_and_keeps_its_peak():
     first = watch(Overall(), np.log([4.0, 2.0]))
     assert first.log_wealth == pytest.approx(np.log((8.0 + 3.0) / 2.0))

@@ -89,6 +89,15 @@ def test_an_infeasible_program_yields_its_proof() -> None:
     assert y * 1.0 + z * 0.5 == pytest.approx(found.violation) == pytest.approx(0.5)
 
 
+def test_a_program_whose_inequalities_alone_exclude_each_other_is_proved_to_have_no_solution() -> None:
+    # 1 <= x <= 0.25, with an equation that could be met.
+    rows, bounds = np.asarray([[1.0, 0.0], [-1.0, 0.0]]), np.asarray([0.25, -1.0])
+    found = solve(replace(PROGRAM, below=rows, bound=bounds, right=np.asarray([3.0])))
+    assert isinstance(found, Farkas)
+    assert found.violation == pytest.approx(0.75)
+    assert found.below_multipliers == pytest.approx([-1.0, -1.0])
+
+
 def test_where_neither_a_solution_nor_a_proof_is_found_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.evidence.strata.closed import closed_bounds, corollary_1, proposition_1
+from isonomia.evidence.strata.closed import ClosedBounds, closed_bounds, corollary_1, proposition_1
 
 TABLE_4 = np.asarray([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 
@@ -118,11 +119,30 @@ def test_a_stratum_with_nobody_has_no_effect() -> None:
     assert not found.violated
 
 
+@pytest.mark.parametrize(("share", "empty"), [(0.0, True), (0.9e-9, True), (1.1e-9, False), (1e-6, False)])
+def test_a_stratum_counts_as_empty_up_to_one_in_a_billion(share: float, empty: bool) -> None:
+    table = np.asarray([[[0.5, 0.2], [0.2, 0.1]], [[0.6, share], [0.4 - share, 0.0]]])
+    found = closed_bounds(table)
+    assert np.isnan(found.tau_1).all() == empty
+    assert not np.isnan(found.tau).any()
+
+
 def test_leading_axes_are_kept() -> None:
     tables = random_tables(6, seed=9).reshape(3, 2, 2, 2, 2)
     assert closed_bounds(tables).tau.shape == (3, 2, 2)
     assert closed_bounds(tables).violated.shape == (3, 2)
-    assert closed_bounds(tables).tau[2, 1] == pytest.approx(closed_bounds(tables[2, 1]).tau)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (1, 6), (6, 1)])
+def test_every_bound_of_many_tables_is_that_of_each_table_alone(shape: tuple[int, ...]) -> None:
+    tables = random_tables(6, seed=9, spread=0.3).reshape(*shape, 2, 2, 2)
+    together = closed_bounds(tables)
+    for place in np.ndindex(shape):
+        alone = closed_bounds(tables[place])
+        for field in fields(ClosedBounds):
+            found, expected = getattr(together, field.name)[place], getattr(alone, field.name)
+            assert found.shape == np.shape(expected)
+            assert found == pytest.approx(expected, nan_ok=True, abs=1e-15), field.name
 
 
 def test_ten_thousand_tables_take_far_less_than_ten_seconds() -> None:

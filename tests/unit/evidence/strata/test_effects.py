@@ -83,6 +83,32 @@ def test_everyone_is_in_the_stratum_of_everyone() -> None:
     assert stratum_row(BINARY, everyone(BINARY)).tolist() == [1.0] * 16
 
 
+def test_an_effect_is_that_of_the_second_attribute_value_on_the_second_prediction_unless_said() -> None:
+    stratum = everyone(BINARY)
+    assert Effect(stratum) == Effect(stratum, attribute=1, reference=0, prediction=1)
+    assert outcome_under(BINARY, 1) == outcome_under(BINARY, 1, attribute=0)
+    turned = effect_row(BINARY, Effect(stratum, attribute=0, reference=1))
+    assert np.array_equal(turned, -effect_row(BINARY, Effect(stratum)))
+
+
+def test_the_last_value_of_everything_exists_and_the_next_does_not() -> None:
+    shape = Shape(3, 4, 2)
+    last = Effect(unaffected(shape, 1), attribute=2, reference=2, prediction=3)
+    assert not effect_row(shape, last).any()
+    assert stratum_row(shape, outcome_under(shape, 1, 2)).sum() == shape.worlds / 2
+    for wrong, words in (
+        (Effect(last.stratum, attribute=3), "attribute between 0 and 2, but 3"),
+        (Effect(last.stratum, reference=3), "attribute between 0 and 2, but 3"),
+        (Effect(last.stratum, prediction=4), "prediction between 0 and 3, but 4"),
+        (Effect(Stratum(frozenset({(0, 1, 2)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, 1, 2\)"),
+        (Effect(Stratum(frozenset({(0, -1, 0)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, -1, 0\)"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            effect_row(shape, wrong)
+    with pytest.raises(UsageError, match="attribute between 0 and 2, but 3"):
+        outcome_under(shape, 1, 3)
+
+
 def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="outcome between 0 and 1, but 2 came"):
         unaffected(BINARY, 2)

@@ -26,6 +26,22 @@ def test_counts_become_shares() -> None:
     assert observed.shape == Shape()
 
 
+def test_what_was_checked_cannot_be_changed_afterwards() -> None:
+    given = EVEN.copy()
+    observed = Observed.of(given, [0.5, 0.5])
+    for array in (observed.probabilities, observed.shares):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+    given[0] = 0.0
+    assert (observed.probabilities == EVEN).all()
+
+
+def test_a_stack_of_one_table_is_checked_like_the_table() -> None:
+    assert (checked_tables(EVEN[None]) == EVEN[None]).all()
+    with pytest.raises(DataError, match="nothing to compare"):
+        checked_tables(EVEN[None, :, :1])
+
+
 def test_people_are_counted() -> None:
     counts = tally(Shape(2, 3, 2), [0, 1, 1, 1], [2, 0, 0, 1], [1, 1, 1, 0])
     assert counts.tolist() == [[[0, 0], [0, 0], [0, 1]], [[0, 2], [1, 0], [0, 0]]]
@@ -54,6 +70,12 @@ def test_a_tiny_cell_counts_as_empty() -> None:
 def test_what_is_no_conditional_distribution_is_refused(table: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         checked_tables(table)  # type: ignore[arg-type]
+
+
+def test_one_person_of_an_attribute_value_is_enough_to_count() -> None:
+    observed = Observed.from_counts([[[1, 0], [0, 0]], [[0, 2], [1, 0]]])
+    assert observed.probabilities.ravel() == pytest.approx([1, 0, 0, 0, 0, 2 / 3, 1 / 3, 0])
+    assert observed.shares.tolist() == [0.25, 0.75]
 
 
 def test_an_attribute_value_with_nobody_is_refused() -> None:

@@ -43,6 +43,20 @@ def test_one_value_is_refused(field: str) -> None:
         Shape(**{field: 1})
 
 
+@pytest.mark.parametrize("count", [2.5, "3", True, None])
+def test_a_number_of_values_that_is_none_is_refused(count: object) -> None:
+    with pytest.raises(UsageError, match="at least 2 outcomes, but"):
+        Shape(outcomes=count)  # type: ignore[arg-type]
+
+
+def test_everything_has_two_values_unless_said() -> None:
+    assert Shape() == Shape(attributes=2, predictions=2, outcomes=2) == Shape(np.int64(2), np.int64(2), np.int64(2))
+
+
+def test_as_many_worlds_as_are_allowed_are_allowed() -> None:
+    assert Shape(5, 2, 5).worlds == Shape(5, 5, 2).worlds == MOST_WORLDS == 100_000
+
+
 def test_too_many_worlds_are_refused() -> None:
     with pytest.raises(UsageError, match=f"at most {MOST_WORLDS} worlds"):
         Shape(9, 2, 2)

@@ -58,6 +58,14 @@ def test_an_argument_without_meaning_is_refused(make: object) -> None:
         make()  # type: ignore[operator]
 
 
+def test_corners_are_tried_unless_it_is_said_that_they_are_not() -> None:
+    text = str(iso.safety.monotone("age"))
+    assert iso.safety.property(text).corners
+    assert not iso.safety.property(text, corners=False).corners
+    with pytest.raises(UsageError, match="corners as True or False, but corners='no' came"):
+        iso.safety.property(text, corners="no")  # type: ignore[arg-type]
+
+
 def test_a_file_gives_its_name(tmp_path: Path) -> None:
     path = tmp_path / "age.nom"
     path.write_text(str(iso.safety.monotone("age")), encoding="utf-8")

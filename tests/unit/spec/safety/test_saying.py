@@ -80,6 +80,44 @@ def test_a_number_that_is_used_twice_keeps_its_name() -> None:
     )
 
 
+def test_a_number_that_two_features_are_set_to_keeps_its_name() -> None:
+    before = 'var r := randInt(1, 3);\nvar m := setFeat(x1, "a", r);\nvar x2 := setFeat(m, "b", r);'
+    assert "Let r be any whole number from 1 to 3. Let m be x1 with a set to r. Let x2 be m with b set to r." in said(
+        before, "d1 == d2"
+    )
+
+
+def test_a_number_that_is_drawn_up_to_a_variable_stands_as_it_is_written() -> None:
+    before = "var n := 3;\nvar x2 := setFeat(x1, 2, getFeat(x1, 2) + randInt(-n, n));"
+    assert "Let n be 3. Let x2 be x1 with f2 raised by randInt(-n, n)." in said(before, "d1 == d2")
+
+
+def test_features_behind_a_dot_and_in_brackets_are_told_like_the_functions_of_the_same_meaning() -> None:
+    dotted = said("var before := x1.a;\nvar x2 := x1[a := before + randInt(1, 3)];", "d1 <= d2")
+    called = 'var before := getFeat(x1, "a");\nvar x2 := setFeat(x1, "a", before + randInt(1, 3));'
+    assert dotted == said(called, "d1 <= d2")
+    assert "Let x2 be x1 with a raised by 1 to 3." in dotted
+
+
+def test_within_a_longer_condition_features_and_changes_stand_as_they_are_written() -> None:
+    before = 'var x2 := x1;\nrequires !(getFeat(x1, "a") == -x1.b);\nrequires x1[b := getFeat(x2, "c")].a < 3;'
+    assert "Only cases with !(x1.a == -x1.b) and x1[b := x2.c].a < 3 count." in said(before, "d1 == d2")
+
+
+@pytest.mark.parametrize(
+    "block", ["d1 = predict(x1) + 1\nd2 = predict(x2)", "d1 = predict(x1)\nd1 += 1\nd2 = predict(x2)"]
+)
+def test_an_output_that_is_computed_from_an_answer_is_not_called_the_answer(block: str) -> None:
+    runs = f"output d1;\noutput d2;\n{{\n{block}\n}}\n"
+    told = said("var x2 := x1;", "d1 <= d2", runs)
+    assert told.endswith("Then d1 <= d2 must be true, where d2 is the prediction for x2.")
+
+
+def test_an_answer_for_what_only_the_block_names_is_not_told_as_one_for_a_record() -> None:
+    runs = "output d1;\noutput d2;\n{\ny = x1\nd1 = predict(y)\ny = x2\nd2 = predict(y)\n}\n"
+    assert said("var x2 := x1;", "d1 <= d2", runs).endswith("Then d1 <= d2 must be true.")
+
+
 def test_a_value_of_a_record_that_was_changed_before_is_not_called_raised() -> None:
     before = 'var m := setFeat(x1, "a", 5);\nvar x2 := setFeat(m, "a", getFeat(x1, "a") + 1);'
     assert "Let x2 be m with a set to x1.a + 1." in said(before, "d1 == d2")

@@ -14,7 +14,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.populations.table import Table
 from isonomia.spec.lexemes import name_text, number_text, value_text
 
-__all__ = ["Attribute", "Group", "attributes_of"]
+__all__ = ["LEAST", "MOST_ATTRIBUTES", "Attribute", "Group", "attributes_of"]
 
 SHARE, LEAST = 0.02, 30
 """A group below this share of the people, or of fewer people than this, is set aside. The share is that of the Uniform

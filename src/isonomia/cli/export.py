@@ -8,20 +8,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.runs import FOLDER, Name, Records, open_store
+from isonomia.cli.options import Key
+from isonomia.cli.records import HERE, Records, Run, open_store
 from isonomia.errors import UsageError
 
-__all__ = ["Key", "export", "read_key"]
-
-Key = Annotated[Path | None, typer.Option(help="A file with the key of the seal, of at least 16 bytes.")]
+__all__ = ["export", "read_key"]
 
 
 def export(
-    run: Name = "latest",
+    run: Run = "latest",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; RUN.evidence.json unless given.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; RUN.evidence.json unless given."),
     ] = None,
-    records: Records = FOLDER,
+    records: Records = HERE,
     key: Key = None,
 ) -> None:
     """Write a run as one file that can be replayed anywhere: what was asked, measured and answered, sealed.
@@ -31,14 +31,12 @@ def export(
     Example: isonomia export latest
     """
     from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.report.files import write_file
 
     evidence = evidence_of(open_store(records), run)
     target = output or Path(f"{evidence.run['id']}.evidence.json")
     text = evidence_text(evidence, read_key(key))
-    try:
-        target.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, but {target}: {error.strerror}") from error
+    write_file(text, target, "the evidence")
     Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-__all__ = ["FOLDER", "resume_command", "run_command", "with_records"]
+from isonomia.records.folder import FOLDER
 
-FOLDER = Path(".isonomia")
-"""Where records are looked for unless a folder is named."""
+__all__ = ["resume_command", "run_command", "with_records"]
 
 
 def with_records(command: str, folder: str | Path | None) -> str:
     """A command about a run: with the folder of the records, unless that is where they are looked for anyway."""
-    if folder is None or _same(Path(folder), FOLDER):
+    if folder is None or _same(Path(folder), Path(FOLDER)):
         return command
     return f"{command} --records {quote(str(folder))}"
 

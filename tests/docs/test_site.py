@@ -1,0 +1,53 @@
+"""The pages build strictly, no link of them is dead, and they work without a network."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+from built_site import Site, read_site
+
+
+def dead_links(site: Site) -> list[str]:
+    """Every link inside of the site that leads nowhere, or to a place that its page does not have."""
+    found = []
+    for page, links in site.links.items():
+        for link in links:
+            path, fragment = urldefrag(unquote(link))
+            target = (page.parent / path).resolve() if path else page
+            if ":" in path.partition("/")[0] or path.startswith(
+                "/"
+            ):  # an address elsewhere; 404.html, which has no place
+                continue
+            if not target.exists() or (fragment and fragment not in site.identifiers.get(target, {fragment})):
+                found.append(f"{page.name}: {link}")
+    return sorted(found)
+
+
+def test_no_link_is_dead(site: Site) -> None:
+    assert not dead_links(site)
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Site) -> None:
+    loaded = re.compile(
+        r"""<(?:script|img|iframe)[^>]*\ssrc="(?:https?:)?//|<link[^>]*stylesheet[^>]*href="(?:https?:)?//"""
+    )
+    assert not [page.name for page in site.links if loaded.search(page.read_text("utf-8"))]
+
+
+def test_no_backslash_of_a_table_is_shown(site: Site) -> None:
+    # Of a bar in code, some readers of Markdown want it escaped, and others show the escape: write &#124; in <code>.
+    shown = re.compile(r"<t[dh][^>]*>(?:(?!</t[dh]>).)*?\\\|", re.DOTALL)
+    assert not [page.name for page in site.links if shown.search(page.read_text("utf-8"))]
+
+
+def test_a_dead_link_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text('<h1 id="top"></h1><a href="two.html#there"></a><a href="#top"></a>', "utf-8")
+    (tmp_path / "two.html").write_text('<a href="three.html"></a><img src="no.svg"><a href="one.html#no"></a>', "utf-8")
+    assert dead_links(read_site(tmp_path)) == [
+        "one.html: two.html#there",
+        "two.html: no.svg",
+        "two.html: one.html#no",
+        "two.html: three.html",
+    ]

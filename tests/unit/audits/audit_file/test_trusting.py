@@ -1,0 +1,66 @@
+"""What an audit file may not allow itself: making the types of a skops file that nobody else trusts."""
+
+from __future__ import annotations
+
+from copy import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from typer.testing import CliRunner
+
+from isonomia.audits.audit_file.building import Permissions
+from isonomia.audits.audit_file.planning import plan_audit
+from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.cli.app import app
+from isonomia.errors import SpecError
+
+skops = pytest.importorskip("skops.io")
+
+AUDIT = """
+[model]
+load = "model.skops"
+options = {{trusted = {types!r}}}
+
+[population]
+census = "people.csv"
+
+[[property]]
+check = "P[prediction == 1] >= 0.1"
+"""
+
+
+@pytest.fixture
+def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The types of a model in a file, and an audit that trusts them."""
+    monkeypatch.chdir(tmp_path)
+    ages = np.arange(20.0, 60.0)
+    model = make_pipeline(FunctionTransformer(copy), LogisticRegression()).fit(ages[:, None], ages > 40)
+    skops.dump(model, "model.skops")
+    Path("people.csv").write_text("age,granted\n" + "".join(f"{age},{age > 40:d}\n" for age in ages))
+    unknown: list[str] = skops.get_untrusted_types(file="model.skops")
+    Path("audit.toml").write_text(AUDIT.format(types=unknown))
+    return unknown
+
+
+def test_types_that_a_file_trusts_are_made_only_where_whoever_runs_it_says_so(types: list[str]) -> None:
+    assert types
+    file = read_audit_file(Path("audit.toml"))
+    with pytest.raises(SpecError, match=r"line 4, .*a file cannot trust itself.*--trust-pickle\n"):
+        plan_audit(file, 1, Permissions(allow_code=True))
+    (planned,) = plan_audit(file, 1, Permissions(trust_pickle=True))
+    assert planned.arranged.request.model is not None
+
+
+def test_a_draft_that_trusts_types_says_how_it_is_run(types: list[str]) -> None:
+    trust = [part for name in types for part in ("--trust", name)]
+    done = CliRunner().invoke(app, ["init", "model.skops", "people.csv", *trust, "--features", "age", "-o", "a.toml"])
+    assert done.exit_code == 0, done.output
+    assert done.output.rstrip().endswith("isonomia run a.toml --trust-pickle")
+    assert "isonomia run FILE --trust-pickle" in Path("a.toml").read_text().replace("\n# ", " ")
+    with pytest.raises(SpecError, match="cannot trust itself"):
+        plan_audit(read_audit_file(Path("a.toml")), 1, Permissions())
+    assert plan_audit(read_audit_file(Path("a.toml")), 1, Permissions(trust_pickle=True))
