@@ -2,12 +2,12 @@
 
 import os
 
-for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    # Where each worker starts a thread for every core, they spend their time in waiting for each other. The variables are
-    # read when NumPy and the like are imported, which is after this.
-    os.environ.setdefault(_library, "1")
-
 from hypothesis import settings
+
+for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    # Where each worker starts a thread for every core, they wait for each other. The variables are read when NumPy and
+    # the like are imported, which is after this.
+    os.environ.setdefault(_library, "1")
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
