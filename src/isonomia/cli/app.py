@@ -35,7 +35,10 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="isonomia",
-    help="Audit a machine-learning model as a black box: state what must hold, get holds, violated or undecided.",
+    help=(
+        "Audit a machine-learning model as a black box: state what must hold, get holds, violated or undecided.\n\n"
+        "Example: isonomia init model.onnx people.csv && isonomia run audit.toml"
+    ),
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

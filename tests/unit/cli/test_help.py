@@ -28,6 +28,7 @@ def _help(*arguments: str) -> str:
 
 def test_the_commands_are_grouped_by_what_they_are_for_each_in_one_line() -> None:
     printed = _help()
+    assert "Example: isonomia init model.onnx people.csv && isonomia run audit.toml" in printed
     places = [printed.index(f" {panel} ") for panel in COMMANDS]
     assert places == sorted(places)
     for commands in COMMANDS.values():
