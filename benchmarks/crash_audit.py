@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["entries_in", "is_sound", "run_to_the_end", "start", "verdicts_in", "write_audit"]
+from isonomia.records.journals import ANSWERS
+
+__all__ = ["entries_in", "is_sound", "kept_in", "run_to_the_end", "start", "verdicts_in", "write_audit"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "from isonomia.cli import main; main()"
@@ -171,6 +173,20 @@ def entries_in(folder: Path, records: str) -> int:
         except sqlite3.OperationalError:  # the tables are not there yet
             return 0
     return int(entries) + int(verdicts)
+
+
+def kept_in(folder: Path, records: str) -> set[tuple[Any, ...]]:
+    """Every entry that must never go away, and every verdict; raw answers are dropped once a check has its verdict."""
+    path = folder / records / "runs.sqlite"
+    if not path.exists():
+        return set()
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        try:
+            entries = connection.execute("SELECT run, number, key, entry FROM entries").fetchall()
+            verdicts = connection.execute("SELECT run, number, verdict FROM checks WHERE verdict NOT NULL").fetchall()
+        except sqlite3.OperationalError:  # the tables are not there yet
+            return set()
+    return {row for row in entries if not row[2].startswith(ANSWERS)} | set(verdicts)
 
 
 def is_sound(folder: Path, records: str) -> bool:
