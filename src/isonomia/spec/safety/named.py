@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import ceil, floor
 from typing import Any
 
 from isonomia.errors import UsageError
@@ -204,7 +205,13 @@ def _feature(feature: str | int) -> str:
 def _amount(step: float | tuple[float, float]) -> str:
     if isinstance(step, tuple):
         least, most = step
-        return f"randInt({_number(least)}, {_number(most)})"
+        choice = f"randInt({_number(least)}, {_number(most)})"
+        if ceil(least) > floor(most):
+            raise UsageError(
+                f"expected (least, most) with a whole number between them, but {step!r} came: every whole number "
+                "between is tried. Give a single number to move by that, or scale the feature"
+            )
+        return choice
     return _number(step)
 
 

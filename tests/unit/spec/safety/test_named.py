@@ -88,3 +88,13 @@ def test_domains_are_for_imports_only() -> None:
         iso.safety.property(text, domains={"compass": [1, 2]})
     with pytest.raises(iso.UsageError, match="imported, which is nothing, but 'a' came"):
         iso.safety.property(str(iso.safety.monotone("age")), domains={"a": [1, 2]})
+
+
+@pytest.mark.parametrize("step", [(0.1, 0.2), (3, 1), (1.5, 1.9)])
+def test_steps_with_no_whole_number_between_are_refused_where_they_are_stated(step: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match="a whole number between them"):
+        iso.safety.monotone("age", up=step)
+
+
+def test_steps_may_have_any_ends_with_a_whole_number_between() -> None:
+    assert "randInt(0.5, 1.5)" in iso.safety.monotone("age", down=(0.5, 1.5)).spec.text
