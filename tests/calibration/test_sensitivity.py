@@ -51,6 +51,7 @@ def test_a_region_uses_a_good_part_of_the_risk(region_peak):
     assert error_rate(region_peak, 0.05) > 0.5 * 0.05
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.01])
-def test_a_region_with_half_the_threshold_exceeds_the_risk(region_peak, delta):
-    assert np.sum(region_peak >= 0.5 * np.log(1.0 / delta)) > most_errors(REPETITIONS, delta)
+@pytest.mark.parametrize("delta", [0.05, 0.01, 0.003, 0.001])
+def test_a_region_with_a_threshold_a_fifth_too_low_exceeds_the_risk(region_peak, delta):
+    # Measured: 0.0677, 0.0196, 0.0068 and 0.0034, where 0.0575, 0.0135, 0.0050 and 0.0023 are the most that pass.
+    assert np.sum(region_peak >= 0.8 * np.log(1.0 / delta)) > most_errors(REPETITIONS, delta)
