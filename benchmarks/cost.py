@@ -20,8 +20,8 @@ import numpy as np
 from scipy.stats import norm
 
 import isonomia as iso
-from isonomia.cli.programs import ratio_property
-from isonomia.evidence.information import limit
+from isonomia.cli.specs import ratio_property
+from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
 
 PROGRAM = """

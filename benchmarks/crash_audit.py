@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.records.journals import ANSWERS
+from isonomia.records.store import ANSWERS
 
 __all__ = ["entries_in", "is_sound", "kept_in", "run_to_the_end", "start", "verdicts_in", "write_audit"]
 

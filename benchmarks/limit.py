@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.limit_chart import chart
-from isonomia.engine.schedule import Schedule
+from isonomia.engine.loop import Schedule
 from isonomia.evidence.bets import Game, State, begin, step
-from isonomia.evidence.information import limit
-from isonomia.evidence.mixture import hindsight_price
+from isonomia.evidence.confidence_sequences import hindsight_price
+from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.verifair import adaptive_error
 

@@ -261,7 +261,7 @@ def run_all(sample: Sequence[Mutant], baseline: Baseline, workers: int) -> list[
 
 def preload() -> None:
     """Import what no mutant changes, once for all."""
-    for name in ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "hypothesis", "isonomia.spec.parse"):
+    for name in ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "hypothesis", "isonomia.spec.parser"):
         importlib.import_module(name)
     stale = [name for name in sys.modules if name.startswith(ROOM)]
     if stale:

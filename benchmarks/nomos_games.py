@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 import isonomia as iso
 from benchmarks.nomos_harder import DATA, Row
 from isonomia.populations.domains import Games, LunarLander
-from isonomia.populations.domains.turns import Bench
+from isonomia.populations.domains.playing import Bench
 
 PUBLISHED = {"Relax": 124.5, "Unrelax": 3334.5}
 POOL = 1000

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 import isonomia as iso
-from isonomia.evidence.by_bets import bets_for
-from isonomia.evidence.by_region import region_for
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.protocol import Evidence, Tallies
-from isonomia.spec.names import leaves_of
+from isonomia.evidence.region import region_for
+from isonomia.spec.walk import leaves_of
 
 WORLDS = {
     "30% of all people against all": (0.3, 0.0, 1.0),

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from isonomia.evidence.information import limit
-from isonomia.evidence.shadows.definitions import fair_shadow
-from isonomia.evidence.shadows.prices import certified_distance
-from isonomia.evidence.shadows.shadow import Shadow
-from isonomia.evidence.shadows.wealth import State, begin, step
+from isonomia.evidence.identified.bets import State, begin, certified_distance, step
+from isonomia.evidence.identified.definitions import fair_shadow
+from isonomia.evidence.identified.identified_set import Shadow
+from isonomia.evidence.planning import limit
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Shape
 

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.closed import ClosedBounds, closed_bounds, proposition_1
+from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds, proposition_1
 from isonomia.evidence.strata.effects import Effect, everyone, outcome_under, unaffected
-from isonomia.evidence.strata.observed import Observed
 from isonomia.evidence.strata.repair import OBJECTIVES, repair
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import Observed, Shape
 
 Floats = NDArray[np.float64]
 

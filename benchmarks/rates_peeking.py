@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.shares import anytime_interval
+from isonomia.evidence.confidence_sequences import anytime_interval
 
 __all__ = ["DELTA", "QUANTILES", "Setting", "bootstrap", "fixed", "peeking"]
 

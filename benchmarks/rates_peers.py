@@ -30,7 +30,7 @@ import isonomia as iso
 from benchmarks.peers.running import Absent, add_option, python_with, run_peer
 from benchmarks.rates_chart import chart
 from benchmarks.rates_peeking import DELTA, QUANTILES, Setting, bootstrap, fixed, peeking
-from isonomia.evidence.shares import anytime_interval
+from isonomia.evidence.confidence_sequences import anytime_interval
 
 SMALL, LARGE, N_BOOT = 2_000, 100_000, 1_000
 TRUE_RATES = np.asarray([0.24, 0.3])

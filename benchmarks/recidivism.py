@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from benchmarks.reach import DATA
+from isonomia.evidence.binomial import least_draws, least_sequential_draws
+from isonomia.evidence.confidence_sequences import log_wealth_below, tail_below
 from isonomia.evidence.multiple import e_bh, holm
-from isonomia.evidence.share_planning import least_draws, least_sequential_draws
-from isonomia.evidence.shares import log_wealth_below, tail_below
 from isonomia.interventions import Feature, Interventions, Reachability, Thermometer
 from isonomia.populations import Table, read_table
 

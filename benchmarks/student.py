@@ -34,11 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.principal.remedy import remedies
+from isonomia.audits.principal.repair import remedies
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds
 from isonomia.evidence.strata.effects import Effect, unaffected
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import Observed, Shape
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / "student"

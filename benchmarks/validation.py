@@ -34,8 +34,8 @@ from scipy.stats import binom
 import isonomia as iso
 from benchmarks.reach import GERMAN, german_interventions
 from benchmarks.validation_truth import SHARE, Listing, Truth, prepared
-from isonomia.evidence.share_planning import least_draws, least_sequential_draws, power_below
-from isonomia.evidence.shares import log_wealth_above, log_wealth_below, tail_below
+from isonomia.evidence.binomial import least_draws, least_sequential_draws, power_below
+from isonomia.evidence.confidence_sequences import log_wealth_above, log_wealth_below, tail_below
 from isonomia.populations import Table, read_table
 
 ALPHA, GAP = 0.05, 0.05

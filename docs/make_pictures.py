@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from isonomia.cli.hiring_questions import answers
+from isonomia.cli.demo import answers
 from isonomia.engine.observer import Silent
 from isonomia.report import show
 from isonomia.report.entries import Audit, Entry

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from isonomia.version import __version__
 
 if TYPE_CHECKING:
-    from isonomia.audits.asserting import PropertyFailure, assert_holds
+    from isonomia.audits.assert_holds import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
     from isonomia.audits.principal.wrapper import PrincipalRepair
     from isonomia.engine.budget import Budget
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from isonomia.models import load_model
     from isonomia.models.cache import Cached
     from isonomia.models.executable import ExecutableModel
-    from isonomia.models.http_model import HttpModel
+    from isonomia.models.http import HttpModel
     from isonomia.models.services import read_service
     from isonomia.populations import Census, Generator, Ranges, Sample, Weighted
     from isonomia.populations.causal import Causal
     from isonomia.populations.domains import Games, Images, LunarLander, Sounds, Texts
     from isonomia.populations.program import Program
-    from isonomia.populations.programs.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
+    from isonomia.populations.worlds.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
     from isonomia.records import Verdict
     from isonomia.spec import (
         E,
@@ -174,15 +174,15 @@ _LATER = {
     "Cached": "isonomia.models.cache",
     "Causal": "isonomia.populations.causal",
     "ExecutableModel": "isonomia.models.executable",
-    "HttpModel": "isonomia.models.http_model",
+    "HttpModel": "isonomia.models.http",
     "Interventions": "isonomia.interventions",
     "PrincipalFairness": "isonomia.spec.principal",
     "PrincipalRepair": "isonomia.audits.principal.wrapper",
     "Program": "isonomia.populations.program",
-    "PropertyFailure": "isonomia.audits.asserting",
+    "PropertyFailure": "isonomia.audits.assert_holds",
     "Responsiveness": "isonomia.spec.responsiveness",
     "Verdict": "isonomia.records",
-    "assert_holds": "isonomia.audits.asserting",
+    "assert_holds": "isonomia.audits.assert_holds",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",
     "plan": "isonomia.audits.check",
@@ -193,7 +193,7 @@ _LATER = {
     **dict.fromkeys(("Games", "Images", "LunarLander", "Sounds", "Texts"), "isonomia.populations.domains"),
     **dict.fromkeys(
         ("Additive", "Categories", "Custom", "Equation", "Normal", "Uniform"),
-        "isonomia.populations.programs.mechanisms",
+        "isonomia.populations.worlds.mechanisms",
     ),
 }
 

@@ -19,8 +19,7 @@ from benchmarks.safety_models import MODELS, RISE, draw, raised
 from benchmarks.safety_peers import SPECIFICATION
 
 import isonomia as iso
-from isonomia.evidence.mixture import mean_interval
-from isonomia.evidence.shares import anytime_interval
+from isonomia.evidence.confidence_sequences import anytime_interval, mean_interval
 
 
 def plain_over_ours(mine: Callable[[], Any], plain: Callable[[], Any], rounds: int = 3) -> float:

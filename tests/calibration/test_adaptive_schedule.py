@@ -15,7 +15,7 @@ import pytest
 from simulation import REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_game
 
 from isonomia.engine import Schedule
-from isonomia.engine.schedule import CAUTION
+from isonomia.engine.loop import CAUTION
 from isonomia.evidence.bets import Game, State, begin, step
 
 SCHEDULE = Schedule()

@@ -7,7 +7,7 @@ import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, yes_no_game
 
 from isonomia.evidence.bets import begin, step
-from isonomia.evidence.finite import log_finite_evidence
+from isonomia.evidence.confidence_sequences import log_finite_evidence
 
 
 def urns(totals, successes, sizes, rng, repetitions):

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from simulation import FALSE_ALARM
 
 import isonomia as iso
-from isonomia.audits.ksafety.rates import rate_evidence
+from isonomia.audits.ksafety.evidence import rate_evidence
 from isonomia.populations.ranges import Ranges
 
 TEXT = "input x1;\noutput d1;\n{ d1 = predict(x1) }\nensures d1 == 0;\n"

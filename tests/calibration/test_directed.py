@@ -17,12 +17,10 @@ from simulation import Floats, assert_calibrated, batches, error_rate, most_erro
 
 import isonomia as iso
 from isonomia.evidence.bets import Game, begin, step
-from isonomia.populations.people import people
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.weighted import Weighted
-from isonomia.spec.parse import parse_condition
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import Do, Setting
+from isonomia.populations.generator import Weighted
+from isonomia.populations.protocol import Wanted, people
+from isonomia.spec.parser import parse_condition
+from isonomia.spec.tree import Do, Literal, Setting
 
 REPETITIONS, PEOPLE = 8_000, 300
 WOMEN, HIGH = parse_condition("sex < 1"), parse_condition("y > 4")

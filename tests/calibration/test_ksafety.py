@@ -21,19 +21,17 @@ from simulation import FALSE_ALARM, REPETITIONS, batches, most_errors, two_strea
 from simulation import peaks as peaks_of
 
 import isonomia as iso
-from isonomia.audits.ksafety.asking import Questioner
+from isonomia.audits.answers import Asker
+from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
+from isonomia.audits.ksafety.inputs import domain_of, inputs_of
 from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.rates import RateEvidence, rate_evidence
-from isonomia.audits.ksafety.request import Request
-from isonomia.audits.ksafety.running import Runner
-from isonomia.audits.ksafety.sampling import Sampling
-from isonomia.audits.ksafety.subject import domain_of, inputs_of
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.ksafety.runner import Questioner, Runner
+from isonomia.audits.ksafety.sampled import Sampling
+from isonomia.audits.requests import SafetyRequest as Request
 from isonomia.engine.budget import Budget
-from isonomia.engine.loop import Plan
-from isonomia.engine.schedule import Schedule
-from isonomia.evidence.tables import plain_game
+from isonomia.engine.loop import Plan, Schedule
+from isonomia.evidence.bet_evidence import plain_game
 from isonomia.models.adapt import adapt
 
 Violations = NDArray[np.bool_]

@@ -27,19 +27,17 @@ from simulation import (
 
 import isonomia as iso
 from isonomia.audits.rates.counting import Reader
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
-from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.slices import SliceGame
-from isonomia.populations.people import people
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.rows import WithReplacement
+from isonomia.populations.protocol import Wanted, people
+from isonomia.populations.sources import WithReplacement
 from isonomia.populations.table import Table
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.persons import other, pair_function
-from isonomia.spec.tree import Leaf
-from isonomia.spec.versions import Other
+from isonomia.spec.evaluate import Batch
+from isonomia.spec.operators import other, pair_function
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.tree import Leaf, Other
+from isonomia.spec.walk import leaves_of
 
 # Who there is: (f, y) and its probability. Women have the event rarely.
 WHO = {(True, True): 0.15, (True, False): 0.35, (False, True): 0.3, (False, False): 0.2}

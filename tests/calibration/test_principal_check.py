@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.principal.pooling import Pool, pooled, weights_of
+from isonomia.audits.principal.sampling import Pool, pooled, weights_of
 from isonomia.evidence.strata.worlds import Shape, worlds
 
 FALSE_ALARM = 1e-6

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, error_rate, most_errors
 
-from isonomia.evidence.shadows.definitions import assumed_shadow, fair_shadow, unfair_shadows
-from isonomia.evidence.shadows.prices import best_prices, log_factor
-from isonomia.evidence.shadows.subgroups import Overall, watch
-from isonomia.evidence.shadows.wealth import IMAGINED, begin, step
+from isonomia.evidence.identified.bets import IMAGINED, begin, best_prices, log_factor, step
+from isonomia.evidence.identified.definitions import Overall, assumed_shadow, fair_shadow, unfair_shadows, watch
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Shape

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from isonomia.evidence.fair_worlds import fair_worlds
-from isonomia.evidence.information import limit
-from isonomia.evidence.shadows.prices import certified_distance
-from isonomia.evidence.shadows.wealth import begin, step
+from isonomia.evidence.identified.bets import begin, certified_distance, step
+from isonomia.evidence.planning import limit
 from isonomia.evidence.strata.worlds import Shape
 
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])

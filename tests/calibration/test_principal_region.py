@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import rel_entr
 from simulation import assert_calibrated, batches, error_rate
 
-from isonomia.evidence.shadows.definitions import effect_interval
-from isonomia.evidence.shadows.region import CellRegion
+from isonomia.evidence.identified.definitions import effect_interval
+from isonomia.evidence.identified.region import CellRegion
 from isonomia.evidence.strata.effects import Effect, unaffected
 from isonomia.evidence.strata.worlds import Shape, observation
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta
 from simulation import DELTAS, REPETITIONS, assert_calibrated, batches, error_rate, most_errors
 
-from isonomia.evidence.mixture import log_evidence
+from isonomia.evidence.confidence_sequences import log_evidence
 from isonomia.evidence.verifair import adaptive_error
 
 YES_NO = np.asarray([0.0, 1.0])

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from isonomia.audits.responsiveness.counting import Counted, Rule, begin
-from isonomia.evidence.shares import anytime_interval, log_wealth_above, log_wealth_below
+from isonomia.evidence.confidence_sequences import anytime_interval, log_wealth_above, log_wealth_below
 
 Wealth = Callable[[ArrayLike, ArrayLike, float], NDArray[np.float64]]
 

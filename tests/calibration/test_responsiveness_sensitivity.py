@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from simulation import REPETITIONS, most_errors
 
-from isonomia.evidence.shares import log_wealth_above, log_wealth_below
+from isonomia.evidence.confidence_sequences import log_wealth_above, log_wealth_below
 
 Wealth = Callable[[ArrayLike, ArrayLike, float], NDArray[np.float64]]
 SIDES: dict[str, Wealth] = {"above": log_wealth_above, "below": log_wealth_below}

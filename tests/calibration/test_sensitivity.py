@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, batches, error_rate, most_errors, peaks, two_streams, yes_no_game
 
-from isonomia.evidence.mixture import log_evidence
+from isonomia.evidence.confidence_sequences import log_evidence
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ import pytest
 from scipy.stats import binom
 
 import isonomia as iso
+from isonomia.audits.answers import Sharing
 from isonomia.audits.check import Options, arrange, carry_out
-from isonomia.audits.rates.request import Request
-from isonomia.audits.rates.sharing import Sharing
+from isonomia.audits.requests import RatesRequest as Request
 from isonomia.engine.observer import Silent
 from isonomia.models import adapt
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, error_rate, true_slice_peaks
 
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import State
-from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.slices import SliceGame
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.walk import leaves_of
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ READ = {"features": FEATURES, "output": "logits", "classes": ["no", "yes"]}
 
 
 def torch_live(_):
-    from isonomia.models.torch_files import torch_model
+    from isonomia.models.torch import torch_model
 
     return torch_model(network().train(), batch_size=50, **READ)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.domains import Domain, Images, Sounds, Texts
-from isonomia.populations.domains.grouped_table import table_domain
+from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 
 RNG = np.random.default_rng(5)

@@ -15,7 +15,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations import Census, Generator, Sample, Weighted
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
-from isonomia.populations.programs.mechanisms import Categories
+from isonomia.populations.worlds.mechanisms import Categories
 
 ROWS = 97
 COLUMNS = {

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import isonomia as iso
 from isonomia.models import adapt, load_model
-from isonomia.models.http_model import HttpModel
+from isonomia.models.http import HttpModel
 
 RNG = np.random.default_rng(5)
 N = 6000

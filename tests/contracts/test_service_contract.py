@@ -34,9 +34,8 @@ from isonomia.errors import ModelError
 from isonomia.models import adapt
 from isonomia.models.cache import Cached
 from isonomia.models.executable import ExecutableModel
-from isonomia.models.guarded import Guarded
-from isonomia.models.http_model import HttpModel
-from isonomia.models.steady import Steady
+from isonomia.models.http import HttpModel
+from isonomia.models.steady import Guarded, Steady
 
 WEIGHTS = {"age": float(LOGISTIC.coef_[0, 0]), "debt": float(LOGISTIC.coef_[0, 1])}
 OFFSET = float(LOGISTIC.intercept_[0])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.cli import main
 
 MODELS = """

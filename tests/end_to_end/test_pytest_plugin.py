@@ -164,7 +164,7 @@ def test_a_suite_that_does_not_use_it_loads_nothing_for_it(tmp_path: Path) -> No
     assert not set(heavy) & {name.partition(".")[0] for name in modules}
     ours = {name for name in modules if name.startswith("isonomia")}
     assert ours <= {
-        *("isonomia", "isonomia.version", "isonomia.errors", "isonomia.audits", "isonomia.audits.circumstances"),
+        *("isonomia", "isonomia.version", "isonomia.errors", "isonomia.audits", "isonomia.audits.context"),
         *(f"isonomia.pytest_plugin{part}" for part in ("", ".settings", ".summary", ".audit_files")),
     }
     assert "properties" not in done.stdout

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest, hypergeom
 
 from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
-from isonomia.evidence.finite import finite_interval, log_finite_evidence
+from isonomia.evidence.confidence_sequences import finite_interval, log_finite_evidence
 from isonomia.evidence.multiple import e_bh, holm
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from isonomia.evidence.mixture import log_evidence, mean_interval
+from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 
 YES_NO = np.asarray([0.0, 1.0])
 

@@ -10,12 +10,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
 from isonomia.errors import DataError
-from isonomia.evidence.allocation import best_shares, split
-from isonomia.evidence.by_bets import bets_for
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.exact import exact_truth
-from isonomia.evidence.information import truth_at
-from isonomia.evidence.planning import forecast
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.planning import best_shares, forecast, split, truth_at
+from isonomia.spec.parser import parse_formula
 
 RATIO = parse_formula("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8")
 LEAVES = (RATIO.first.left, RATIO.first.right)

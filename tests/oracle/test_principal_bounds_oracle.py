@@ -22,10 +22,9 @@ from isonomia.evidence.strata.bounds import (
     fair_world,
     normalised_bounds,
 )
-from isonomia.evidence.strata.closed import ClosedBounds, closed_bounds
+from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds
 from isonomia.evidence.strata.effects import Effect, effect_row, everyone, outcome_under, stratum_row, unaffected
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.worlds import Shape, observation
+from isonomia.evidence.strata.worlds import Observed, Shape, observation
 
 BINARY = Shape()
 ONE, ZERO, BOTH = (Effect(unaffected(BINARY, y)) for y in (1, 0, None))

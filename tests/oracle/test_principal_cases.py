@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from isonomia.evidence.strata.bounds import Bounds, Contradiction, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.closed import closed_bounds, proposition_1
+from isonomia.evidence.strata.closed_form import closed_bounds, proposition_1
 from isonomia.evidence.strata.effects import Effect, unaffected
-from isonomia.evidence.strata.observed import Observed
 from isonomia.evidence.strata.repair import Repair, repair
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import Observed, Shape
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / ".." / "cases" / "principal.json"

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from isonomia.evidence.strata.closed import closed_bounds
-from isonomia.evidence.strata.observed import Observed
+from isonomia.evidence.strata.closed_form import closed_bounds
 from isonomia.evidence.strata.repair import Repair, repair
+from isonomia.evidence.strata.worlds import Observed
 
 TRUTH = Observed.of([[[0.05, 0.85], [0.02, 0.08]], [[0.02, 0.08], [0.05, 0.85]]])
 

@@ -9,14 +9,12 @@ import pytest
 from scipy import stats
 
 import isonomia as iso
-from isonomia.populations.programs.directing import direction_for
-from isonomia.populations.programs.source import WorldSource
 from isonomia.populations.protocol import Wanted
-from isonomia.spec.batch import Batch
-from isonomia.spec.parse import parse_condition
-from isonomia.spec.rows import truth
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import Do, Setting
+from isonomia.populations.worlds.directed import direction_for
+from isonomia.populations.worlds.source import WorldSource
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.parser import parse_condition
+from isonomia.spec.tree import Do, Literal, Setting
 
 ALARM = 1e-8  # a hundred comparisons with fixed seeds: a false alarm had a chance below 1e-6
 PROGRAM = iso.Program.of(

@@ -11,10 +11,8 @@ from scipy.optimize import linprog
 from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.bounds import Contradiction
 from isonomia.evidence.strata.effects import Definition, fairness_rows
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.outcomes import Agreeing, agreeing_outcomes, chance
-from isonomia.evidence.strata.repair import Repair, repair
-from isonomia.evidence.strata.worlds import Shape, observation
+from isonomia.evidence.strata.repair import Agreeing, Repair, agreeing_outcomes, chance, repair
+from isonomia.evidence.strata.worlds import Observed, Shape, observation
 
 
 def tables(number: int, shape: Shape, seed: int) -> np.ndarray:

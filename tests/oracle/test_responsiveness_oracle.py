@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import beta, binom
 
 import isonomia as iso
-from isonomia.evidence.share_planning import draws_for_power, draws_for_width, power_below
+from isonomia.evidence.binomial import draws_for_power, draws_for_width, power_below
 from isonomia.interventions import Feature, Interventions, Linear
 
 ROOT = Path(__file__).resolve().parents[2]

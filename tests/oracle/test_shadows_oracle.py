@@ -9,15 +9,14 @@ from scipy.special import rel_entr
 
 from isonomia.evidence import bets
 from isonomia.evidence.bets import Game
-from isonomia.evidence.shadows import wealth
-from isonomia.evidence.shadows.definitions import assumed_shadow, effect_interval, fair_shadow
-from isonomia.evidence.shadows.prices import certified_distance
-from isonomia.evidence.shadows.region import CellRegion
+from isonomia.evidence.identified import bets as wealth
+from isonomia.evidence.identified.bets import certified_distance
+from isonomia.evidence.identified.definitions import assumed_shadow, effect_interval, fair_shadow
+from isonomia.evidence.identified.region import CellRegion
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, normalised_bounds
 from isonomia.evidence.strata.effects import Effect, definition_effects, effect_row, stratum_row, unaffected
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.worlds import Shape, observation
+from isonomia.evidence.strata.worlds import Observed, Shape, observation
 
 BINARY = Shape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])

@@ -7,8 +7,16 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
-from isonomia.evidence.newton import TOLERANCE, Problem, climb_to_the_top, value_at
-from isonomia.evidence.stakes import Stakes, best_stakes, one_yes_no_stakes, yes_no_stakes
+from isonomia.evidence.stakes import (
+    TOLERANCE,
+    Problem,
+    Stakes,
+    best_stakes,
+    climb_to_the_top,
+    one_yes_no_stakes,
+    value_at,
+    yes_no_stakes,
+)
 
 
 def value(found: Stakes, bounds, estimate, weights) -> float:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.evidence.by_verifair import verifair_for
-from isonomia.evidence.verifair import Lemma, adaptive_error, infer
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.verifair import Lemma, adaptive_error, infer, verifair_for
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Negative, Power, Rate
 
 A, B = Rate(Column("x"), Column("f")), Rate(Column("x"), Column("m"))

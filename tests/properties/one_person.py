@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from isonomia.populations.programs.distributions import StepTable
-from isonomia.populations.programs.kept import Kept
-from isonomia.populations.programs.world import World
-from isonomia.spec.programs.tree import (
+from isonomia.populations.worlds.distributions import StepTable
+from isonomia.populations.worlds.run import Kept
+from isonomia.populations.worlds.world import World
+from isonomia.spec.fairsquare.tree import (
     Arithmetic,
     Assign,
     Chain,

@@ -15,10 +15,9 @@ from one_person import one_by_one
 
 from isonomia.errors import DataError
 from isonomia.populations.causal import Causal
-from isonomia.populations.programs.abduction import abduct
-from isonomia.populations.programs.kept import Kept
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import Do, Setting
+from isonomia.populations.worlds.abduction import abduct
+from isonomia.populations.worlds.run import Kept
+from isonomia.spec.tree import Do, Literal, Setting
 
 SETTINGS = settings(
     max_examples=120, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

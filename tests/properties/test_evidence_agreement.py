@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isonomia.evidence.by_bets import bets_for
-from isonomia.evidence.by_region import region_for
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.region import region_for
+from isonomia.spec.parser import parse_formula
 
 FORMULAS = [
     "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8",

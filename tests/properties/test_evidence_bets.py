@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isonomia.evidence.bets import Game, begin, log_factor, step
-from isonomia.evidence.cells import Grid, grid_for
+from isonomia.evidence.channels import Grid, grid_for
 
 few = settings(derandomize=True, deadline=None, max_examples=80)
 seeds = st.integers(0, 2**32 - 1)

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.asking import Questioner
+from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.running import Runner
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.ksafety.runner import Questioner, Runner
 from isonomia.models.adapt import adapt
 from isonomia.populations.domains import Games
 from isonomia.populations.table import Table

@@ -29,13 +29,12 @@ from isonomia.interventions import (
     Reachability,
     Thermometer,
 )
+from isonomia.interventions.block_sets import solve
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.constraints.moves import Moves
+from isonomia.interventions.constraints.base import Moves
 from isonomia.interventions.enumeration import enumerate_moves
-from isonomia.interventions.pieces import pieces_of
-from isonomia.interventions.program import Found, Nothing, any_move, program_of, tightened
-from isonomia.interventions.proposals import Boxes, accepted_share
-from isonomia.interventions.solving import solve
+from isonomia.interventions.milp import Found, Nothing, any_move, program_of, tightened
+from isonomia.interventions.uniform import Boxes, accepted_share, pieces_of
 
 SENSES = st.sampled_from(["==", ">=", "<="])
 WAYS = st.sampled_from(["both", "up", "down"])

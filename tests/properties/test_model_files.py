@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isonomia.models.matrices import matrix
-from isonomia.models.protobuf import class_lists, fields, is_onnx
-from isonomia.models.recognising import Kind, kind_of
+from isonomia.models.inputs import matrix
+from isonomia.models.loader import Kind, kind_of
+from isonomia.models.onnx import class_lists, fields, is_onnx
 from isonomia.populations import Table
 
 HEADS = [b"", b"\x80\x04", b"PK\x03\x04", b"\x08\x08:", b"tree\nversion=", b'{"learner":', b"#!/bin/sh", b"\x1f\x8b"]

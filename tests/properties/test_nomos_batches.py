@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.ksafety.asking import Questioner
+from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, Counts, all_cases
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.running import Runner
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.ksafety.runner import Questioner, Runner
 from isonomia.models.adapt import adapt
-from isonomia.populations.domains.grouped_table import table_domain
+from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import parse_nomos
 

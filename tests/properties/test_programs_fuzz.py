@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from isonomia.errors import SpecError
-from isonomia.spec.programs import Program, read_equation, read_program
-from isonomia.spec.programs.tree import MARKS, Assign, If, Kind, Statement, draws_of
+from isonomia.spec.fairsquare import Program, read_equation, read_program
+from isonomia.spec.fairsquare.tree import MARKS, Assign, If, Kind, Statement, draws_of
 
 SETTINGS = settings(max_examples=200, derandomize=True, deadline=1000, database=None)
 

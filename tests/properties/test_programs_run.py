@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 from one_person import ImpossibleError, Person, one_by_one
 
 from isonomia.errors import DataError, SpecError
-from isonomia.populations.programs.allowed import check_version
-from isonomia.populations.programs.compiling import compile_block
-from isonomia.populations.programs.kept import Kept
-from isonomia.populations.programs.running import Frame, Run
-from isonomia.populations.programs.world import World
-from isonomia.spec.programs import read_program
-from isonomia.spec.programs.tree import If, draws_of
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import AsIf, Do, Setting
+from isonomia.populations.worlds.compile import compile_block
+from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.populations.worlds.world import World, check_version
+from isonomia.spec.fairsquare import read_program
+from isonomia.spec.fairsquare.tree import If, draws_of
+from isonomia.spec.tree import AsIf, Do, Literal, Setting
 
 SETTINGS = settings(
     max_examples=120, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

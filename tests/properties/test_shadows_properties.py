@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.evidence.shadows.definitions import fair_shadow
-from isonomia.evidence.shadows.prices import Prices, best_prices, certified_distance, cost
+from isonomia.evidence.identified.bets import Prices, best_prices, certified_distance, cost
+from isonomia.evidence.identified.definitions import fair_shadow
 from isonomia.evidence.strata.effects import definition_effects, effect_rows
 from isonomia.evidence.strata.worlds import Shape, worlds
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.spec.batch import Batch
-from isonomia.spec.groups import conjuncts, disjoint, implies
-from isonomia.spec.rows import truth
+from isonomia.spec.analysis import conjuncts, disjoint, implies
+from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.tree import AsIf, Column, Compare, Do, Literal, Member, Missing, Other, RowJunction, RowNot, Setting
 
 SETTINGS = settings(max_examples=800, derandomize=True, deadline=None, database=None)

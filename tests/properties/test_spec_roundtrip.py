@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from isonomia.errors import SpecError
 from isonomia.spec import construct
-from isonomia.spec.explain import explain
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.english import explain
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     AsIf,

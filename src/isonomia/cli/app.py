@@ -17,18 +17,15 @@ from rich.text import Text
 from isonomia.cli.check import check
 from isonomia.cli.compare import compare
 from isonomia.cli.demo import demo
-from isonomia.cli.export import export
 from isonomia.cli.init import init
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
+from isonomia.cli.records import export, report, runs, show
 from isonomia.cli.replay import replay
-from isonomia.cli.report import report
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
-from isonomia.cli.runs import runs
-from isonomia.cli.show import show
 from isonomia.errors import IsonomiaError
-from isonomia.records.visible import visible
+from isonomia.records.display.words import visible
 from isonomia.version import __version__
 
 __all__ = ["app", "main"]

@@ -10,23 +10,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.models import (
+from isonomia.cli.options import (
+    FLAG,
     MODEL_HELP,
+    PROGRAMS,
+    AllowCode,
+    Budget,
     CacheFile,
     CacheKey,
+    Census,
+    Data,
+    Delta,
+    Explain,
     Features,
+    Json,
     ModelOptions,
+    Quiet,
     RandomModel,
+    Seed,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.nomos import SUFFIX, keep, read_specification, refuse_without
-from isonomia.cli.options import FLAG, PROGRAMS, AllowCode, Budget, Census, Data, Delta, Explain, Json, Quiet, Seed
-from isonomia.cli.outcome import conclude
-from isonomia.cli.programs import ratio_property, split_arguments
+from isonomia.cli.outputs import conclude
+from isonomia.cli.specs import SUFFIX, keep, ratio_property, read_specification, refuse_without, split_arguments
 from isonomia.errors import UsageError
-from isonomia.records.findings import SAFETY
+from isonomia.records.display.words import SAFETY
 
 if TYPE_CHECKING:
     from isonomia.populations.protocol import Population
@@ -191,7 +200,7 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
 
 def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
     """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
-    from isonomia.records.words import remarks_of
+    from isonomia.records.display.words import remarks_of
     from isonomia.report import show
 
     if not quiet:

@@ -10,14 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.export import read_key
 from isonomia.cli.options import Key
-from isonomia.cli.records import HERE, Records, names_of_runs
+from isonomia.cli.records import HERE, Records, names_of_runs, read_key
 from isonomia.errors import RecordError, nearest
-from isonomia.records.visible import cut, visible
+from isonomia.records.display.words import cut, visible
 
 if TYPE_CHECKING:
-    from isonomia.records.comparing import Changed, Side
+    from isonomia.records.compare import Changed, Side
     from isonomia.records.verdict import Verdict
 
 __all__ = ["compare"]
@@ -48,7 +47,7 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
 
     Example: isonomia compare old.evidence.json latest
     """
-    from isonomia.records.comparing import changes
+    from isonomia.records.compare import changes
 
     secret = read_key(key)
     first, second = _side(before, records, secret), _side(after, records, secret)
@@ -72,7 +71,7 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
 
 def _side(name: str, records: Path, key: bytes | None) -> Side:
     from isonomia.cli.records import open_store
-    from isonomia.records.comparing import side_of_file, side_of_run
+    from isonomia.records.compare import side_of_file, side_of_run
 
     path = Path(name)
     if path.is_file():
@@ -108,7 +107,7 @@ def _pair(before: str, after: str) -> str:
 
 
 def _interval(verdict: Verdict | None) -> str:
-    from isonomia.records.words import interval, number
+    from isonomia.records.display.words import interval, number
 
     if verdict is None or not verdict.expressions:
         return ""

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.files import read_interventions, refuse_to_overwrite, write_text
-from isonomia.cli.models import Features, ModelOptions, Trust, TrustPickle, parse_model_options
-from isonomia.cli.options import FLAG, Census
+from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
+from isonomia.cli.outputs import read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
-from isonomia.records.visible import on_one_line
+from isonomia.records.display.words import on_one_line
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
@@ -133,7 +132,7 @@ def _draft_audit(
     force: bool,
 ) -> None:
     from isonomia.audits.audit_file.drafting import Files, draft_audit
-    from isonomia.populations.door import rows_from
+    from isonomia.populations.files import rows_from
 
     printed = target == STANDARD_OUTPUT
     folder = Path() if printed else target.parent

@@ -9,19 +9,28 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from isonomia.cli.models import (
+from isonomia.cli.options import (
+    CLAIM,
+    FLAG,
     MODEL_HELP,
+    Budget,
     CacheFile,
     CacheKey,
+    Census,
+    Delta,
+    Explain,
     Features,
+    Json,
     ModelOptions,
+    NeededData,
+    Quiet,
     RandomModel,
+    Seed,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.options import CLAIM, FLAG, Budget, Census, Delta, Explain, Json, NeededData, Quiet, Seed
-from isonomia.cli.outcome import conclude
+from isonomia.cli.outputs import conclude
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -177,7 +186,7 @@ def principal(
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)
     if repair:
-        from isonomia.audits.principal.remedy import remedies
+        from isonomia.audits.principal.repair import remedies
 
         found = remedies(prop, loaded, population, objective=chosen, never_lower=never_lower)
         _print_repairs(found, verdict.details, console, chosen)

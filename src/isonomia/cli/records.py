@@ -1,4 +1,15 @@
-"""The records on the command line: which folder, which run, and what is kept of it."""
+"""Runs, show, report, export.
+
+The records on the command line: which folder, which run, and what is kept of it.
+
+``isonomia runs``: the runs that are kept.
+
+``isonomia show``: every verdict of a run.
+
+``isonomia report``: a run as one page, and as files for machines.
+
+``isonomia export``: a run as one file that can be replayed anywhere.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from isonomia.errors import RecordError
-from isonomia.records.folder import FOLDER, STORE
-from isonomia.records.visible import visible
+from isonomia.cli.options import Card, Json, Junit, Key, Markdown, Open, Sarif
+from isonomia.cli.outputs import Gates, write_gates
+from isonomia.errors import RecordError, UsageError
+from isonomia.records.database import FOLDER, STORE
+from isonomia.records.display.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +35,21 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import Audit
 
-__all__ = ["HERE", "Records", "Run", "audit_of", "names_of_runs", "open_store", "with_histories"]
+__all__ = [
+    "HERE",
+    "Records",
+    "Run",
+    "audit_of",
+    "export",
+    "names_of_runs",
+    "open_store",
+    "read_key",
+    "report",
+    "runs",
+    "show",
+    "with_histories",
+]
+
 
 HERE = Path(FOLDER)
 """Where records are looked for unless a folder is named."""
@@ -79,8 +109,8 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
 
 def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
     """Why a check has no verdict: the kind, and the message."""
-    from isonomia.records.commands import resume_command
-    from isonomia.report.counts import UNFINISHED
+    from isonomia.records.database import resume_command
+    from isonomia.report.entries import UNFINISHED
 
     if check.error is not None:
         return check.error["kind"], check.error["message"]
@@ -90,7 +120,7 @@ def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str
 
 def with_histories(store: Store, audit: Audit) -> Audit:
     """The same with how each interval closed in, computed from what was kept; none where the run is not complete."""
-    from isonomia.audits.replaying.closing import closings
+    from isonomia.audits.replaying.recompute import closings
     from isonomia.records.evidence import evidence_of
 
     try:
@@ -123,3 +153,106 @@ def _nearby(folder: Path) -> str:
     """A word on records in the folders beside the one that has none: an audit keeps them beside its file."""
     found = sorted(file.parent for file in folder.parent.glob(f"*/{FOLDER}/{STORE}"))[:3]
     return f", such as {' or '.join(map(str, found))}" if found else ""
+
+
+def runs(records: Records = HERE) -> None:
+    """List the runs that are kept, the latest first.
+
+    Example: isonomia runs
+    """
+    store = open_store(records)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("run", "audit", "begun", "properties", "answers"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in {"run", "begun"})
+    for run in store.runs():
+        checks = store.checks(run.id)
+        answers: list[str] = [check.verdict.answer for check in checks if check.verdict is not None]
+        answers += ["could not be checked" for check in checks if check.verdict is None and check.error is not None]
+        told = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
+        state = told if run.ended else f"cut off; {told}" if told else "cut off"
+        table.add_row(Text(run.id), Text(run.title), run.begun.replace("T", " ")[:19], str(len(checks)), state)
+    Console(highlight=False).print(
+        table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one"
+    )
+
+
+def show(run: Run = "latest", records: Records = HERE) -> None:
+    """Show every verdict of a run.
+
+    Example: isonomia show latest
+    """
+    from isonomia.report.entries import audit_exit_code
+    from isonomia.report.overview import overview, show_entry
+
+    audit = audit_of(open_store(records), run)
+    console = Console(highlight=False)
+    for entry in audit.entries:
+        show_entry(entry, console)
+    overview(audit, console)
+    raise typer.Exit(audit_exit_code(audit))
+
+
+def report(
+    run: Run = "latest",
+    records: Records = HERE,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; RUN.html unless given.")
+    ] = None,
+    show_it: Open = False,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    json: Json = None,
+    markdown: Markdown = None,
+    card: Card = None,
+) -> None:
+    """Write the report of a run as one page that works offline.
+
+    Example: isonomia report latest --open
+    """
+    store = open_store(records)
+    target = output or Path(f"{store.run(run).id}.html")
+    gates = Gates(junit, sarif, json, markdown, card, target)
+    gates.probe()
+    write_gates(gates, with_histories(store, audit_of(store, run)), None)
+    Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
+    if show_it:
+        typer.launch(target.resolve().as_uri())
+
+
+def export(
+    run: Run = "latest",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; RUN.evidence.json unless given."),
+    ] = None,
+    records: Records = HERE,
+    key: Key = None,
+) -> None:
+    """Write a run as one file that can be replayed anywhere: what was asked, measured and answered, sealed.
+
+    It holds statistics and counterexamples, and neither the data nor the model.
+
+    Example: isonomia export latest
+    """
+    from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.report.files import write_file
+
+    evidence = evidence_of(open_store(records), run)
+    target = output or Path(f"{evidence.run['id']}.evidence.json")
+    text = evidence_text(evidence, read_key(key))
+    write_file(text, target, "the evidence")
+    Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """The key in a file, without the end of its line.
+
+    Raises
+    ------
+    UsageError
+        Where it cannot be read.
+    """
+    try:
+        return None if path is None else path.read_bytes().rstrip(b"\r\n")
+    except OSError as error:
+        raise UsageError(f"expected a file with a key, but {path}: {error.strerror}") from error

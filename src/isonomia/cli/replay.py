@@ -11,17 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.export import read_key
-from isonomia.cli.models import Trust, TrustPickle
-from isonomia.cli.options import FLAG, MODEL, Key
+from isonomia.cli.options import FLAG, MODEL, Key, Trust, TrustPickle
+from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
-from isonomia.records.visible import visible
+from isonomia.records.display.words import visible
 
 if TYPE_CHECKING:
-    from isonomia.audits.audit_file.building import Permissions
-    from isonomia.audits.audit_file.reading import AuditFile
-    from isonomia.audits.replaying.rebuilding import Rebuilt
-    from isonomia.audits.replaying.recomputing import Recomputed
+    from isonomia.audits.audit_file.builder import Permissions
+    from isonomia.audits.audit_file.reader import AuditFile
+    from isonomia.audits.replaying.rebuild import Rebuilt
+    from isonomia.audits.replaying.recompute import Recomputed
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import Evidence
 
@@ -73,10 +72,9 @@ def replay(
 
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
-    from isonomia.audits.audit_file.building import Permissions
-    from isonomia.audits.replaying.patience import within
-    from isonomia.audits.replaying.rebuilding import rebuilt
-    from isonomia.audits.replaying.recomputing import recomputed
+    from isonomia.audits.audit_file.builder import Permissions
+    from isonomia.audits.replaying.rebuild import rebuilt
+    from isonomia.audits.replaying.recompute import recomputed, within
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 
@@ -167,8 +165,8 @@ def _models(
     file: AuditFile, sources: Sequence[str], permissions: Permissions, trust: list[str] | None
 ) -> dict[str, Model]:
     """The models that ``--model`` names."""
-    from isonomia.audits.audit_file.reading import DEFAULT
-    from isonomia.audits.replaying.opening import opened_models
+    from isonomia.audits.audit_file.reader import DEFAULT
+    from isonomia.audits.replaying.permissions import opened_models
 
     names, chosen = list(file.entries("model", "models")), {}
     if sources and not names:
@@ -191,8 +189,8 @@ def _models(
 def _ask_again(
     evidence: Evidence, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
-    from isonomia.audits.audit_file.reading import DEFAULT
-    from isonomia.audits.replaying.asking_again import asked_again
+    from isonomia.audits.audit_file.reader import DEFAULT
+    from isonomia.audits.replaying.rerun import asked_again
 
     asked, again, left, sound = 0, 0, 0, True
     for each, check in zip(audit.stated, evidence.checks, strict=True):
@@ -224,7 +222,7 @@ def _anew(
 ) -> bool:
     import sys
 
-    from isonomia.audits.replaying.anew import run_anew
+    from isonomia.audits.replaying.rerun import run_anew
     from isonomia.report import LiveProgress
 
     if permissions.allow_code:

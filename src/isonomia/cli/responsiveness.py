@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.claims import Claim
-from isonomia.cli.files import read_interventions
-from isonomia.cli.models import (
+from isonomia.cli.options import (
+    CLAIM,
+    FILES,
     MODEL_HELP,
+    Budget,
     CacheFile,
     CacheKey,
+    Delta,
+    Explain,
     Features,
+    Json,
     ModelOptions,
+    NeededData,
+    Quiet,
     RandomModel,
+    Seed,
     Trust,
     TrustPickle,
     open_model,
 )
-from isonomia.cli.options import CLAIM, FILES, Budget, Delta, Explain, Json, NeededData, Quiet, Seed
-from isonomia.cli.outcome import conclude
+from isonomia.cli.outputs import conclude, read_interventions
+from isonomia.cli.specs import Claim
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
@@ -157,8 +164,7 @@ def responsiveness(
     from isonomia.audits.check import check
     from isonomia.populations import Census
     from isonomia.report import LiveProgress, show
-    from isonomia.report.files import need_writable
-    from isonomia.report.tables import need_table
+    from isonomia.report.files import need_table, need_writable
 
     for path, option in ((points, "--points"), (people, "--people")):
         if path is not None:
@@ -205,8 +211,8 @@ def _options(**given: Any) -> dict[str, Any]:
 
 
 def _export(verdict: Verdict, points: Path | None, people: Path | None, console: Console) -> None:
+    from isonomia.report.files import write_table
     from isonomia.report.responsiveness import people_table, points_table
-    from isonomia.report.tables import write_table
 
     for path, columns, what in ((points, points_table(verdict), "points"), (people, people_table(verdict), "people")):
         if path is not None:

@@ -10,21 +10,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.gates import Gates, write_gates
-from isonomia.cli.models import CacheFile, TrustPickle
-from isonomia.cli.options import FLAG, AllowCode, Card, Json, Junit, Markdown, Quiet, Report, Sarif
+from isonomia.cli.options import (
+    FLAG,
+    AllowCode,
+    CacheFile,
+    Card,
+    Json,
+    Junit,
+    Markdown,
+    Quiet,
+    Report,
+    Sarif,
+    TrustPickle,
+)
+from isonomia.cli.outputs import Gates, write_gates
 from isonomia.cli.records import audit_of, with_histories
 from isonomia.errors import RecordError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isonomia.audits.audit_file.carrying import Outcome
-    from isonomia.audits.audit_file.planned import Planned
-    from isonomia.audits.audit_file.reading import AuditFile
-    from isonomia.audits.audit_file.running import Started
+    from isonomia.audits.audit_file.execution import Outcome
+    from isonomia.audits.audit_file.planner import Planned
+    from isonomia.audits.audit_file.reader import AuditFile
+    from isonomia.audits.audit_file.runner import Started
     from isonomia.records.store import RunRecord, Store
-    from isonomia.report.standing import Result
+    from isonomia.report.status import Result
 
 __all__ = ["run"]
 
@@ -72,12 +83,11 @@ def run(
 
     Example: isonomia run audit.toml --junit verdicts.xml
     """
-    from isonomia.audits.audit_file.building import Permissions
-    from isonomia.audits.audit_file.planning import plan_audit
-    from isonomia.audits.audit_file.reading import read_audit_file
-    from isonomia.audits.audit_file.running import begin_run, resume_run, unfinished
-    from isonomia.audits.audit_file.wrapping import Wrapping
-    from isonomia.records.folder import FOLDER
+    from isonomia.audits.audit_file.builder import Permissions
+    from isonomia.audits.audit_file.planner import Wrapping, plan_audit
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.audit_file.runner import begin_run, resume_run, unfinished
+    from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
 
     gates = Gates(junit, sarif, json, markdown, card, report)
@@ -127,8 +137,8 @@ def _carried_out(
     quiet: bool,
     known_first: bool,
 ) -> list[Outcome | None]:
-    from isonomia.audits.audit_file.running import run_checks
-    from isonomia.report.board import showing
+    from isonomia.audits.audit_file.runner import run_checks
+    from isonomia.report.live import showing
 
     board = showing([each.name for each in planned], console, Console(stderr=True, highlight=False), quiet)
 
@@ -140,7 +150,7 @@ def _carried_out(
 
 
 def _result(each: Planned, outcome: Outcome) -> Result:
-    from isonomia.audits.audit_file.carrying import Failed
+    from isonomia.audits.audit_file.execution import Failed
     from isonomia.report.entries import Failure
 
     if isinstance(outcome, Failed):
@@ -157,8 +167,8 @@ def _finish(
     file: Path,
     quiet: bool,
 ) -> None:
-    from isonomia.audits.audit_file.running import cut_off
-    from isonomia.records.commands import resume_command, with_records
+    from isonomia.audits.audit_file.runner import cut_off
+    from isonomia.records.database import resume_command, with_records
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import audit_exit_code
     from isonomia.report.overview import overview, show_trouble

@@ -5,8 +5,7 @@ seed gives the same verdict whatever the order in which batches are executed.
 """
 
 from isonomia.engine.budget import Budget
-from isonomia.engine.loop import Outcome, Plan, run
+from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.observer import Observer, Progress, Silent
-from isonomia.engine.schedule import Schedule
 
 __all__ = ["Budget", "Observer", "Outcome", "Plan", "Progress", "Schedule", "Silent", "run"]

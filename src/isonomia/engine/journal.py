@@ -1,18 +1,25 @@
-"""What a check measured, kept so that it can go on where it was cut off, and be repeated without the model.
+"""What was measured, and the clock in it.
+
+What a check measured, kept so that it can go on where it was cut off, and be repeated without the model.
 
 Everything in a check is computed from its seed, except for what the population and the model say. Those steps are few:
 what is known of the population beforehand, and what each batch came to. Each has a key, and a journal keeps its outcome
 under it. A check that finds an outcome in its journal takes it from there, so that it goes on exactly as the check that
 wrote it; one that finds all of them needs neither population nor model.
+
+The time that a budget allows, where an audit looks at the clock by itself.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Apart", "Blank", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "Watched", "once"]
+__all__ = ["Apart", "Blank", "Clock", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "Watched", "once"]
+
 
 Reading = TypeVar("Reading")
 
@@ -133,3 +140,41 @@ def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:
     measured = measure()
     journal.keep(key, lambda: measured)
     return measured
+
+
+@dataclass(slots=True)
+class Clock:
+    """Says whether the time is up; each answer is kept, so that who goes on from a journal stops where its writer did.
+
+    Attributes
+    ----------
+    seconds
+        The time that is allowed.
+    journal, key
+        Where answers are kept, and how their keys begin; a number follows.
+    clock
+        Where the time comes from.
+    """
+
+    seconds: float
+    journal: Journal
+    key: str
+    clock: Callable[[], float] = time.monotonic
+    _looks: int = 0
+    _began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def spent(self) -> float:
+        """The time taken, in this run and in those that it goes on from."""
+        return self.clock() - self._began
+
+    def is_up(self) -> bool:
+        """Look at the clock; the next look has the next number."""
+        if isinf(self.seconds):
+            return False
+        number, self._looks = self._looks, self._looks + 1
+        told = float(once(self.journal, f"{self.key} {number}", lambda: {"seconds": self.spent()})["seconds"])
+        self._began = self.clock() - told
+        return told >= self.seconds

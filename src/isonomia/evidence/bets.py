@@ -99,7 +99,7 @@ def step(game: Game, state: State, counts: Floats) -> State:
         What earlier batches left.
     counts
         The draws of this batch a cell: shape ``(repetitions, channels, cells)``. A number between two nodes of its
-        grid counts for both in proportion (see :mod:`isonomia.evidence.cells`).
+        grid counts for both in proportion (see :mod:`isonomia.evidence.channels`).
 
     Notes
     -----

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import pairwise
 
 from isonomia.errors import DataError
-from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Arithmetic,
@@ -26,6 +25,7 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
 )
+from isonomia.spec.walk import leaves_of
 
 __all__ = ["exact_truth", "exact_value"]
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.evidence.shadows.definitions import assumed_shadow, fair_shadow, unfair_shadows
-from isonomia.evidence.shadows.shadow import Shadow
-from isonomia.evidence.shadows.wealth import State, begin, step
+from isonomia.evidence.identified.bets import State, begin, step
+from isonomia.evidence.identified.definitions import assumed_shadow, fair_shadow, unfair_shadows
+from isonomia.evidence.identified.identified_set import Shadow
 from isonomia.evidence.strata.assumptions import Constraint
 from isonomia.evidence.strata.effects import Definition, definition_effects
 from isonomia.evidence.strata.worlds import Shape
@@ -54,7 +54,7 @@ class FairWorlds:
     Guarantee: let the assumptions be true, let attribute and world be independent within a subgroup (Assumption 1 of
     the paper), and let the draws of a subgroup be independent given their attribute values. Then for each subgroup the
     probability that its decision is *ever* the wrong one of ``True`` and ``False`` is at most ``delta``. Over several
-    subgroups see :mod:`isonomia.evidence.shadows.subgroups`.
+    subgroups see :mod:`isonomia.evidence.identified.definitions`.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.evidence.atoms import Atom, Every, Normal, Some, normal_form
+from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
 from isonomia.evidence.polynomials import Fraction, Polynomial, as_fraction, bounds_of, is_linear
 from isonomia.spec.tree import Formula, Leaf
 

@@ -1,4 +1,11 @@
-"""Planning: how many draws a claim will take, before any is made."""
+"""Information distance, limit, forecasts, allocation.
+
+How fast evidence can grow at best: the information distance to the nearest parameters with the other answer.
+
+Planning: how many draws a claim will take, before any is made.
+
+Allocation: where groups can be drawn separately, more draws go to the stream that matters more.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,121 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bets import State, begin, step
-from isonomia.evidence.by_bets import BetEvidence
+from isonomia.evidence.bet_evidence import BetEvidence, Table, plain_game
+from isonomia.evidence.bets import Game, State, begin, step
 from isonomia.evidence.channels import Channel
-from isonomia.evidence.information import cell_probabilities, distance, limit, truth_at
-from isonomia.evidence.tables import Table, plain_game
+from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Leaf
 
-__all__ = ["Forecast", "forecast"]
+__all__ = [
+    "Distance",
+    "Forecast",
+    "best_shares",
+    "cell_probabilities",
+    "distance",
+    "forecast",
+    "limit",
+    "split",
+    "truth_at",
+]
+
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """The information of one draw against one polytope, and what each channel's draws contribute to it.
+
+    Attributes
+    ----------
+    total
+        Nats a draw of the population.
+    by_channel
+        Nats a draw *of the channel*, in the game's order.
+    """
+
+    total: float
+    by_channel: Floats
+
+
+def limit(delta: float, nats: float) -> float:
+    """The fewest draws that any test with risk ``delta`` can take on average: ``kl(delta, 1 - delta) / nats``.
+
+    Source: Garivier and Kaufmann (2016), Theorem 1, after Wald. Infinite on the boundary.
+    """
+    needed = (1.0 - 2.0 * delta) * np.log((1.0 - delta) / delta)
+    return float(needed / nats) if nats > 0 else float("inf")
+
+
+def truth_at(evidence: BetEvidence, means: Mapping[Leaf, float]) -> bool | None:
+    """Whether the claim is true for given means, ``None`` on the boundary."""
+    outside = [all(_excess(table, means) > 0 for table in side) for side in (evidence.against, evidence.in_favour)]
+    if outside[0]:
+        return True
+    return False if outside[1] else None
+
+
+def distance(table: Table, means: Mapping[Leaf, float], shares: Sequence[float]) -> Distance:
+    """Project given means onto a polytope.
+
+    Parameters
+    ----------
+    table
+        The polytope's game and channels.
+    means
+        The value of each leaf. Numbers are taken to lie at the two ends of their range, which is the hardest case;
+        events of one group are taken to be independent.
+    shares
+        How often a draw of the population falls into each channel.
+    """
+    game = plain_game(table)
+    estimate = _estimate(game, table.channels, means)
+    weights = np.asarray(shares, dtype=float)[None, :]
+    stakes = best_stakes(game.payoffs[None], game.bounds[None], estimate[None], weights)
+    logs = np.log(np.where(estimate > 0, stakes.factors[0], 1.0))
+    by_channel = (estimate * logs).sum(axis=-1)
+    value = float(weights[0] @ (by_channel + 1.0 - stakes.rests[0]) - stakes.on_sides[0] @ game.bounds)
+    return Distance(max(value, 0.0), np.maximum(by_channel, 0.0))
+
+
+def cell_probabilities(channel: Channel, means: Mapping[Leaf, float]) -> Floats:
+    """A distribution over a channel's cells with the given means, each leaf at the ends of its range."""
+    cells = np.ones(1)
+    for leaf, nodes in zip(channel.leaves, channel.grid.nodes, strict=True):
+        yes = (means[leaf] - nodes[0]) / (nodes[-1] - nodes[0])
+        axis = np.zeros(len(nodes))
+        axis[0], axis[-1] = 1.0 - yes, yes
+        cells = np.multiply.outer(cells, axis).ravel()
+    return cells
+
+
+def _estimate(game: Game, channels: tuple[Channel, ...], means: Mapping[Leaf, float]) -> Floats:
+    estimate = np.zeros_like(game.prior)
+    for g, channel in enumerate(channels):
+        cells = cell_probabilities(channel, means)
+        corners = channel.grid.prior() > 0
+        cells = np.where(corners, np.maximum(cells, 1e-12), cells)
+        estimate[g, : len(cells)] = cells / cells.sum()
+    return estimate
+
+
+def _excess(table: Table, means: Mapping[Leaf, float]) -> float:
+    """How far the means lie beyond the most violated side; negative inside the polytope."""
+    game = plain_game(table)
+    left = (
+        [
+            sum(
+                float(row[: channel.grid.size] @ cell_probabilities(channel, means))
+                for row, channel in zip(side, table.channels, strict=True)
+            )
+            for side in game.payoffs
+        ]
+        if table.channels
+        else [0.0]
+    )
+    return float(np.max(np.asarray(left) - game.bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +231,61 @@ def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:
     """Even shares: each group of a stream equally large, each ticket equally likely."""
     groups = {channel.given for channel in channels}
     return {channel: 1.0 / max(len(groups), 1) / (channel.ticket.of if channel.ticket else 1) for channel in channels}
+
+
+LEAST = 0.02
+"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover."""
+
+
+def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int, rounds: int = 120) -> Floats:
+    """The shares of draws for each stream that make the evidence grow fastest at the given means.
+
+    They maximise the information distance to the nearest parameters with the other answer (Garivier and Kaufmann 2016).
+    That distance is concave in the shares; its slope along a stream is what that stream's draws contribute at the
+    projection, so multiplicative steps climb it. Where groups of one stream overlap the shares stay even. Validity does
+    not depend on the shares: they are fixed before the draws are seen.
+    """
+    shares = np.full(streams, 1.0 / streams)
+    if any(isinstance(table.game, SliceGame) for table in (*evidence.against, *evidence.in_favour)):
+        return shares
+    truth = truth_at(evidence, means)
+    tables = evidence.against if truth is not False else evidence.in_favour
+    tables = tuple(table for table in tables if table.channels)
+    if truth is None or not tables:
+        return shares
+    best, best_value = shares, -1.0
+    for turn in range(rounds):
+        value, slope = _nearest(tables, means, shares)
+        if value > best_value:
+            best, best_value = shares, value
+        # Every share keeps its least, so that the climb cannot leave a stream for good.
+        step = 1.0 / (1.0 + 0.1 * turn)
+        shares = shares * np.exp(step * (slope - slope.mean()) / max(float(np.abs(slope).max()), 1e-300))
+        shares = np.maximum(shares / shares.sum(), LEAST / streams)
+        shares = shares / shares.sum()
+    return best
+
+
+def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
+    """Divide the draws numbered from ``start`` up to ``start + n`` over the streams.
+
+    Whatever the batches, each stream has its share of all draws so far to within one draw.
+    """
+    if len(shares) == 1:
+        return np.asarray([n])
+    edges = np.concatenate([[0.0], np.cumsum(shares)])
+    edges[-1] = 1.0
+    reached = np.floor(edges * (start + n) + 1e-9) - np.floor(edges * start + 1e-9)
+    return np.asarray(np.diff(np.maximum.accumulate(reached)), dtype=np.int64)
+
+
+def _nearest(tables: Sequence[Table], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:
+    """The distance to the nearest polytope, and its slope in each stream's share."""
+    found = []
+    for table in tables:
+        reach = distance(table, means, [shares[channel.stream] for channel in table.channels])
+        slope = np.zeros(len(shares))
+        for channel, nats in zip(table.channels, reach.by_channel, strict=True):
+            slope[channel.stream] += nats
+        found.append((reach.total, slope))
+    return min(found, key=lambda item: item[0])

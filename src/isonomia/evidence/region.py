@@ -1,4 +1,6 @@
-"""Joint confidence regions: which leaf values the draws do not refute, and what holds for all of them.
+"""Joint confidence regions, certified boxes, and deciding by them.
+
+Joint confidence regions: which leaf values the draws do not refute, and what holds for all of them.
 
 Evidence may be *added* over leaves whose draws are independent: leaves of disjoint groups, or of separate streams. Such
 leaves form a class. Between classes the risk is *split*. The region is
@@ -6,24 +8,48 @@ leaves form a class. Between classes the risk is *split*. The region is
     { theta : for each class c, sum over g in c of L_g(theta_g) < log(k / delta) },       k = number of classes,
 
 and holds the truth at all times with probability at least ``1 - delta``.
+
+Certified branch and bound: what holds for every point of a region, for the whole grammar.
+
+Boxes of leaf values are thrown away when the region misses them or when the formula is settled on them, and are split
+otherwise. What is left empty is proved; interval arithmetic with outward rounding makes each step safe.
+
+Deciding a claim by a confidence region, for the whole grammar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.hypotheses import Polytope, hypothesis_of
-from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.mixture import IMAGINED, divergence, hindsight_price, interval_within, mean_interval
+from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
+from isonomia.evidence.confidence_sequences import IMAGINED, divergence, hindsight_price, interval_within, mean_interval
+from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of
+from isonomia.evidence.intervals import Interval, Truth, enclose, judge
+from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
-from isonomia.spec.tree import Comparison, Constant, Leaf, Mean, Quantity, Rate
+from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row
 
-__all__ = ["LeafTally", "Region"]
+if TYPE_CHECKING:
+    from isonomia.evidence.hypotheses import Polytope
+    from isonomia.spec.tree import Formula, Leaf, Quantity
+
+__all__ = [
+    "LeafTally",
+    "Region",
+    "RegionEvidence",
+    "RegionState",
+    "decide",
+    "enclose_over",
+    "outside_polytope",
+    "region_for",
+]
+
 
 Floats = NDArray[np.float64]
 
@@ -169,7 +195,6 @@ class Region:
         """
         if isinstance(quantity, Rate | Mean):
             return self.interval(quantity)
-        from isonomia.evidence.boxes import enclose_over
 
         low, high = self._end(quantity, "<="), self._end(quantity, ">=")
         if low is None or high is None:
@@ -211,7 +236,6 @@ class Region:
         return float(np.sqrt(nearest / self.allowance[members]))
 
     def _refutes_across(self, polytope: Polytope) -> bool:
-        from isonomia.evidence.boxes import outside_polytope
 
         for members in self.classes:
             own = tuple(side for side in polytope.sides if set(side.leaves) <= set(members))
@@ -280,3 +304,237 @@ def _value_over(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) 
     box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
     value = enclose(quantity, box)
     return float(value.low[0]), float(value.high[0])
+
+
+MOST_BOXES = 20_000
+"""How many boxes may be open at once before the search gives up undecided."""
+
+ROUNDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    leaves: tuple[Leaf, ...]
+    low: Floats
+    high: Floats
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def as_mapping(self) -> dict[Leaf, Interval]:
+        return {leaf: Interval(self.low[:, k], self.high[:, k]) for k, leaf in enumerate(self.leaves)}
+
+    def middles(self) -> _Boxes:
+        middle = 0.5 * (self.low + self.high)
+        return _Boxes(self.leaves, middle, middle)
+
+    def where(self, keep: NDArray[np.bool_]) -> _Boxes:
+        return _Boxes(self.leaves, self.low[keep], self.high[keep])
+
+    def halves(self, scale: Floats) -> _Boxes:
+        """Split each box across its relatively widest side."""
+        rows = np.arange(len(self))
+        widest = np.argmax((self.high - self.low) / scale, axis=1)
+        middle = 0.5 * (self.low[rows, widest] + self.high[rows, widest])
+        upper_low, lower_high = self.low.copy(), self.high.copy()
+        upper_low[rows, widest] = lower_high[rows, widest] = middle
+        return _Boxes(self.leaves, np.concatenate([self.low, upper_low]), np.concatenate([lower_high, self.high]))
+
+
+def decide(formula: Formula, region: Region) -> bool | None:
+    """Decide a formula for every point of a region.
+
+    Returns
+    -------
+    bool or None
+        ``True`` or ``False`` where the formula has that value at every point of the region; ``None`` where it has not,
+        or where the search ran out of boxes. Both answers are right at all times together with probability at least
+        ``1 - delta``, because the region then holds the truth.
+    """
+    boxes = _first_box(region)
+    scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
+    # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
+    # that is not true on all of it is undecided on some box until a middle shows the other answer.
+    possible = {True, False}
+    for _ in range(ROUNDS):
+        boxes = boxes.where(_touches(boxes, region))
+        truth = _spread(judge(formula, boxes.as_mapping()), len(boxes))
+        possible &= _not_excluded(formula, boxes, region)
+        if not possible:
+            return None
+        boxes = boxes.where(~(truth.true if True in possible else truth.false))
+        if not len(boxes):
+            return True in possible
+        if len(boxes) > MOST_BOXES:
+            return None
+        boxes = boxes.halves(scale)
+    return None
+
+
+def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
+    """Enclose a quantity over a region, ever tighter until the boxes run out.
+
+    A box whose enclosure lies between values that the quantity takes inside the region cannot move an end: it goes.
+    """
+    boxes = _first_box(region)
+    scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
+    taken_low, taken_high = np.inf, -np.inf
+    low, high = -np.inf, np.inf
+    for _ in range(ROUNDS):
+        boxes = boxes.where(_touches(boxes, region))
+        value = enclose(quantity, boxes.as_mapping())
+        at_middles = enclose(quantity, boxes.middles().as_mapping())
+        inside = _touches(boxes.middles(), region)
+        taken_low = min(taken_low, float(at_middles.high.min(where=inside, initial=np.inf)))
+        taken_high = max(taken_high, float(at_middles.low.max(where=inside, initial=-np.inf)))
+        low = max(low, min(float(value.low.min(initial=np.inf)), taken_low))
+        high = min(high, max(float(value.high.max(initial=-np.inf)), taken_high))
+        boxes = boxes.where((value.low < taken_low) | (value.high > taken_high))
+        close = (taken_low - low) + (high - taken_high) < 1e-3 * (taken_high - taken_low)
+        if close or not len(boxes) or len(boxes) > MOST_BOXES // 4:
+            break
+        boxes = boxes.halves(scale)
+    return low, high
+
+
+def outside_polytope(polytope: Polytope, region: Region) -> bool:
+    """Say whether no point of a polytope lies in a region with several classes."""
+    boxes = _first_box(region)
+    scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
+    a, b = polytope.matrix(boxes.leaves)
+    for _ in range(ROUNDS):
+        boxes = boxes.where(_touches(boxes, region))
+        least = np.minimum(a * boxes.low[:, None, :], a * boxes.high[:, None, :]).sum(axis=-1)
+        boxes = boxes.where((least <= b + 1e-12 * np.abs(a).sum(axis=-1)).all(axis=-1))
+        if not len(boxes):
+            return True
+        middles = boxes.middles()
+        within = ((a * middles.low[:, None, :]).sum(axis=-1) <= b).all(axis=-1)
+        if (within & _touches(middles, region)).any() or len(boxes) > MOST_BOXES:
+            return False
+        boxes = boxes.halves(scale)
+    return False
+
+
+def _first_box(region: Region) -> _Boxes:
+    """The box around the region: each leaf alone may use up the whole allowance of its class."""
+    leaves = tuple(region.tallies)
+    low, high = np.asarray([region.box[leaf] for leaf in leaves]).T
+    return _Boxes(leaves, low[None, :], high[None, :])
+
+
+def _touches(boxes: _Boxes, region: Region) -> NDArray[np.bool_]:
+    """Which boxes the region may meet: evidence is convex in each leaf, so it is least at the nearest point."""
+    inside = np.ones(len(boxes), dtype=bool)
+    for members in region.classes:
+        spent = np.zeros(len(boxes))
+        for leaf in members:
+            k = boxes.leaves.index(leaf)
+            nearest = np.clip(region.tallies[leaf].mean, boxes.low[:, k], boxes.high[:, k])
+            spent += region.spent(leaf, nearest)
+        inside &= spent < region.allowance[members]
+    return inside
+
+
+def _not_excluded(formula: Formula, boxes: _Boxes, region: Region) -> set[bool]:
+    """Which answers for the whole region the boxes' middles still allow: a middle inside that differs bars one."""
+    middles = boxes.middles()
+    truth = _spread(judge(formula, middles.as_mapping()), len(middles))
+    inside = _touches(middles, region)
+    return ({True} if not (truth.false & inside).any() else set()) | (
+        {False} if not (truth.true & inside).any() else set()
+    )
+
+
+def _spread(truth: Truth, size: int) -> Truth:
+    return Truth(np.broadcast_to(truth.true, size), np.broadcast_to(truth.false, size))
+
+
+@dataclass(frozen=True, slots=True)
+class RegionState:
+    """The counts so far, and what the region says."""
+
+    tallies: Mapping[Channel, NDArray[np.float64]]
+    answer: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionEvidence:
+    """A formula is decided once it has one value on the whole region.
+
+    Guarantee: the region holds the truth at all times with probability at least ``1 - delta``, and then no decision is
+    wrong.
+    """
+
+    formula: Formula
+    delta: float
+    channels: tuple[Channel, ...]
+    classes: tuple[tuple[Leaf, ...], ...]
+    against: Hypothesis | None
+    in_favour: Hypothesis | None
+
+    @property
+    def method(self) -> str:
+        """Confidence region."""
+        return "region"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the risk was shared out, and how the formula was decided."""
+        remarks = []
+        if len(self.classes) > 1:
+            remarks.append(
+                "some leaves are informed by the same draws, so the risk was split over "
+                f"{len(self.classes)} confidence regions"
+            )
+        if self.against is None:
+            remarks.append("the formula is not linear in the unknown rates, so it was decided by branch and bound")
+        return tuple(remarks)
+
+    def begin(self) -> RegionState:
+        """Nothing seen."""
+        return RegionState({channel: np.zeros(channel.grid.size) for channel in self.channels}, None)
+
+    def step(self, state: RegionState, tallies: Tallies) -> RegionState:
+        """Add the batch and look at the region; a decision stays."""
+        total = {channel: before + tallies[channel] for channel, before in state.tallies.items()}
+        return RegionState(total, self._look(self.region(total)) if state.answer is None else state.answer)
+
+    def decision(self, state: RegionState) -> bool | None:
+        """What the region says."""
+        return state.answer
+
+    def progress(self, state: RegionState) -> float:
+        """1 when decided; unknown, so 0, before."""
+        return 0.0 if state.answer is None else 1.0
+
+    def region(self, tallies: Tallies) -> Region:
+        """The region that counts leave open."""
+        leaves = {
+            channel.leaves[0]: LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
+            for channel, counts in tallies.items()
+        }
+        return Region(leaves, self.classes, self.delta)
+
+    def _look(self, region: Region) -> bool | None:
+        if self.against is None or self.in_favour is None:
+            return decide(self.formula, region)
+        if all(region.refutes(polytope) for polytope in self.against.polytopes):
+            return True
+        if all(region.refutes(polytope) for polytope in self.in_favour.polytopes):
+            return False
+        return None
+
+
+def region_for(
+    formula: Formula,
+    leaves: Sequence[Leaf],
+    ranges: Mapping[Leaf, tuple[float, float]],
+    streams: Sequence[Row | None],
+    delta: float,
+) -> RegionEvidence:
+    """Prepare a confidence region for any formula."""
+    sides = [hypothesis_of(formula, ranges, positive=positive) for positive in (False, True)]
+    against, in_favour = sides if None not in sides else (None, None)
+    channels = tuple(leaf_channel(leaf, streams, ranges) for leaf in leaves)
+    return RegionEvidence(formula, delta, channels, independent_classes(leaves, streams), against, in_favour)

@@ -1,4 +1,11 @@
-"""How much to stake: the bet that would have done best on the estimate.
+"""Best stakes: closed form for yes/no, Newton otherwise.
+
+Climbing a concave function of stakes and rests, for many repetitions at once.
+
+The function is ``S`` of :mod:`isonomia.evidence.stakes`. Newton's rounds are projected onto the stakes that are
+allowed, and a line search keeps every factor positive and every step a gain.
+
+How much to stake: the bet that would have done best on the estimate.
 
 One batch brings ``n_g`` draws of channel ``g``. A bet is a stake ``mu_j >= 0`` on each side of the polytope and a rest
 ``z_g`` for each channel; a draw of channel ``g`` that falls into cell ``c`` multiplies the wealth by
@@ -23,11 +30,223 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.newton import ROUNDS, TOLERANCE, Problem, climb_to_the_top
+__all__ = [
+    "ROUNDS",
+    "TOLERANCE",
+    "Point",
+    "Problem",
+    "Stakes",
+    "best_stakes",
+    "climb_to_the_top",
+    "one_yes_no_stakes",
+    "value_at",
+    "yes_no_stakes",
+]
 
-__all__ = ["Stakes", "best_stakes", "one_yes_no_stakes", "yes_no_stakes"]
 
 Floats = NDArray[np.float64]
+Point = tuple[Floats, Floats, Floats]
+"""Stakes, rests and the factors that follow from them."""
+
+ROUNDS = 40
+"""Rounds at most; fewer than ten are usual."""
+
+HALVINGS = 40
+"""How often a step that gains nothing is halved before it is given up."""
+
+TOLERANCE = 1e-11
+"""Where the expected gain of another round, in nats a draw, is no longer worth it."""
+
+BOLDEST = 1e6
+"""How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
+of 1, asks for stakes without end; there a bound that rounding moved beyond the edge would be mistaken for evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What ``S`` depends on besides stakes and rests; every array has a row a repetition.
+
+    Attributes
+    ----------
+    scaled
+        The payoffs over the channels' weights: ``(repetitions, sides, channels, cells)``.
+    bounds
+        The right-hand sides: ``(repetitions, sides)``.
+    estimate
+        The distribution over each channel's cells: ``(repetitions, channels, cells)``.
+    weights
+        Each channel's share of the draws: ``(repetitions, channels)``.
+    playable, most
+        Whether anything may be staked on a side, and how much: ``(repetitions, sides)``.
+    """
+
+    scaled: Floats
+    bounds: Floats
+    estimate: Floats
+    weights: Floats
+    playable: NDArray[np.bool_]
+    most: Floats
+
+    @classmethod
+    def of(
+        cls, payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, playable: NDArray[np.bool_]
+    ) -> Problem:
+        """Scale the payoffs, and limit the stakes."""
+        scaled = payoffs / weights[:, None, :, None]
+        most = BOLDEST / np.maximum(np.abs(scaled).max(axis=(-2, -1)), 1e-300)
+        return cls(scaled, bounds, estimate, weights, playable, np.asarray(most))
+
+    def take(self, rows: NDArray[np.intp]) -> Problem:
+        """The same problem for some of the repetitions."""
+        return Problem(
+            self.scaled[rows],
+            self.bounds[rows],
+            self.estimate[rows],
+            self.weights[rows],
+            self.playable[rows],
+            self.most[rows],
+        )
+
+    def imagining(self, draws: float) -> Problem:
+        """The same problem with a share of imagined draws in every cell."""
+        mixed = self.estimate + draws
+        mixed = mixed / mixed.sum(axis=-1, keepdims=True)
+        return Problem(self.scaled, self.bounds, mixed, self.weights, self.playable, self.most)
+
+    def factors(self, mu: Floats, z: Floats) -> Floats:
+        """The factor of each cell."""
+        return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
+
+
+def value_at(problem: Problem, point: Point) -> Floats:
+    """``S`` at a point; minus infinity where a factor is not positive."""
+    mu, z, f = point
+    positive = np.asarray((f > 0).all(axis=(1, 2)))
+    logs = np.log(np.where(positive[:, None, None], f, 1.0))
+    gain = np.einsum("rg,rg->r", problem.weights, np.einsum("rgc,rgc->rg", problem.estimate, logs) + 1.0 - z)
+    return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
+
+
+def climb_to_the_top(problem: Problem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
+    """Find the stakes and rests with the largest ``S``.
+
+    A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
+    and stick. Such repetitions start again with imagined draws in every cell, fewer and fewer of them.
+    """
+    here = _setting_out(problem, start)
+    stuck = _climb(problem, here, np.arange(len(problem.bounds)), tolerance)
+    if len(stuck):
+        hard = problem.take(stuck)
+        other = _setting_out(hard, None)
+        for draws in (*(10.0**-k for k in range(1, 13)), 0.0):
+            _climb(hard.imagining(draws), other, np.arange(len(stuck)), tolerance)
+        old = value_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
+        better = value_at(hard, other) > old
+        for part, replacement in zip(here, other, strict=True):
+            part[stuck[better]] = replacement[better]
+    return here
+
+
+def _setting_out(problem: Problem, start: tuple[Floats, Floats] | None) -> Point:
+    """No stakes at all, or those given where they are allowed and worth something."""
+    mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
+    if start is not None:
+        given = np.where(problem.playable, np.clip(start[0], 0.0, problem.most), 0.0)
+        worth = value_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
+        mu, z = np.where(worth[:, None], given, mu), np.where(worth[:, None], start[1], z)
+    return mu, z, problem.factors(mu, z)
+
+
+def _climb(problem: Problem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+    """Improve a point in place; return the repetitions that stuck or were not done in time."""
+    mu, z, f = here
+    value = value_at(problem, here)
+    stuck = []
+    for _ in range(ROUNDS):
+        some = problem.take(rows)
+        to_mu, to_z, gain = _direction(some, mu[rows], f[rows])
+        going = gain >= tolerance
+        if not going.all():
+            rows = rows[going]
+            some, to_mu, to_z, gain = some.take(np.flatnonzero(going)), to_mu[going], to_z[going], gain[going]
+        if not len(rows):
+            break
+        before = value[rows]
+        mu[rows], z[rows], f[rows], value[rows] = _line_search(
+            some, (mu[rows], z[rows], f[rows]), before, (to_mu, to_z)
+        )
+        # A step that only rounding keeps from being better is no wall.
+        still = value[rows] <= before
+        stuck.append(rows[still & (gain > 1e-9)])
+        rows = rows[~still]
+    return np.concatenate([*stuck, rows])
+
+
+def _direction(problem: Problem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+    """Newton's step in stakes and rests, and what it promises to gain; the rests are eliminated first."""
+    scaled, mass = problem.scaled, problem.weights[:, :, None]
+    inverse = problem.estimate / f
+    square = inverse / f
+    slope_mu = np.einsum("rsgc,rgc->rs", scaled, mass * inverse) - problem.bounds
+    slope_z = problem.weights * (np.einsum("rgc->rg", inverse) - 1.0)
+    bend_z = problem.weights * np.einsum("rgc->rg", square)
+    squared = scaled * (mass * square)[:, None]
+    cross = np.einsum("rsgc->rsg", squared)
+    flat = (*problem.bounds.shape, scaled.shape[2] * scaled.shape[3])
+    bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
+    bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
+    free = problem.playable & np.where(slope_mu > 0, mu < problem.most, mu > 0)
+    right = np.where(free, slope_mu - np.einsum("rsg,rg->rs", cross, slope_z / bend_z), 0.0)
+    to_mu = _masked_solve(bend_mu, right, free)
+    to_z = (slope_z - np.einsum("rsg,rs->rg", cross, to_mu)) / bend_z
+    gain = np.einsum("rs,rs->r", np.where(free, slope_mu, 0.0), to_mu) + np.einsum("rg,rg->r", slope_z, to_z)
+    return to_mu, to_z, gain
+
+
+def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Floats:
+    """Solve for the free unknowns only; the others stay where they are."""
+    if matrix.shape[-1] == 1:
+        return np.where(free, right / np.maximum(matrix[:, :, 0], 1e-14), 0.0)
+    both = free[:, :, None] & free[:, None, :]
+    eye = np.eye(matrix.shape[-1])
+    ridge = 1e-9 * np.maximum(np.abs(matrix).max(axis=(1, 2), keepdims=True), 1e-9)
+    solution = np.linalg.solve(np.where(both, matrix + ridge * eye, eye), right[..., None])
+    return np.asarray(solution[..., 0], dtype=float)
+
+
+def _line_search(
+    problem: Problem, here: Point, value: Floats, direction: tuple[Floats, Floats]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Halve the step until every repetition has positive factors and a larger value than before."""
+    found: list[Floats] = []
+    rows, size = np.arange(len(value)), 1.0
+    for _ in range(HALVINGS):
+        new = _stepped(problem, here, direction, size)
+        better = new[3] > value
+        if not found:
+            if better.all():
+                return new
+            found = [part.copy() for part in (*here, value)]
+        for part, stepped in zip(found, new, strict=True):
+            part[rows[better]] = stepped[better]
+        waiting = np.flatnonzero(~better)
+        if not len(waiting):
+            break
+        rows, problem, size = rows[waiting], problem.take(waiting), 0.5 * size
+        here, value = (here[0][waiting], here[1][waiting], here[2][waiting]), value[waiting]
+        direction = direction[0][waiting], direction[1][waiting]
+    return found[0], found[1], found[2], found[3]
+
+
+def _stepped(
+    problem: Problem, here: Point, direction: tuple[Floats, Floats], size: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The point some way in a direction, and ``S`` there."""
+    mu = np.clip(here[0] + size * direction[0], 0.0, problem.most)
+    z = here[1] + size * direction[1]
+    f = problem.factors(mu, z)
+    return mu, z, f, value_at(problem, (mu, z, f))
+
 
 LEAST = 1e-100
 """No share of an estimate is taken to be smaller, so that no factor is 0."""

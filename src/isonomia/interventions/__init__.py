@@ -9,6 +9,8 @@ A constraint can say that a linkage passes on a part of an action to another fea
 count as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come after it.
 """
 
+from isonomia.interventions.block_sets import Memory
+from isonomia.interventions.consistency import Refusal
 from isonomia.interventions.constraints import (
     CONSTRAINTS,
     AdditiveLinkage,
@@ -25,14 +27,11 @@ from isonomia.interventions.constraints import (
     Reachability,
     Thermometer,
 )
-from isonomia.interventions.drafting import Draft
+from isonomia.interventions.draft import Draft
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
 from isonomia.interventions.interventions import Interventions
-from isonomia.interventions.memory import Memory
-from isonomia.interventions.points import Points
-from isonomia.interventions.reach import ReachableSets
-from isonomia.interventions.refusals import Refusal
+from isonomia.interventions.reach import Points, ReachableSets
 
 __all__ = [
     "CONSTRAINTS",

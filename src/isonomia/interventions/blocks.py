@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isonomia.interventions.constraints import Constraint, Linkage
-from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
-from isonomia.interventions.features import Feature
-from isonomia.interventions.ranges import own_ranges
+from isonomia.interventions.constraints.base import TOLERANCE, Bools, Box, Floats, Moves
+from isonomia.interventions.features import Feature, own_ranges
 
 __all__ = ["Block", "blocks_of", "components"]
 

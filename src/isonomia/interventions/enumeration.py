@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.interventions.blocks import Block
-from isonomia.interventions.constraints.moves import Bools, Floats, Moves
+from isonomia.interventions.constraints.base import Bools, Floats, Moves
 
 __all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
 

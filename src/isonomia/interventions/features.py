@@ -1,14 +1,32 @@
-"""One feature of a person: what it is, and how the person can change it."""
+"""Features, their ranges, coding, selection.
+
+One feature of a person: what it is, and how the person can change it.
+
+How far people's own actions can take each feature.
+
+Choosing features by name, by list or by pattern.
+
+People as rows of numbers, and back: a category is its place in the feature's list.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
 from math import isfinite
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-from isonomia.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Direction", "Feature", "Kind"]
+from isonomia.errors import DataError, UsageError, nearest
+from isonomia.interventions.constraints.base import TOLERANCE, Floats
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+
+__all__ = ["Direction", "Feature", "Kind", "chosen", "decoded", "encoded", "own_ranges"]
+
 
 Kind: TypeAlias = Literal["binary", "integer", "real", "categorical"]
 Direction: TypeAlias = Literal["both", "up", "down"]
@@ -129,3 +147,117 @@ class Feature:
 
 FIELDS = tuple(field.name for field in fields(Feature))
 """Everything that can be said about a feature, in order."""
+
+
+def own_ranges(features: Sequence[Feature], start: Floats) -> tuple[Floats, Floats]:
+    """The least and the greatest value that an own action can make of each feature, for each person.
+
+    An action lies between ``max(low - x, -fall, -fall_share * |x|)`` and ``min(high - x, rise, rise_share * |x|)``; it
+    is 0 in a direction that is closed, and 0 in both for a feature that is not actionable. A feature of whole numbers
+    has the whole values in between.
+
+    Parameters
+    ----------
+    features
+        One for each column.
+    start
+        Where the people are, one a row.
+    """
+    least, most = start.copy(), start.copy()
+    for j, feature in enumerate(features):
+        if not feature.actionable:
+            continue
+        if feature.direction != "up":
+            least[:, j] = _reach(start[:, j], feature.low, feature.fall, feature.fall_share, -1.0)
+        if feature.direction != "down":
+            most[:, j] = _reach(start[:, j], feature.high, feature.rise, feature.rise_share, 1.0)
+        if feature.whole:
+            least[:, j], most[:, j] = np.ceil(least[:, j] - TOLERANCE), np.floor(most[:, j] + TOLERANCE)
+    return least + 0.0, most + 0.0  # no negative zero
+
+
+def _reach(start: Floats, bound: float | None, step: float | None, share: float | None, sign: float) -> Floats:
+    nearest = np.full(len(start), np.inf)
+    for limit in (
+        None if bound is None else sign * bound,
+        None if step is None else sign * start + step,
+        None if share is None else sign * start + share * np.abs(start),
+    ):
+        if limit is not None:
+            nearest = np.minimum(nearest, limit)
+    return sign * nearest
+
+
+def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "feature") -> tuple[str, ...]:
+    """The names that are chosen: each entry is a name, or a pattern in which ``*`` and ``?`` stand for other letters.
+
+    Raises
+    ------
+    UsageError
+        Where an entry is no name and matches none.
+    """
+    found: dict[str, None] = {}
+    for entry in [which] if isinstance(which, str) else which:
+        matches = [entry] if entry in names else [name for name in names if fnmatchcase(name, entry)]
+        if not matches:
+            raise UsageError(f"there is no {what} {entry!r}, and none matches it.{nearest(entry, names)}")
+        found.update(dict.fromkeys(matches))
+    return tuple(found)
+
+
+def encoded(features: Sequence[Feature], people: Table) -> Floats:
+    """The people's features as numbers, one person a row.
+
+    Raises
+    ------
+    DataError
+        Where a column is missing, or a value is missing, no number, not whole, or no category of its feature.
+    """
+    people.select([feature.name for feature in features])
+    columns = [_codes(feature, people.column(feature.name)) for feature in features]
+    return np.column_stack(columns) if columns else np.zeros((people.rows, 0))
+
+
+def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
+    """Numbers as the feature's own values: categories, whole numbers where all are whole, real numbers."""
+    if feature.kind == "categorical":
+        labels = feature.values
+        kind = object if any(isinstance(label, str) for label in labels) else None
+        return np.asarray(labels, dtype=kind)[values.astype(np.intp)]
+    if feature.whole and (values == np.round(values)).all() and (np.abs(values) < 2.0**63).all():
+        return values.astype(np.int64)
+    return values
+
+
+def _codes(feature: Feature, column: NDArray[Any]) -> Floats:
+    if feature.kind == "categorical":
+        return _places(feature, column)
+    if column.dtype.kind not in "biuf":
+        row = next((row for row, value in enumerate(column) if not isinstance(value, bool | int | float)), 0)
+        _refuse(feature, row, column[row], "a number")
+    numbers = column.astype(np.float64)
+    bad = ~np.isfinite(numbers)
+    if feature.whole:
+        bad |= np.abs(numbers - np.round(numbers)) > TOLERANCE
+    if bad.any():
+        row = int(np.argmax(bad))
+        _refuse(feature, row, column[row], "a whole number" if feature.whole else "a finite number")
+    return np.round(numbers) if feature.whole else numbers
+
+
+def _places(feature: Feature, column: NDArray[Any]) -> Floats:
+    place = {label: float(j) for j, label in enumerate(feature.values)}
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if value not in place:
+            _refuse(feature, row, column[row], f"one of {', '.join(map(repr, feature.values))}")
+    return np.asarray([place[value] for value in values])
+
+
+def _refuse(feature: Feature, row: int, value: Any, expected: str) -> None:
+    shown = plain_value(value)
+    came = "is missing" if shown is None else f"is {shown!r}"
+    raise DataError(
+        f"feature {feature.name!r} ({feature.kind}) should be {expected} for every person, but in row {row} it {came}. "
+        "Fill it in, leave the person out, or change the feature."
+    )

@@ -1,4 +1,9 @@
-"""What people can change: features, what couples them, and what follows."""
+"""Interventions; as a table; fingerprint.
+
+What people can change: features, what couples them, and what follows.
+
+Interventions as a table that a person can read.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.interventions.blocks import components
-from isonomia.interventions.coding import encoded
+from isonomia.interventions.consistency import Refusal, refusals_of
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.effects import Effect
-from isonomia.interventions.features import FIELDS, Feature
-from isonomia.interventions.refusals import Refusal, refusals_of
-from isonomia.interventions.selecting import chosen
+from isonomia.interventions.features import FIELDS, Feature, chosen, encoded
 from isonomia.populations.table import Table
 
 if TYPE_CHECKING:
-    from isonomia.interventions.memory import Memory
+    from isonomia.interventions.block_sets import Memory
     from isonomia.interventions.reach import ReachableSets
 
-__all__ = ["Interventions"]
+
+__all__ = ["Interventions", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Interventions:
         leave_out
             Columns that are no features, such as the outcome: a name, a list or a pattern (``"*_id"``).
         """
-        from isonomia.interventions.drafting import drafted
+        from isonomia.interventions.draft import drafted
 
         made = drafted(Table.of(table), leave_out)
         return cls(made.features, made.constraints)
@@ -97,7 +101,7 @@ class Interventions:
         SpecError
             Where it cannot be read; the error names the file, the key, and what is allowed.
         """
-        from isonomia.interventions.reading import read_interventions
+        from isonomia.interventions.toml import read_interventions
 
         return read_interventions(text, file, cls)
 
@@ -109,12 +113,11 @@ class Interventions:
         UsageError
             Where a constraint or an effect is a Python function, which a text cannot hold.
         """
-        from isonomia.interventions.writing import written
+        from isonomia.interventions.toml import written
 
         return written(self.features, self.constraints, self.effects)
 
     def __str__(self) -> str:
-        from isonomia.interventions.showing import shown
 
         return shown(self)
 
@@ -181,7 +184,7 @@ class Interventions:
 
     def contradiction(self) -> tuple[Constraint, ...]:
         """A smallest set of constraints that no person can meet together; empty where there is none."""
-        from isonomia.interventions.contradictions import contradiction_in
+        from isonomia.interventions.consistency import contradiction_in
 
         by_code = dict(zip(map(id, coded := self.coded()), self.constraints, strict=True))
         return tuple(by_code[id(constraint)] for constraint in contradiction_in(self.features, coded))
@@ -215,7 +218,7 @@ class Interventions:
 
     def fingerprint(self) -> str:
         """Tell these interventions from others."""
-        from isonomia.interventions.identity import fingerprint
+        from isonomia.interventions.fingerprint import fingerprint
 
         return fingerprint(self.features, self.constraints, self.effects)
 
@@ -271,3 +274,42 @@ def _reset(feature: Feature, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields to change, with bounds that a kind implies left to the new kind."""
     implied = feature.kind == "categorical" or ("kind" in fields and feature.kind == "binary")
     return {**({"low": None, "high": None} if implied else {}), **fields}
+
+
+_HEAD = ("feature", "kind", "range", "actionable", "direction", "step", "block", "rules")
+
+
+def shown(interventions: Interventions) -> str:
+    """The features as a table, with the numbers of the rules on each, and below it the rules in words."""
+    rules: list[Constraint | Effect] = [*interventions.constraints, *interventions.effects]
+    block = {name: str(j) for j, names in enumerate(interventions.blocks) for name in names}
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for feature in interventions.features:
+        mine = ", ".join(str(j) for j, rule in enumerate(rules, start=1) if feature.name in rule.names)
+        rows.append((*_cells(feature), block[feature.name], mine or "-"))
+    width = [max(len(row[j]) for row in rows) for j in range(len(_HEAD))]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, width, strict=True)).rstrip() for row in rows]
+    lines += [""] * bool(rules) + [f"{j:>3}. {rule.kind}: {rule.words()}" for j, rule in enumerate(rules, start=1)]
+    return "\n".join(lines)
+
+
+def _cells(feature: Feature) -> Sequence[str]:
+    if not feature.actionable:
+        return feature.name, feature.kind, _range(feature), "no", "-", "-"
+    return feature.name, feature.kind, _range(feature), "yes", feature.direction, _step(feature) or "any"
+
+
+def _range(feature: Feature) -> str:
+    if feature.kind == "categorical":
+        listed = ", ".join(map(str, feature.values))
+        return listed if len(listed) <= 40 else f"{len(feature.values)} categories"
+    low, high = ("any" if end is None else f"{end:g}" for end in (feature.low, feature.high))
+    return f"{low} to {high}"
+
+
+def _step(feature: Feature) -> str:
+    parts = [("+", feature.rise, "g"), ("-", feature.fall, "g")]
+    shares = [("+", feature.rise_share, "%"), ("-", feature.fall_share, "%")]
+    told = [f"{sign}{limit:{form}}" for sign, limit, form in parts if limit is not None]
+    told += [f"{sign}{100 * limit:g}%" for sign, limit, _ in shares if limit is not None]
+    return ", ".join(told)

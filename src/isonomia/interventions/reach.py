@@ -1,4 +1,9 @@
-"""What people can reach: counted, listed or drawn from, block by block."""
+"""Reachable sets and their points.
+
+Points that people can reach, and whose they are.
+
+What people can reach: counted, listed or drawn from, block by block.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +15,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
+from isonomia.interventions.block_sets import Cut, Drawn, Listed, Part, Ranges, solve
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.coding import decoded, encoded
-from isonomia.interventions.constraints.moves import Bools, Floats
-from isonomia.interventions.parts import Cut, Drawn, Listed, Part, Ranges
-from isonomia.interventions.points import Points
-from isonomia.interventions.solving import solve
+from isonomia.interventions.constraints.base import Bools, Floats
+from isonomia.interventions.features import Feature, decoded, encoded
+from isonomia.populations.domains.table_edits import replaced
 from isonomia.populations.table import Table
 
 if TYPE_CHECKING:
+    from isonomia.interventions.block_sets import Memory
     from isonomia.interventions.interventions import Interventions
-    from isonomia.interventions.memory import Memory
 
-__all__ = ["ReachableSets", "reached"]
+__all__ = ["Points", "ReachableSets", "reached"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Points, one a row.
+
+    Attributes
+    ----------
+    features
+        The features, one for each column of ``values``.
+    people
+        The table of the people.
+    owner
+        Whose each point is: a row of the people.
+    values
+        The points as numbers, a category as its place; of shape ``(points, features)``, each column in one piece.
+    """
+
+    features: tuple[Feature, ...]
+    people: Table
+    owner: NDArray[np.intp]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def table(self) -> Table:
+        """The points as a table of the people's kind, for a model; what is no feature is the person's own."""
+        if self.people.kind == "columns":
+            return self.columns()
+        changed = {feature.name: decoded(feature, self.values[:, j]) for j, feature in enumerate(self.features)}
+        return replaced(self.people.take(self.owner), changed)
+
+    def columns(self, names: Sequence[str] | None = None) -> Table:
+        """The same as plain columns, which takes less time.
+
+        Parameters
+        ----------
+        names
+            The columns that are wanted, in order; all of them unless given.
+        """
+        place = {feature.name: j for j, feature in enumerate(self.features)}
+        return Table.of(
+            {
+                name: decoded(self.features[place[name]], self.values[:, place[name]])
+                if name in place
+                else self.people.column(name)[self.owner]
+                for name in (self.people.names if names is None else names)
+            }
+        )
+
 
 _CHUNK = 500_000
 
@@ -237,7 +292,7 @@ def _write(columns: Floats, part: Part, ends: Floats, rows: NDArray[np.intp] | N
 
 
 def _moves(part: Part) -> Bools:
-    from isonomia.interventions.program import Nothing, any_move
+    from isonomia.interventions.milp import Nothing, any_move
 
     if isinstance(part, Ranges | Listed):
         return np.asarray(part.counts() > 1)

@@ -7,9 +7,7 @@ address or name, :func:`describe` says what was found, and :func:`ask` asks it a
 
 from isonomia.models.adapt import adapt
 from isonomia.models.checked import ask
-from isonomia.models.describing import describe
-from isonomia.models.loading import load
-from isonomia.models.opening import load_model
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.loader import load, load_model
+from isonomia.models.protocol import Answer, Model, describe
 
 __all__ = ["Answer", "Model", "adapt", "ask", "describe", "load", "load_model"]

@@ -9,9 +9,8 @@ from os import PathLike
 from typing import Any, cast
 
 from isonomia.errors import UsageError
-from isonomia.models.arguments import checked_features
-from isonomia.models.callables import CallableModel
-from isonomia.models.estimators import EstimatorModel
+from isonomia.models.checked import checked_features
+from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.protocol import Model
 
 __all__ = ["adapt"]
@@ -24,8 +23,8 @@ _MAKERS = {
     ("xgboost", "XGBModel"): ("xgboost", "xgboost_model"),
     ("lightgbm", "Booster"): ("lightgbm", "lightgbm_model"),
     ("lightgbm", "LGBMModel"): ("lightgbm", "lightgbm_model"),
-    ("torch", "Module"): ("torch_files", "torch_model"),
-    ("torch", "ExportedProgram"): ("torch_files", "torch_model"),
+    ("torch", "Module"): ("torch", "torch_model"),
+    ("torch", "ExportedProgram"): ("torch", "torch_model"),
     ("onnx", "ModelProto"): ("onnx", "onnx_model"),
     ("onnxruntime", "InferenceSession"): ("onnx", "refuse_session"),
     ("mlflow", "PyFuncModel"): ("mlflow", "mlflow_model"),
@@ -59,7 +58,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
     if all(hasattr(model, part) for part in _MODEL_PARTS):
         return _already(model, chosen)
     if isinstance(model, str | PathLike):
-        opened: Model = _function("opening", "load_model")(model, features=chosen)
+        opened: Model = _function("loader", "load_model")(model, features=chosen)
         return opened
     known = _of_a_library(model)
     if known is not None:

@@ -1,31 +1,204 @@
-"""A model whose answers are kept on disk, so that it is asked about each different row once."""
+"""Answers kept on disk.
+
+Whether a fingerprint tells a model from every other one, so that answers may be stored under it.
+
+A digest for each row of a table, by which a stored answer is found again.
+
+Two rows have the same digest if and only if a model could not tell them apart: the same kind of table, the same columns
+in the same order with the same types, and the same values bit by bit. The digests are BLAKE2b's of 128 bits, so that
+among ``n`` different rows two share one with probability at most ``n**2 / 2**129``: below 1.5e-21 for a billion rows.
+
+A model whose answers are kept on disk, so that it is asked about each different row once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
+from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import ChangingModelError
+from isonomia.errors import ChangingModelError, UsageError
 from isonomia.models.adapt import adapt
-from isonomia.models.cache_keys import storage_key
-from isonomia.models.cache_rows import UndigestibleError, row_digests, signature
-from isonomia.models.cache_store import Store
-from isonomia.models.cache_values import Stored, prediction_of, score_of, stored_predictions, stored_scores
-from isonomia.models.checked import ask
-from isonomia.models.describing import describe
-from isonomia.models.protocol import Answer, Model
-from isonomia.models.steady_change import first_change
+from isonomia.models.cache_store import Store, Stored, prediction_of, score_of, stored_predictions, stored_scores
+from isonomia.models.checked import ask, first_change
+from isonomia.models.estimators import CallableModel, EstimatorModel
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http import HttpModel
+from isonomia.models.protocol import Answer, Model, describe
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["Cached", "Counts"]
+__all__ = ["DIGEST", "Cached", "Counts", "UndigestibleError", "row_digests", "signature", "storage_key"]
+
+
+def storage_key(model: Model, key: str | None) -> str:
+    """What a model's answers are stored under: its name with what its owner says it is, or else its fingerprint.
+
+    Raises
+    ------
+    UsageError
+        Where the fingerprint could stay the same while the model changes, and no key was given.
+    """
+    if key is not None and (not isinstance(key, str) or not key.strip()):
+        raise UsageError(f"key should be a text that names this version of the model, but is {key!r}.")
+    if key is not None:
+        return fingerprint_of("key", model.name, key)
+    doubt = _doubt(model)
+    if doubt is not None:
+        raise UsageError(
+            f"answers of {model.name} cannot be stored under its fingerprint, because {doubt}. Say which version of "
+            "the model this is, and say something else when it changes: key='credit 2024-05'."
+        )
+    return fingerprint_of("fingerprint", model.fingerprint())
+
+
+def _doubt(model: Model) -> str | None:
+    """Why another model could have the same fingerprint; ``None`` where none can."""
+    inner = getattr(model, "model", model)  # one that is being watched
+    match inner:
+        case CallableModel():
+            return "a function may read values from outside, which its source does not show"
+        case EstimatorModel() if not _can_be_pickled(inner.estimator):
+            return "it cannot be pickled, so that what it has learnt is not seen"
+        case HttpModel(version="") | ExecutableModel(version=""):
+            return "the model behind it may be replaced without a sign of it"
+        case _:
+            return None
+
+
+def _can_be_pickled(estimator: object) -> bool:
+    try:
+        pickle.dumps(estimator)
+    except Exception:
+        return False
+    return True
+
+
+DIGEST = 16
+"""Bytes of a digest."""
+
+_RAW = "biufcMm"
+
+
+class UndigestibleError(Exception):
+    """A value of a kind that has no reliable form as bytes."""
+
+
+def signature(table: Table) -> list[str]:
+    """The kind of a table, and the names and types of its columns."""
+    if table.kind == "array":
+        return ["array", str(table.native.dtype), *table.names]
+    if table.kind == "columns":
+        return ["columns", *(f"{name}:{_dtype(table.native[name])}" for name in table.names)]
+    if table.kind == "rows":
+        return ["rows"]
+    frame = _frame(table)
+    return [table.kind, *(f"{name}:{dtype}{_categories(table, name)}" for name, dtype in frame.schema.items())]
+
+
+def row_digests(table: Table) -> list[bytes]:
+    """A digest for each row; rows of different signatures may share one.
+
+    Raises
+    ------
+    UndigestibleError
+        Where a value is neither text, nor a number, nor a truth value, nor a date.
+    """
+    if table.kind == "rows":
+        return [_joined(part for item in row.items() for part in map(_encoded, item)) for row in table.native]
+    if table.kind == "array" and table.native.dtype.kind in _RAW:
+        parts = [_bytes(np.ascontiguousarray(table.native))]
+    else:
+        parts = [_column(table, name) for name in table.names]
+    matrix = np.concatenate(parts, axis=1)
+    data, width = memoryview(matrix.tobytes()), matrix.shape[1]
+    return [blake2b(data[i : i + width], digest_size=DIGEST).digest() for i in range(0, len(data), width)]
+
+
+def _column(table: Table, name: str) -> NDArray[np.uint8]:
+    if table.kind == "array":
+        values: Any = table.native[:, table.names.index(name)]
+    elif table.kind == "columns":
+        values = table.native[name]
+    else:
+        values = _series(table, name)
+    if isinstance(values, np.ndarray) and values.dtype.kind in _RAW:
+        return _bytes(np.ascontiguousarray(values))
+    known: dict[str, bytes] = {}
+    digests = []
+    for value in values.tolist() if isinstance(values, np.ndarray) else values:
+        if type(value) is str:  # text repeats, and a truth value must not be taken for the number that equals it
+            if value not in known:
+                known[value] = _joined((_encoded(value),))
+            digests.append(known[value])
+        else:
+            digests.append(_joined((_encoded(value),)))
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), DIGEST)
+
+
+def _series(table: Table, name: str) -> Any:
+    """A column of a data frame, as an array where that loses nothing, else as a list."""
+    series = _frame(table).get_column(name)
+    if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
+        values = np.asarray(series.to_numpy())
+        if values.dtype.kind in "biuf":
+            return values
+    return series.to_list()
+
+
+def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    return values.view(np.uint8).reshape(len(values), -1)
+
+
+def _joined(parts: Iterable[bytes]) -> bytes:
+    digest = blake2b(digest_size=DIGEST)
+    for part in parts:
+        digest.update(pack("<q", len(part)))
+        digest.update(part)
+    return digest.digest()
+
+
+def _encoded(value: object) -> bytes:
+    kind = type(value)
+    if kind is str:
+        return b"s" + str(value).encode("utf-8", "surrogatepass")
+    if kind is float:
+        return b"f" + pack("<d", value)
+    if value is None or isinstance(value, bool | int | bytes | np.generic | date | time | timedelta | Decimal):
+        return f"{kind.__module__}.{kind.__qualname__} {value!r}".encode("utf-8", "surrogatepass")
+    if type(value).__name__ in {"NAType", "NaTType"} or isinstance(value, str | float):
+        return f"{kind.__module__}.{kind.__qualname__} {value!r}".encode("utf-8", "surrogatepass")
+    raise UndigestibleError(f"{value!r:.80} ({kind.__name__})")
+
+
+def _dtype(values: NDArray[Any]) -> str:
+    return "text" if values.dtype.kind == "U" else values.dtype.str
+
+
+def _categories(table: Table, name: str) -> str:
+    """The categories of a pandas column: a model may go by their order, which the values do not show."""
+    if table.kind != "pandas":
+        return ""
+    categories = getattr(table.native[name].dtype, "categories", None)
+    return "" if categories is None else f"{list(categories)!r}"
+
+
+def _frame(table: Table) -> Any:
+    import narwhals as nw
+
+    return nw.from_native(table.native, eager_only=True)
+
 
 FILE = "predictions.sqlite"
 """What the file is called where a folder is given."""

@@ -1,19 +1,62 @@
-"""Ask a model, and believe nothing of its answer that was not checked."""
+"""Ask, and believe nothing unchecked; whether two answers differ.
+
+Arrays from whatever a model returns.
+
+Ask a model, and believe nothing of its answer that was not checked.
+
+The arguments that several kinds of model take, checked once.
+
+Whether a second answer is another answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, IsonomiaError, ModelError
-from isonomia.models.outputs import array_from
+from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.protocol import Answer, Model
+from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["ask"]
+__all__ = [
+    "OUTPUTS",
+    "array_from",
+    "ask",
+    "checked_batch_size",
+    "checked_classes",
+    "checked_features",
+    "checked_output",
+    "checked_score_range",
+    "checked_threads",
+    "first_change",
+    "score_from",
+]
+
+
+def array_from(raw: object) -> NDArray[Any]:
+    """Make an array of what a model returned, keeping its shape; one column is flattened.
+
+    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing.
+    """
+    if isinstance(raw, str | bytes | dict) or not hasattr(raw, "__len__"):
+        return np.asarray(raw, dtype=object) if not isinstance(raw, np.ndarray) else raw
+    nested = isinstance(raw, list | tuple) and len(raw) > 0 and np.ndim(raw[0]) > 0
+    shape = np.shape(raw) if hasattr(raw, "shape") else None
+    if nested or (shape is not None and len(shape) != 1):
+        array = np.asarray(raw)
+        return column_from(array[:, 0], "prediction") if array.ndim == 2 and array.shape[1] == 1 else array
+    return column_from(raw, "prediction")
+
+
+def score_from(array: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Use a model's output as a score, when it is made of floating-point numbers."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else None
+
 
 # How far rounding may carry a score out of its range; within that it is moved back, beyond it is an error.
 _ROUNDING = 1e-6
@@ -181,3 +224,108 @@ def _told(raw: object, array: NDArray[Any]) -> str:
     if array.ndim == 0:
         return f"a single {type(raw).__name__ if not isinstance(raw, np.ndarray) else array.item()!r}"
     return f"an array of shape {array.shape} and type {array.dtype}"
+
+
+OUTPUTS = ("logits", "probabilities", "values", "labels")
+"""What the numbers that a model gives may stand for."""
+
+
+def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Read the names of the columns that a model is given: a list of them, or what a data frame calls its columns."""
+    if features is None:
+        return None
+    names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"features should be a list of at least one column's name, but is {features!r}.")
+    return tuple(map(str, names))
+
+
+def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
+    """Read the classes of a model, in the order of its scores; empty when nothing is said."""
+    if classes is None:
+        return ()
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise UsageError(f"classes should be a list, such as ['no', 'yes'], but is {classes!r}.")
+    found = tuple(plain_value(label) for label in classes)
+    wrong = [label for label in found if not isinstance(label, str | bool | int | float)]
+    if wrong or len(set(found)) != len(found) or len(found) == 1:
+        raise UsageError(
+            f"classes should be two or more different texts, numbers or truth values, but is {list(classes)!r}."
+        )
+    return found
+
+
+def checked_output(output: str | None) -> str | None:
+    """Read what a model's numbers stand for."""
+    if output is not None and output not in OUTPUTS:
+        raise UsageError(
+            f"output should be one of {', '.join(OUTPUTS)}, but is {output!r}.{nearest(str(output), OUTPUTS)}"
+        )
+    return output
+
+
+def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | None:
+    """Read the least and the greatest score that a model can give; ``None`` where nobody says."""
+    if value is None:
+        return None
+    pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
+    if not pair or not value[0] < value[1]:
+        raise UsageError(f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.")
+    return float(value[0]), float(value[1])
+
+
+def checked_batch_size(size: int) -> int:
+    """Read how many rows a model is given at once."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise UsageError(f"batch_size should be a whole number of at least 1, but is {size!r}.")
+    return size
+
+
+def checked_threads(threads: int) -> int:
+    """Read how many threads a runtime may use; 0 leaves it to the runtime."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
+        raise UsageError(f"threads should be a whole number, 0 for the runtime's own choice, but is {threads!r}.")
+    return threads
+
+
+# A batch of another size may be summed in another order, in single precision: that is rounding, not another answer.
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-6
+
+
+def first_change(first: Answer, again: Answer) -> tuple[int, str, str] | None:
+    """The first row whose answer changed by more than rounding, and both answers; ``None`` where none did.
+
+    A label has changed where it differs at all; a number where it differs by more than a ten-thousandth of itself.
+    """
+    for what in ("prediction", "score"):
+        before, after = getattr(first, what), getattr(again, what)
+        if before is None or after is None:
+            continue
+        before, after = array_from(before), array_from(after)
+        differs = _differs(before, after)
+        if differs.any():
+            row = int(np.argmax(differs))
+            return row, f"the {what} {_told_steady_change(before, row)}", _told_steady_change(after, row)
+    return None
+
+
+def _differs(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    if before.shape != after.shape:
+        return np.ones(max(len(before), 1), dtype=bool)
+    if before.dtype.kind == "f" or after.dtype.kind == "f":
+        try:
+            differs = ~np.isclose(
+                after.astype(np.float64), before.astype(np.float64), rtol=_RELATIVE, atol=_ABSOLUTE, equal_nan=True
+            )
+        except (TypeError, ValueError):  # numbers before, words after
+            differs = np.asarray(before != after)
+    else:
+        differs = np.asarray(before != after)
+    return np.asarray(differs if differs.ndim == 1 else differs.reshape(len(before), -1).any(axis=1))
+
+
+def _told_steady_change(array: NDArray[Any], row: int) -> str:
+    if row >= len(array):
+        return "nothing"
+    value = array[row]
+    return str(value.tolist()) if isinstance(value, np.ndarray) else repr(plain_value(value))

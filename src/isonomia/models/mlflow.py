@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.arguments import checked_classes, checked_features, checked_output
-from isonomia.models.describing import listed
-from isonomia.models.extras import needed
-from isonomia.models.matrices import columns_for
-from isonomia.models.outputs import array_from
-from isonomia.models.pickles import check_trusted
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.checked import array_from, checked_classes, checked_features, checked_output
+from isonomia.models.inputs import columns_for, needed
+from isonomia.models.loader import Kind, kind_of
+from isonomia.models.pickles import Opened, check_trusted, open_from
+from isonomia.models.protocol import Answer, Model, listed
 from isonomia.models.readings import Reading
-from isonomia.models.recognising import Kind, kind_of
-from isonomia.models.reopened import Opened, open_from
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -134,7 +130,7 @@ def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None =
     ModelError
         When the folder is damaged.
     """
-    from isonomia.models.opening import open_path, pass_options
+    from isonomia.models.loader import open_path, pass_options
 
     flavours = _flavours(path)
     name = _chosen(path, flavours, flavour)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
-from isonomia.models.outputs import array_from
+from isonomia.models.checked import array_from
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
 from isonomia.spec.tree import Value

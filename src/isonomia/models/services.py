@@ -12,7 +12,7 @@ from typing import Any
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
 from isonomia.models.executable import ExecutableModel
-from isonomia.models.http_model import HttpModel
+from isonomia.models.http import HttpModel
 from isonomia.models.protocol import Model
 
 __all__ = ["read_service", "service_of"]

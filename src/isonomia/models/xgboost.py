@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.arguments import checked_features
-from isonomia.models.extras import needed
-from isonomia.models.matrices import columns_for
+from isonomia.models.boosters import coded_matrix, described, named_classes, read_as
+from isonomia.models.checked import checked_features
+from isonomia.models.inputs import columns_for, needed
 from isonomia.models.protocol import Answer
 from isonomia.models.readings import Reading
-from isonomia.models.trees import coded_matrix, described, named_classes, read_as
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value

@@ -7,13 +7,11 @@ population; a :class:`Generator` draws as many people as are wanted, such as fro
 imported when they are used. Each gives numbered batches of a :class:`Table`.
 """
 
-from isonomia.populations.census import Census
 from isonomia.populations.files import read_table
-from isonomia.populations.generator import Generator
+from isonomia.populations.finite import Census, Sample
+from isonomia.populations.generator import Generator, Weighted
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.ranges import Ranges
-from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
-from isonomia.populations.weighted import Weighted
 
 __all__ = ["Census", "Generator", "Population", "Ranges", "Sample", "Source", "Table", "Weighted", "read_table"]

@@ -9,14 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.census import Census
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.programs.world import Columns
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source, Wanted
-from isonomia.populations.sample import Sample
 from isonomia.populations.table import Table
-from isonomia.spec.tree import Row, Value
-from isonomia.spec.versions import Do, Version
+from isonomia.populations.worlds.world import Columns
+from isonomia.spec.tree import Do, Row, Value, Version
 
 __all__ = ["Abducted", "AbductedSource"]
 

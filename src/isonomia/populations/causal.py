@@ -12,22 +12,24 @@ from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.programs.abduction import why_not
-from isonomia.populations.programs.allowed import check_version
-from isonomia.populations.programs.causal_parts import condition_of, identity_of_equations, values_of_variable
-from isonomia.populations.programs.counterfactuals import had_been_set, under_interventions
-from isonomia.populations.programs.directing import Direction, direction_for
-from isonomia.populations.programs.equations import intervened, parents_in, world_of
-from isonomia.populations.programs.focusing import focused, told
-from isonomia.populations.programs.source import WorldSource
-from isonomia.populations.programs.world import Columns, World
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
-from isonomia.spec.names import columns_of, outputs_of, versions_of
+from isonomia.populations.worlds.abduction import had_been_set, under_interventions, why_not
+from isonomia.populations.worlds.directed import Direction, direction_for, focused, told
+from isonomia.populations.worlds.equations import (
+    condition_of,
+    identity_of_equations,
+    intervened,
+    parents_in,
+    values_of_variable,
+    world_of,
+)
+from isonomia.populations.worlds.source import WorldSource
+from isonomia.populations.worlds.world import Columns, World, check_version
 from isonomia.spec.terms import Term
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Row, RowJunction, Value
-from isonomia.spec.versions import Do
+from isonomia.spec.tree import Do, Row, RowJunction, Value
+from isonomia.spec.walk import columns_of, outputs_of, versions_of
 
 __all__ = ["Causal"]
 

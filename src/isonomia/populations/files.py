@@ -1,26 +1,33 @@
-"""Tables from files, with whichever reader is installed.
+"""From data or a path to rows, in memory or streamed.
+
+Tables from files, with whichever reader is installed.
 
 pandas is preferred, since most models are fitted on its frames; then polars, then pyarrow. Comma-separated
 and JSON files need none of them: without pandas and polars they become a mapping from column name to NumPy
 array. To choose for yourself, read the file with your own library and hand over the table.
+
+What a population is given, held in memory or read as it goes.
+
+Folders and patterns: many Parquet or Arrow files that are one table.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from glob import has_magic
+from collections.abc import Callable, Mapping, Sequence
+from glob import glob, has_magic
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from isonomia.errors import DataError, nearest
-from isonomia.populations.columnar import read_arrow, read_parquet
+from isonomia.populations.arrow import common_schema, long_dataset, preferred_kind, read_arrow, read_parquet
+from isonomia.populations.csv import no_text, open_text
+from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
-from isonomia.populations.text_files import no_text, open_text
 
-__all__ = ["is_many", "read_table"]
+__all__ = ["HELD", "Rows", "is_many", "long_files", "of_files", "read_table", "rows_from"]
 
 
 def is_many(path: str) -> bool:
@@ -45,8 +52,6 @@ def read_table(path: str | PathLike[str]) -> Table:
         is installed.
     """
     if is_many(fspath(path)):
-        from isonomia.populations.folders import long_files
-
         return long_files(fspath(path)).table()
     file = Path(path)
     read = _reader(file)
@@ -96,13 +101,13 @@ def _installed(*packages: str) -> bool:
 
 
 def _read_csv(file: Path) -> Any:
-    from isonomia.populations.separated import read_separated
+    from isonomia.populations.csv import read_separated
 
     return read_separated(file, ",")
 
 
 def _read_tsv(file: Path) -> Any:
-    from isonomia.populations.separated import read_separated
+    from isonomia.populations.csv import read_separated
 
     return read_separated(file, "\t")
 
@@ -170,3 +175,188 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".ipc": read_arrow,
     ".feather": read_arrow,
 }
+
+Rows: TypeAlias = Table | LongTable
+
+HELD = 2**28
+"""Bytes of a single Parquet or Arrow file up to which it is held; a larger one is read as it goes."""
+
+
+def rows_from(data: object) -> Rows:
+    """Hold a table, or make ready to read it.
+
+    Folders, patterns, large Parquet and Arrow files, lazy frames of polars, relations of DuckDB and datasets of pyarrow
+    are read as they go. Everything else is held.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read or is no table.
+    """
+    if isinstance(data, LongTable):
+        return data
+    if isinstance(data, str | PathLike):
+        return _from_path(fspath(data))
+    found = _lazy(data)
+    return Table.of(data) if found is None else found
+
+
+def _from_path(path: str) -> Rows:
+    _refuse_no_path(path)
+    file = Path(path)
+    if is_many(path):
+        return long_files(path)
+    if file.suffix.lower() in {".parquet", ".arrow", ".feather"} and file.is_file() and file.stat().st_size > HELD:
+        return of_files([file], file.parent)
+    return read_table(path)
+
+
+def _refuse_no_path(path: str) -> None:
+    if not path.strip():
+        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
+    if "://" in path:
+        raise DataError(
+            f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
+            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
+        )
+
+
+def _lazy(data: object) -> LongTable | None:
+    """By the name of the type, so that no library is imported that the user does not use."""
+    kind = type(data)
+    match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
+        case "polars.LazyFrame":
+            from isonomia.populations.lazy import long_lazy
+
+            return long_lazy(data)
+        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
+            from isonomia.populations.lazy import long_relation
+
+            return long_relation(data)
+        case "pyarrow.FileSystemDataset" | "pyarrow.UnionDataset" | "pyarrow.InMemoryDataset":
+            from isonomia.populations.arrow import long_dataset
+
+            return long_dataset(data, "pyarrow")
+        case _:
+            return None
+
+
+_FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+_UNTYPED = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_TABLES = frozenset({*_FORMATS, *_UNTYPED, ".arrows", ".ipc"} - {".json"})
+"""The endings of files that are rows of a table. A JSON document beside them usually describes them."""
+
+
+def long_files(path: str) -> LongTable:
+    """Make one table of all files of a folder, or of all that a pattern fits, in the order of their paths.
+
+    Folders inside it that are named ``key=value`` give a column ``key``, as Hive and Spark write them. Files and
+    folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are no rows.
+    No rows are passed over: where there are files of two formats, nothing is read.
+
+    Raises
+    ------
+    DataError
+        When there is none, when they are of several formats, when their columns differ, or when one is damaged.
+    """
+    base = Path(path) if Path(path).is_dir() else _fixed_part(path)
+    try:
+        return of_files(_files(path, base), base)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def of_files(files: Sequence[Path], base: Path) -> LongTable:
+    """Make one table of some files of one format; ``base`` is the folder below which ``key=value`` counts."""
+    if find_spec("pyarrow") is None:
+        return _by_polars(files)
+    import pyarrow.dataset as ds
+
+    found = _dataset(files, base)
+    same = ds.FileSystemDataset(list(found.get_fragments()), common_schema(found), found.format, found.filesystem)
+    return long_dataset(same, preferred_kind(), files)
+
+
+def _dataset(files: Sequence[Path], base: Path) -> Any:
+    import pyarrow.dataset as ds
+
+    kind = _FORMATS[files[0].suffix.lower()]
+    try:
+        return ds.dataset(
+            [str(file) for file in files],
+            format=kind,
+            partitioning=ds.partitioning(flavor="hive"),
+            partition_base_dir=str(base),
+        )
+    except Exception as error:  # pyarrow has several kinds of error for a damaged file
+        if "duplicate field names" in str(error):
+            raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
+        raise DataError(
+            f"{files[0]} cannot be read as {files[0].suffix}: {type(error).__name__}: {str(error).strip()}. It may be "
+            "cut short, or be of another format: write it anew, or take it out of the folder."
+        ) from error
+
+
+def _by_polars(files: Sequence[Path]) -> LongTable:
+    if find_spec("polars") is None:
+        raise DataError(
+            "reading folders of files needs pyarrow or polars, and neither is installed. "
+            "Install one: pip install 'isonomia[arrow]' or pip install 'isonomia[polars]'."
+        )
+    import polars as pl
+
+    from isonomia.populations.lazy import long_lazy
+
+    scan = pl.scan_parquet if files[0].suffix.lower() == ".parquet" else pl.scan_ipc
+    found = long_lazy(scan([str(file) for file in files], hive_partitioning=True))
+    if found is None:
+        raise DataError("reading folders of files needs pyarrow: pip install 'isonomia[arrow]'.")
+    return found
+
+
+def _files(path: str, base: Path) -> list[Path]:
+    found = base.rglob("*") if Path(path).is_dir() else map(Path, glob(path, recursive=True))
+    files = sorted(file for file in found if file.is_file() and not _is_hidden(file, base))
+    kinds = {_ending_folders(file) for file in files} & _TABLES
+    readable = kinds & _FORMATS.keys()
+    if not readable:
+        raise DataError(_nothing(files, path))
+    if len(kinds) > 1:
+        raise DataError(
+            f"expected files of one format, but there are {' and '.join(sorted(kinds))}. Name those that you mean, "
+            f"such as {Path(base) / ('*' + min(readable))}."
+        )
+    return [file for file in files if _ending_folders(file) in kinds]
+
+
+def _ending_folders(file: Path) -> str:
+    """How a file's name ends; a compressed one counts as what is inside, where that can be read."""
+    inner = Path(file.name.lower().removesuffix(".gz")).suffix
+    return inner if inner in _UNTYPED else file.suffix.lower()
+
+
+def _nothing(files: Sequence[Path], path: str) -> str:
+    untyped = next((file for file in files if _ending_folders(file) in _UNTYPED), None)
+    if untyped is not None:
+        return (
+            f"expected Parquet or Arrow files, but {untyped.name} has no types of its own, so that several such files "
+            "cannot be read as one table. Read them with your own library, or write them as Parquet first."
+        )
+    came = "is empty" if not files else f"has only {', '.join(file.name for file in files[:4])}"
+    where = "it" if Path(path).is_dir() else "what the pattern fits"
+    return f"expected files that end in {', '.join(_FORMATS)}, but {where} {came}."
+
+
+def _is_hidden(file: Path, base: Path) -> bool:
+    inside = file.relative_to(base) if file.is_relative_to(base) else file
+    return any(part.startswith(("_", ".")) for part in inside.parts)
+
+
+def _fixed_part(pattern: str) -> Path:
+    """The folders of a pattern before its first wildcard."""
+    fixed = Path()
+    for part in Path(pattern).parts[:-1]:
+        if has_magic(part):
+            break
+        fixed /= part
+    return fixed

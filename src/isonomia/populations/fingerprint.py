@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from isonomia.populations.digests import TableDigest
-from isonomia.populations.long_table import LongTable
+from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 
 __all__ = ["callable_name", "fingerprint_of", "identity_of", "rows_fingerprint", "source_of", "table_fingerprint"]

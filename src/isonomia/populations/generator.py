@@ -1,25 +1,233 @@
-"""A generator: unlimited draws from a program, a fitted density or a simulator."""
+"""Generator, its source, Weighted.
+
+A generator opened for one run: draws by functions of the user's, checked.
+
+Draws with weights: importance sampling made exact by keeping each draw with a probability.
+
+Values that a column is declared to have, where draws could miss a rare one.
+
+A generator: unlimited draws from a program, a fitted density or a simulator.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from isonomia.errors import DataError, UsageError, nearest
-from isonomia.populations.columns import distinct
-from isonomia.populations.declaring import declared_values
+from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
+from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
-from isonomia.populations.generator_source import Draw, GeneratorSource, check_columns_of
 from isonomia.populations.protocol import Wanted
+from isonomia.populations.sources import check_request
 from isonomia.populations.table import Table
-from isonomia.spec.names import columns_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
+from isonomia.spec.walk import columns_of
 
-__all__ = ["Generator"]
+__all__ = [
+    "Draw",
+    "Generator",
+    "GeneratorSource",
+    "Weighted",
+    "check_columns_of",
+    "declared_values",
+    "hopeless",
+    "kept_rows",
+]
+
+
+Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
+"""Gives a table of so many rows, drawn with a generator of random numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneratorSource:
+    """An opened generator.
+
+    Attributes
+    ----------
+    draws
+        The callable of each stream.
+    names
+        The columns that every batch must have; ``None`` while they are being found out.
+    array_names
+        What to call the columns of a NumPy array; ``None`` for ``x0``, ``x1``, ...
+    """
+
+    draws: tuple[Draw, ...]
+    names: tuple[str, ...] | None
+    array_names: tuple[str, ...] | None
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Draw ``n`` people from a stream with the batch's own randomness."""
+        check_request(start, n, stream, len(self.draws))
+        draw = self.draws[stream]
+        table = _drawn(draw, n, rng, self.array_names)
+        if table.rows != n:
+            raise DataError(
+                f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
+                "Make it give as many rows as its first argument says."
+            )
+        if self.names is not None:
+            check_columns_of(draw, table, self.names)
+        return table
+
+    def corners(self, most: int, rng: np.random.Generator) -> Table | None:
+        """At most so many people at the ends of what the first stream can draw; ``None`` where it does not say."""
+        own = getattr(self.draws[0], "corners", None)
+        if own is None:
+            return None
+        table = _drawn(own, most, rng, self.array_names)
+        if self.names is not None:
+            check_columns_of(own, table, self.names)
+        return table
+
+
+def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
+    told = f"{callable_name(draw)}({n}, rng)"
+    try:
+        data = draw(n, rng)
+    except IsonomiaError as error:
+        raise DataError(f"{told}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise DataError(
+            f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return Table.of(data, names if isinstance(data, np.ndarray) else None)
+    except DataError as error:
+        raise DataError(f"{told} should give a table of {n:,} rows: {error}") from error
+
+
+def check_columns_of(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
+    """Refuse a draw that lacks a column which every draw should have.
+
+    Raises
+    ------
+    DataError
+        With the names.
+    """
+    missing = [name for name in names if name not in table.names]
+    if missing:
+        raise DataError(
+            f"every draw should have the columns {', '.join(map(repr, names))}, "
+            f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
+            "Make every draw give the same columns."
+        )
+
+
+MOST_PROPOSALS = 50_000_000
+"""How many draws are proposed for one batch before it is asked whether that goes anywhere."""
+
+RAREST = 10_000
+"""One kept of so many is too few to wait for, once that many were proposed."""
+
+
+def kept_rows(weights: NDArray[np.float64], most: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Keep each proposal with probability ``weight / most``.
+
+    Guarantee: if proposals are drawn with density ``q`` and the weight is proportional to ``p / q`` and never above
+    ``most``, those kept are independent draws with density ``p``. So every guarantee about plain draws holds for them
+    as it stands, whatever ``q`` is; ``most`` decides only how many proposals are lost.
+    """
+    return np.flatnonzero(rng.random(len(weights)) * most < weights)
+
+
+def hopeless(found: int, proposed: int) -> bool:
+    """Whether so few of the proposals so far were kept that a batch is given up."""
+    return proposed >= MOST_PROPOSALS and found * RAREST < proposed
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Draws from another distribution, with weights that say how much more probable each is in the right one.
+
+    Use it wherever a draw is expected: ``Generator({"income > 1e6": Weighted(draw, weight="w", most=20.0)})``.
+
+    Attributes
+    ----------
+    draw
+        ``draw(n, rng)`` gives a table of proposals with a column of weights.
+    weight
+        The name of that column. A weight is the density of the population (or of the group) over the density of the
+        proposals, up to a constant factor.
+    most
+        No weight is larger. The guarantee rests on it, and every weight is checked.
+
+    Notes
+    -----
+    Each proposal is kept with probability ``weight / most``, so what comes out are exact, unweighted draws.
+    """
+
+    draw: Callable[[int, np.random.Generator], Any]
+    weight: str
+    most: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not callable(self.draw):
+            raise UsageError(f"expected draw as a callable draw(n, rng), but {self.draw!r} came")
+        if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
+            raise UsageError(f"expected most, the largest weight, as a positive number, but most={self.most!r} came")
+
+    @property
+    def func(self) -> Callable[[int, np.random.Generator], Any]:
+        """The function that proposes, by which these draws are named and told from others, as a partial's is."""
+        return self.draw
+
+    def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """Draw ``n`` people."""
+        parts: list[dict[str, NDArray[Any]]] = []
+        found, proposed, size = 0, 0, max(2 * n, 64)
+        while found < n:
+            if hopeless(found, proposed):
+                raise DataError(
+                    f"expected about n = {n:,} people out of {proposed:,} weighted proposals, but only {found:,} were "
+                    f"kept: most={self.most!r} is far above the usual weight; propose draws nearer to the group"
+                )
+            table = Table.of(self.draw(size, rng))
+            rows = kept_rows(self._weights(table), self.most, rng)
+            parts.append({name: table.column(name)[rows] for name in table.names if name != self.weight})
+            found, proposed = found + len(rows), proposed + table.rows
+            size = int(np.clip(1.2 * (n - found) * proposed / max(found, 1), 64, 2**18))
+        return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
+
+    def _weights(self, table: Table) -> NDArray[np.float64]:
+        if self.weight not in table.names:
+            raise DataError(f"expected a column {self.weight!r} with weights, but there are {', '.join(table.names)}")
+        weights = np.asarray(table.column(self.weight), dtype=float)
+        outside = ~((weights >= 0) & (weights <= self.most))
+        if outside.any():
+            first = float(weights[outside][0])
+            advice = "raise most" if first > self.most else "mend the weights, which are ratios of probabilities"
+            raise DataError(
+                f"expected weights between 0 and most={self.most!r}, but one is {first!r}: the guarantee rests on "
+                f"that bound, so {advice}"
+            )
+        return weights
+
+
+def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
+    """The values that a column is declared to have, numbers before text, each ascending.
+
+    Raises
+    ------
+    UsageError
+        Where it is no list of at least one value.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)
+
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
@@ -191,6 +399,6 @@ def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | N
 
 
 def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
-    from isonomia.spec.parse import parse_condition
+    from isonomia.spec.parser import parse_condition
 
     return tuple(parse_condition(text) if text else None for text in by_condition)

@@ -12,17 +12,14 @@ import numpy as np
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.programs.allowed import check_version
-from isonomia.populations.programs.directing import Direction
-from isonomia.populations.programs.focusing import focused, told
-from isonomia.populations.programs.source import WorldSource
-from isonomia.populations.programs.world import World
 from isonomia.populations.protocol import Wanted
-from isonomia.spec.lexemes import value_text
-from isonomia.spec.programs.read import read_program
-from isonomia.spec.programs.tree import Kind
-from isonomia.spec.tree import Literal, Row, Value
-from isonomia.spec.versions import AsIf, Do
+from isonomia.populations.worlds.directed import Direction, focused, told
+from isonomia.populations.worlds.source import WorldSource
+from isonomia.populations.worlds.world import World, check_version
+from isonomia.spec.fairsquare.reader import read_program
+from isonomia.spec.fairsquare.tree import Kind
+from isonomia.spec.text import value_text
+from isonomia.spec.tree import AsIf, Do, Literal, Row, Value
 
 __all__ = ["Program"]
 

@@ -1,9 +1,15 @@
-"""People of whom nothing is known but the ranges of their features: every combination is possible, equally likely."""
+"""Ranges: nothing known but the ranges.
+
+Combinations of levels: all of them where they are few, otherwise some in which every pair occurs early.
+
+People of whom nothing is known but the ranges of their features: every combination is possible, equally likely.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,11 +17,59 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.covering import combined
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.spec.tree import Value
 
-__all__ = ["Ranges"]
+__all__ = ["Ranges", "combined"]
+
+
+Combinations = NDArray[np.intp]
+
+Pairs = NDArray[np.bool_]
+
+PATIENCE = 4
+"""How many proposals there are for each combination that is wanted; one that is known already is no gain."""
+
+PROPOSED = 16
+"""Combinations from which the one with most new pairs is taken."""
+
+
+def combined(levels: Sequence[int], most: int, rng: np.random.Generator) -> Combinations:
+    """Combinations of factors with so many levels each, a row each, none of them twice.
+
+    All combinations, where there are at most ``most``. Otherwise ``most`` of them at most: that of all first levels,
+    that of all second ones, and then greedily those in which most pairs of levels are new, as in D. M. Cohen,
+    S. R. Dalal, M. L. Fredman and G. C. Patton, "The AETG system", IEEE Transactions on Software Engineering 23 (1997).
+    """
+    if prod(levels) <= most:
+        return np.stack([part.ravel() for part in np.indices(levels)], axis=1).astype(np.intp)
+    sizes = np.asarray(levels)
+    offsets = np.cumsum(sizes) - sizes
+    factor = np.repeat(np.arange(len(sizes)), sizes)
+    new = factor[:, None] != factor[None, :]
+    rows: dict[bytes, Combinations] = {}
+    for row in (np.zeros(len(sizes), dtype=np.intp), np.minimum(1, sizes - 1)):
+        _take(row, offsets, new, rows)
+    for _ in range(PATIENCE * most):
+        if len(rows) >= most:
+            break
+        _take(_proposed(sizes, offsets, new, rng), offsets, new, rows)
+    return np.stack(list(rows.values()))[:most]
+
+
+def _proposed(sizes: Combinations, offsets: Combinations, new: Pairs, rng: np.random.Generator) -> Combinations:
+    """The one with most new pairs among some at random; any, where none is new."""
+    proposed = rng.integers(0, sizes, size=(PROPOSED if new.any() else 1, len(sizes)))
+    where = proposed + offsets
+    gains = new[where[:, :, None], where[:, None, :]].sum(axis=(1, 2))
+    return np.asarray(proposed[gains.argmax()])
+
+
+def _take(row: Combinations, offsets: Combinations, new: Pairs, rows: dict[bytes, Combinations]) -> None:
+    where = row + offsets
+    new[np.ix_(where, where)] = False
+    rows.setdefault(row.tobytes(), row)
+
 
 Feature: TypeAlias = tuple[float, float] | list[Value]
 """The ends of a range, or the values that there are."""

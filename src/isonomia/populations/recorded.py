@@ -11,7 +11,7 @@ import numpy as np
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.table import Table
-from isonomia.spec.parse import parse_condition
+from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
 
 __all__ = ["RecordedPopulation"]

@@ -1,11 +1,18 @@
-"""One value for every kind of table."""
+"""Table over arrays, columns and rows.
+
+How each kind of table that needs no data-frame library is held and cut.
+
+One value for every kind of table.
+
+Tables of one kind, one below the other.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +20,131 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.frames import FrameStore, frame_store
-from isonomia.populations.stores import ArrayStore, ColumnStore, RowStore, Store
 
-__all__ = ["Table", "check_columns", "check_known"]
+__all__ = ["ArrayStore", "ColumnStore", "RowStore", "Store", "Table", "check_columns", "check_known", "joined"]
+
+
+class Store(Protocol):
+    """A table in its owner's own form, with the few operations that an audit needs of it."""
+
+    @property
+    def native(self) -> Any:
+        """The table in its owner's own form."""
+
+    @property
+    def kind(self) -> str:
+        """What form that is."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column, converted as :mod:`isonomia.populations.columns` says."""
+
+    def take(self, indices: NDArray[np.intp]) -> Store:
+        """The rows at these positions, as a copy."""
+
+    def slice(self, start: int, stop: int) -> Store:
+        """The rows from ``start`` up to ``stop``, as a copy."""
+
+    def select(self, names: Sequence[str]) -> Store:
+        """These columns, in this order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnStore:
+    """A mapping from column name to NumPy array."""
+
+    native: dict[str, NDArray[Any]]
+    rows: int
+    kind: str = "columns"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.native)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column."""
+        return column_from(self.native[name], f"column {name!r}")
+
+    def take(self, indices: NDArray[np.intp]) -> ColumnStore:
+        """The rows at these positions, as a copy."""
+        return ColumnStore({name: values[indices] for name, values in self.native.items()}, len(indices))
+
+    def slice(self, start: int, stop: int) -> ColumnStore:
+        """The rows from ``start`` up to ``stop``, as a copy."""
+        return ColumnStore({name: v[start:stop].copy() for name, v in self.native.items()}, stop - start)
+
+    def select(self, names: Sequence[str]) -> ColumnStore:
+        """These columns, in this order."""
+        return ColumnStore({name: self.native[name] for name in names}, self.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayStore:
+    """A two-dimensional NumPy array with a name for each column."""
+
+    native: NDArray[Any]
+    names: tuple[str, ...]
+    kind: str = "array"
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.native.shape[0])
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column."""
+        return column_from(self.native[:, self.names.index(name)], f"column {name!r}")
+
+    def take(self, indices: NDArray[np.intp]) -> ArrayStore:
+        """The rows at these positions, as a copy."""
+        return ArrayStore(self.native[indices], self.names)
+
+    def slice(self, start: int, stop: int) -> ArrayStore:
+        """The rows from ``start`` up to ``stop``, as a copy."""
+        return ArrayStore(self.native[start:stop].copy(), self.names)
+
+    def select(self, names: Sequence[str]) -> ArrayStore:
+        """These columns, in this order."""
+        return ArrayStore(self.native[:, [self.names.index(name) for name in names]], tuple(names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowStore:
+    """A list of rows, each a mapping from column name to value; a name that a row lacks is missing there."""
+
+    native: list[dict[str, Any]]
+    names: tuple[str, ...]
+    kind: str = "rows"
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.native)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column."""
+        return column_from([row.get(name) for row in self.native], f"column {name!r}")
+
+    def take(self, indices: NDArray[np.intp]) -> RowStore:
+        """The rows at these positions, as a copy."""
+        return RowStore([dict(self.native[i]) for i in indices.tolist()], self.names)
+
+    def slice(self, start: int, stop: int) -> RowStore:
+        """The rows from ``start`` up to ``stop``, as a copy."""
+        return RowStore([dict(row) for row in self.native[start:stop]], self.names)
+
+    def select(self, names: Sequence[str]) -> RowStore:
+        """These columns, in this order."""
+        return RowStore([{name: row[name] for name in names if name in row} for row in self.native], tuple(names))
+
 
 _KINDS = (
     "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
@@ -220,3 +349,27 @@ def _listed(names: Sequence[object], most: int = 12) -> str:
 def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """The rows of several tables in order, as the kind of table that they are.
+
+    Parameters
+    ----------
+    tables
+        At least one; all of one kind, with the same columns.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    natives = [table.native for table in tables]
+    match tables[0].kind:
+        case "columns":
+            return Table.of({name: np.concatenate([native[name] for native in natives]) for name in tables[0].names})
+        case "array":
+            return Table.of(np.concatenate(natives), tables[0].names)
+        case "rows":
+            return Table.of([row for native in natives for row in native])
+        case _:
+            import narwhals as nw
+
+            return Table.of(nw.concat([nw.from_native(native) for native in natives], how="vertical").to_native())

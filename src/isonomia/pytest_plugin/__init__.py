@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isonomia.audits.circumstances import Circumstances, amid
+from isonomia.audits.context import Circumstances, amid
 from isonomia.pytest_plugin.settings import MARKER, add_options, records_folder, seed_said, settings_of
 from isonomia.pytest_plugin.summary import told_of, write_summary
 

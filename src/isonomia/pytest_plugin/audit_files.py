@@ -16,8 +16,8 @@ from isonomia.errors import IsonomiaError, UsageError
 from isonomia.pytest_plugin.settings import allowed, audits_wanted, budget_said, records_folder, seed_said, settings_of
 
 if TYPE_CHECKING:
-    from isonomia.audits.audit_file.planned import Planned
-    from isonomia.audits.audit_file.reading import AuditFile
+    from isonomia.audits.audit_file.planner import Planned
+    from isonomia.audits.audit_file.reader import AuditFile
 
 __all__ = ["AuditFileTests", "PropertyTest", "is_wanted"]
 
@@ -44,7 +44,7 @@ class AuditFileTests(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """A test for each property; only the text is read."""
-        from isonomia.audits.audit_file.reading import read_audit_file
+        from isonomia.audits.audit_file.reader import read_audit_file
 
         try:
             self._audit = read_audit_file(self.path)
@@ -73,8 +73,8 @@ class AuditFileTests(pytest.File):
         return self._planned[place]
 
     def _plan(self) -> list[Planned]:
-        from isonomia.audits.audit_file.building import Permissions
-        from isonomia.audits.audit_file.planning import plan_audit
+        from isonomia.audits.audit_file.builder import Permissions
+        from isonomia.audits.audit_file.planner import plan_audit
         from isonomia.engine.seeds import fresh_seed
 
         config, audit = self.config, self._audit
@@ -103,7 +103,7 @@ class PropertyTest(pytest.Item):
 
     def setup(self) -> None:
         """Open what the file speaks of."""
-        from isonomia.records.visible import visible
+        from isonomia.records.display.words import visible
 
         told: str | None = None
         try:
@@ -117,7 +117,7 @@ class PropertyTest(pytest.Item):
 
     def runtest(self) -> None:
         """Check the property."""
-        from isonomia.audits.asserting import assert_verdict
+        from isonomia.audits.assert_holds import assert_verdict
         from isonomia.engine.observer import Silent
 
         undecided = settings_of(self)[0].get("undecided", "fail")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.audits.circumstances import SETTINGS, UNDECIDED
+from isonomia.audits.context import SETTINGS, UNDECIDED
 from isonomia.errors import nearest
 
 __all__ = [
@@ -27,7 +27,7 @@ MARKER = (
 )
 
 FOLDER = ".isonomia"
-"""As ``isonomia.records.folder`` has it, which every test run would have to wait for."""
+"""As ``isonomia.records.database`` has it, which every test run would have to wait for."""
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -23,8 +23,7 @@ _LONGEST_NAME = 48
 
 def told_of(verdict: Verdict) -> tuple[str, str]:
     """A verdict as a property of its test: JSON, without counterexamples, which can be long."""
-    from isonomia.records.visible import on_one_line
-    from isonomia.records.words import cost
+    from isonomia.records.display.words import cost, on_one_line
 
     told = {
         "property": on_one_line(verdict.name or verdict.text),
@@ -64,8 +63,7 @@ def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
 
 
 def _row(told: dict[str, Any]) -> tuple[str, str, str, str]:
-    from isonomia.records.visible import cut_short
-    from isonomia.records.words import chance
+    from isonomia.records.display.words import chance, cut_short
 
     risk = f"risk {chance(told['risk'])}" if told["risk"] else "exact"
     risk = "nothing claimed" if told["answer"] == "undecided" else risk

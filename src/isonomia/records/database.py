@@ -1,23 +1,136 @@
-"""The file of a store: made and opened, with what SQLite says turned into what a person can do.
+"""The SQLite file, its folder, and commands that find it.
+
+The tables of the store.
+
+Reading a store that cannot be written: on a medium that is only read, or of somebody else.
+
+What was computed with.
+
+Where records are kept, unless another folder is named.
+
+The file of a store: made and opened, with what SQLite says turned into what a person can do.
 
 What is written is written ahead (WAL), so that a process that is killed at any moment loses at most the transaction in
 flight, and several may write at once.
+
+Commands that a person can copy, with whatever they need to find the records from where the person is.
 """
 
 from __future__ import annotations
 
+import platform
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 
 from isonomia.errors import DataError, RecordError
-from isonomia.records.folder import STORE
-from isonomia.records.only_reading import address_of
-from isonomia.records.schema import SCHEMA, VERSION
-from isonomia.records.visible import cut
+from isonomia.records.display.words import cut
+from isonomia.version import __version__
 
-__all__ = ["PATIENCE", "Database", "has_errors", "record_error"]
+__all__ = [
+    "FOLDER",
+    "KNOWN",
+    "PATIENCE",
+    "SCHEMA",
+    "STORE",
+    "VERSION",
+    "Database",
+    "address_of",
+    "has_errors",
+    "record_error",
+    "resume_command",
+    "run_command",
+    "versions",
+    "with_records",
+]
+
+
+VERSION = 1
+"""The version of the tables."""
+
+KNOWN = """
+CREATE TABLE IF NOT EXISTS known (
+    property TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    counterexample TEXT NOT NULL,
+    PRIMARY KEY (property, place)
+) WITHOUT ROWID;
+"""
+"""Counterexamples of earlier verdicts, by the digest of their property; the latest has the highest place."""
+
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
+INSERT OR IGNORE INTO format SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM format);
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY,
+    begun TEXT NOT NULL,
+    ended TEXT,
+    title TEXT NOT NULL,
+    request TEXT NOT NULL,
+    versions TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS checks (
+    run TEXT NOT NULL REFERENCES runs (id),
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    options TEXT NOT NULL,
+    verdict TEXT,
+    error TEXT,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+    run TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (run, number, place),
+    UNIQUE (run, number, key)
+) WITHOUT ROWID;
+{KNOWN}"""
+
+
+def address_of(path: Path) -> str | None:
+    """How to open a store that cannot be written; ``None`` where it cannot be read either.
+
+    SQLite reads the file as it is where nobody can be writing to it, and nothing is left that was not moved into it.
+    """
+    waiting = path.with_name(f"{path.name}-wal")
+    whole = not waiting.exists() or waiting.stat().st_size == 0
+    for options in ("mode=ro", *(("mode=ro&immutable=1",) if whole else ())):
+        address = f"{path.absolute().as_uri()}?{options}"
+        try:
+            with closing(sqlite3.connect(address, uri=True)) as connection:
+                connection.execute("SELECT max(version) FROM format").fetchone()
+        except sqlite3.Error:
+            continue
+        return address
+    return None
+
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow")
+
+
+def versions() -> dict[str, str]:
+    """The versions of Isonomia, Python, and those packages that are installed."""
+    found = {"isonomia": __version__, "python": platform.python_version(), "system": platform.system()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+FOLDER = ".isonomia"
+"""The folder of records: beside the audit file, or in the current folder."""
+
+STORE = "runs.sqlite"
+"""The file in it that holds every run, and the known counterexamples."""
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -154,3 +267,27 @@ def _add_errors(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if "duplicate column" not in str(error):  # another process was faster
                 raise
+
+
+def with_records(command: str, folder: str | Path | None) -> str:
+    """A command about a run: with the folder of the records, unless that is where they are looked for anyway."""
+    if folder is None or _same(Path(folder), Path(FOLDER)):
+        return command
+    return f"{command} --records {quote(str(folder))}"
+
+
+def run_command(file: str | Path, folder: str | Path | None, *options: str) -> str:
+    """The command that runs an audit file: with the folder of the records, unless it is the one beside the file."""
+    words = " ".join(("isonomia run", quote(str(file)), *options))
+    if folder is None or _same(Path(folder), Path(file).parent / FOLDER):
+        return words
+    return f"{words} --records {quote(str(folder))}"
+
+
+def resume_command(file: str | Path, folder: str | Path | None) -> str:
+    """The command that goes on with a run of an audit file."""
+    return run_command(file, folder, "--resume")
+
+
+def _same(left: Path, right: Path) -> bool:
+    return left.resolve() == right.resolve()

@@ -1,4 +1,11 @@
-"""The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
+"""A run as one sealed file.
+
+Seals: what tells whether plain values are still those that were sealed.
+
+A plain seal is SHA-256 over the canonical JSON. It shows an accident, and a change by somebody who did not seal anew:
+anybody can. With a key it is HMAC-SHA256 (RFC 2104), which only somebody with the same key can make.
+
+The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
 
 It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
 verdicts show.
@@ -6,6 +13,8 @@ verdicts show.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
 from collections.abc import Mapping
@@ -14,23 +23,78 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
-from isonomia.records.commands import resume_command
-from isonomia.records.journals import ANSWERS
-from isonomia.records.sealing import broken, sealed
-from isonomia.records.shapes import evidence_schema, misshapen
-from isonomia.records.store import CheckRecord, Store
-from isonomia.records.strict_json import read_strictly
+from isonomia.records.database import resume_command
+from isonomia.records.store import ANSWERS, CheckRecord, Store
+from isonomia.records.strict_json import canonical, evidence_schema, misshapen, read_strictly
 from isonomia.records.verdict import Verdict
 
 __all__ = [
+    "LEAST_KEY",
     "CheckEvidence",
     "Evidence",
+    "broken",
     "evidence_in",
     "evidence_of",
     "evidence_text",
     "is_evidence",
+    "is_keyed",
     "read_evidence",
+    "sealed",
 ]
+
+
+LEAST_KEY = 16
+"""Bytes that a key has at least; shorter ones can be guessed."""
+
+PLAIN, KEYED = "sha256", "hmac-sha256"
+
+
+def sealed(content: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
+    """The content with its seal.
+
+    Raises
+    ------
+    RecordError
+        Where the key is too short, or the content is nothing that JSON can hold.
+    """
+    return {**content, "seal": {"method": PLAIN if key is None else KEYED, "value": _value(content, key)}}
+
+
+def is_keyed(content: Mapping[str, Any]) -> bool:
+    """Whether sealed content was sealed with a key."""
+    return bool(content["seal"]["method"] == KEYED)
+
+
+def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
+    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole.
+
+    Raises
+    ------
+    RecordError
+        Where it cannot be told: a key is needed and did not come, or came and is not needed.
+    """
+    seal = content["seal"]
+    if is_keyed(content) and key is None:
+        raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
+    if seal["method"] == PLAIN and key is not None:
+        raise RecordError(
+            "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "
+            "and sealed it anew. Leave --key out to look at it all the same"
+        )
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):
+        return None
+    other = " or the key is another one" if key is not None else ""
+    return f"the seal is broken: something in the file was changed after it was sealed{other}"
+
+
+def _value(content: Mapping[str, Any], key: bytes | None) -> str:
+    if key is None:
+        return hashlib.sha256(canonical(content)).hexdigest()
+    if len(key) < LEAST_KEY:
+        raise RecordError(f"expected a key of at least {LEAST_KEY} bytes, but it has {len(key)}: it could be guessed")
+    return hmac.new(key, canonical(content), hashlib.sha256).hexdigest()
+
 
 _HALVES = re.compile("[\ud800-\udfff]")
 

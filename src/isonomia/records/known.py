@@ -10,9 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isonomia.records.database import PATIENCE
-from isonomia.records.folder import STORE
-from isonomia.records.schema import KNOWN
+from isonomia.records.database import KNOWN, PATIENCE, STORE
 
 __all__ = ["LONGEST", "MOST", "Counterexample", "Known", "key_of"]
 

@@ -1,4 +1,8 @@
-"""The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
+"""Runs and journals.
+
+The journal of a check in the store, written as the check goes.
+
+The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
 
 Each batch is a transaction of its own: a process that is killed at any moment loses at most the batch in flight.
 """
@@ -7,21 +11,89 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError, nearest
-from isonomia.records.commands import with_records
-from isonomia.records.database import Database, has_errors
-from isonomia.records.folder import FOLDER
-from isonomia.records.journals import ANSWERS, StoredJournal
+from isonomia.records.database import FOLDER, Database, has_errors, record_error, with_records
 from isonomia.records.verdict import Verdict
 
-__all__ = ["CheckRecord", "RunRecord", "Store"]
+__all__ = ["ANSWERS", "CheckRecord", "RunRecord", "Store", "StoredJournal"]
+
+
+ANSWERS = "answer "
+"""What the keys of the model's raw answers begin with: they are kept for going on, and nobody replays them."""
+
+
+@dataclass(slots=True)
+class StoredJournal:
+    """The journal of one check in the store.
+
+    Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
+
+    Attributes
+    ----------
+    connection
+        To the store; closed by :meth:`close`.
+    run, number
+        Which check of which run.
+    """
+
+    connection: sqlite3.Connection
+    run: str
+    number: int
+    _kept: dict[str, Mapping[str, Any]] = field(init=False)
+    _place: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = self.connection.execute(
+            "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
+        ).fetchall()
+        self._kept = {key: json.loads(entry) for _, key, entry in found}
+        self._place = found[-1][0] + 1 if found else 0
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """Everything kept so far, in order."""
+        return self._kept
+
+    def recall(self, key: str) -> Mapping[str, Any] | None:
+        """What was kept under a key."""
+        return self._kept.get(key)
+
+    def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        """Keep an entry, in a transaction of its own.
+
+        Raises
+        ------
+        RecordError
+            Where it cannot be written.
+        """
+        entry = make()
+        row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
+        try:
+            with self.connection:
+                self.connection.execute(
+                    "INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row
+                )
+        except sqlite3.IntegrityError as error:
+            raise RecordError(
+                f"expected to be alone with run {self.run}, but another process has written its {key}: let that one "
+                "end, or begin a new run"
+            ) from error
+        except sqlite3.Error as error:
+            raise record_error(f"write {key} of run {self.run}", None, error) from error
+        self._kept[key] = entry
+        self._place += 1
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +168,7 @@ class Store:
         self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
     ) -> str:
         """Write down a new run and its checks, each with name, definition and options; gives the run's name."""
-        from isonomia.records.versions import versions
+        from isonomia.records.database import versions
 
         name = f"{_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         with self._database.writing("write down a run") as connection:

@@ -1,18 +1,40 @@
-"""JSON that is read strictly: one text for one value, and an error instead of a guess.
+"""Strict JSON, schemas, rationals.
+
+JSON that is read strictly: one text for one value, and an error instead of a guess.
 
 Ordinary readers take the last of two equal keys, make infinities of large numbers, and read ``0.10000000000000001`` as
 ``0.1``. Where a text is evidence, each of these would let two readers see different things in one file.
+
+Whether plain values have the shape that a schema describes: the few words of JSON Schema that ours use.
+
+Exact fractions in a record, as text.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from isonomia.errors import RecordError
+from isonomia.errors import DataError, RecordError
+from isonomia.records.display.words import cut_short
 
-__all__ = ["MOST_BYTES", "canonical", "read_strictly", "strict_json"]
+__all__ = [
+    "MOST_BYTES",
+    "canonical",
+    "evidence_schema",
+    "misshapen",
+    "rational",
+    "read_strictly",
+    "strict_json",
+    "verdict_schema",
+]
+
 
 MOST_BYTES = 2**28
 """The longest text that is read: 256 MiB."""
@@ -115,3 +137,100 @@ def _number(text: str, kind: type[int] | type[float]) -> Any:
 
 def _no_number(text: str) -> NoReturn:
     raise RecordError(f"{text} is no number of JSON")
+
+
+KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": (list, tuple),
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
+
+_MOST_BITS = 1023
+"""Of whole numbers that a float can hold, if not exactly."""
+
+
+@cache
+def evidence_schema() -> dict[str, Any]:
+    """The JSON Schema of an evidence file."""
+    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8"))
+    return found
+
+
+def verdict_schema() -> dict[str, Any]:
+    """The JSON Schema of a verdict, as it stands in an evidence file or alone."""
+    found: dict[str, Any] = evidence_schema()["properties"]["checks"]["items"]["properties"]["verdict"]
+    return found
+
+
+def misshapen(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """What is wrong with a value, in words.
+
+    It knows ``type``, ``const``, ``enum``, ``required``, ``properties``, ``additionalProperties`` and ``items``. A
+    whole number is an integer only where it is written as one, without a point; and neither that nor a number where no
+    float can hold it.
+    """
+    where = path or "the whole"
+    kinds = schema.get("type", ())
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        yield f"{where} should be of type {' or '.join(kinds)}, but is {_brief(value)}"
+    elif "const" in schema and not (type(value) is type(schema["const"]) and value == schema["const"]):
+        yield f"{where} should be {schema['const']!r}, but is {_brief(value)}"
+    elif "enum" in schema and value not in schema["enum"]:
+        yield f"{where} should be one of {', '.join(map(repr, schema['enum']))}, but is {_brief(value)}"
+    elif isinstance(value, dict):
+        yield from _object(value, schema, path)
+    elif isinstance(value, list | tuple) and "items" in schema:
+        for place, item in enumerate(value):
+            yield from misshapen(item, schema["items"], f"{path}[{place}]")
+
+
+def _object(value: dict[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for key in schema.get("required", ()):
+        if key not in value:
+            yield f"{path or 'the whole'} should have {key!r}, but has not"
+    for key, item in value.items():
+        inside = f"{path}.{key}" if path else key
+        if key in known:
+            yield from misshapen(item, known[key], inside)
+        elif others is False:
+            yield f"{inside} is not known"
+        elif isinstance(others, Mapping):
+            yield from misshapen(item, others, inside)
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return False
+    return isinstance(value, KINDS[kind])
+
+
+def _brief(value: Any) -> str:
+    return cut_short(repr(value), 60)
+
+
+_WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
+"""As Python writes a fraction. It would read others too, such as 1e999999999, and compute all of its digits."""
+
+
+def rational(text: Any) -> Fraction:
+    """The fraction that was written into a record.
+
+    Raises
+    ------
+    DataError
+        Where it is none, as in a record that was changed.
+    """
+    try:
+        if isinstance(text, str) and _WRITTEN.fullmatch(text):
+            return Fraction(text)
+    except ZeroDivisionError:
+        pass
+    raise DataError(f"expected a fraction like 3/4 in the record, but {text!r:.40} came")

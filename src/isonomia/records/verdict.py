@@ -9,10 +9,9 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
-from isonomia.records.notebook import as_html
-from isonomia.records.shapes import misshapen, verdict_schema
-from isonomia.records.visible import cut_short
-from isonomia.records.words import as_text
+from isonomia.records.display.html import as_html
+from isonomia.records.display.words import as_text, cut_short
+from isonomia.records.strict_json import misshapen, verdict_schema
 
 __all__ = ["Expression", "LeafRecord", "Verdict"]
 

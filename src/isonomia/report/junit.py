@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from isonomia.records.words import answer_line, as_text
-from isonomia.report.counts import lacking
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.records.display.words import answer_line, as_text
+from isonomia.report.entries import Audit, Entry, Failure, lacking
 
 __all__ = ["junit"]
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 
-from isonomia.records.findings import RESPONSIVENESS, SAFETY, known
+from isonomia.records.display.words import (
+    RESPONSIVENESS,
+    SAFETY,
+    SIGNS,
+    answer_line,
+    cut_short,
+    guarantee,
+    known,
+    remarks_of,
+    rows,
+)
 from isonomia.records.verdict import Verdict
-from isonomia.records.visible import cut_short
-from isonomia.records.words import SIGNS, answer_line, guarantee, remarks_of, rows
-from isonomia.report.counts import counted, lacking
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import Audit, Entry, Failure, counted, lacking
 
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
 

@@ -8,13 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import SAFETY
-from isonomia.records.visible import visible
-from isonomia.records.words import cost, risk
-from isonomia.report.counts import ORDER, UNFINISHED, counted
-from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.standing import FAILED, OPEN, known_of
-from isonomia.report.styles import STYLED, sign_of
+from isonomia.records.display.words import SAFETY, cost, risk, visible
+from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, Failure, counted
+from isonomia.report.status import FAILED, OPEN, STYLED, known_of, sign_of
 from isonomia.report.terminal import show
 
 __all__ = ["overview", "print_lines", "show_entry", "show_trouble"]

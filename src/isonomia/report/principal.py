@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.display.words import SIGNS, number
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import SIGNS, number
-from isonomia.report.styles import COLOURS
+from isonomia.report.status import COLOURS
 
 __all__ = ["bounds", "ends_of", "repair_table", "strip", "subgroups"]
 

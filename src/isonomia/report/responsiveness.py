@@ -10,10 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import Side, sides
+from isonomia.records.display.words import Side, brief, change, sides
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import brief, change
-from isonomia.report.styles import COLOURS
+from isonomia.report.status import COLOURS
 
 __all__ = ["people_table", "points_table", "shares"]
 

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.display.words import brief, change
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import brief, change
 
 __all__ = ["cases"]
 

@@ -6,10 +6,9 @@ import hashlib
 from typing import Any
 from urllib.parse import quote
 
-from isonomia.records.words import answer_line, guarantee
+from isonomia.records.display.words import answer_line, guarantee
 from isonomia.report.as_json import dumped
-from isonomia.report.counts import lacking
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import Audit, Entry, Failure, lacking
 from isonomia.version import __version__
 
 __all__ = ["sarif"]

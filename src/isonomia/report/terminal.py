@@ -1,6 +1,14 @@
-"""A verdict on the terminal."""
+"""A verdict on the terminal.
+
+A gauge: an interval, its estimate and a threshold on one line of text.
+
+A verdict on the terminal.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -8,16 +16,59 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.findings import PRINCIPAL, RESPONSIVENESS, SAFETY
-from isonomia.records.verdict import Verdict
-from isonomia.records.words import answer_line, compared, guarantee, interval, number, remarks_of
-from isonomia.report.gauge import ASCII, UNICODE, gauge
+from isonomia.records.display.words import (
+    PRINCIPAL,
+    RESPONSIVENESS,
+    SAFETY,
+    answer_line,
+    compared,
+    guarantee,
+    interval,
+    number,
+    remarks_of,
+    scale_of,
+)
+from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.principal import subgroups
 from isonomia.report.responsiveness import shares
 from isonomia.report.safety import cases
-from isonomia.report.styles import COLOURS, is_fancy, title_of
+from isonomia.report.status import COLOURS, is_fancy, title_of
 
-__all__ = ["show"]
+__all__ = ["ASCII", "UNICODE", "Marks", "gauge", "show"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The characters that a gauge is drawn with."""
+
+    axis: str
+    inside: str
+    estimate: str
+    threshold: str
+
+
+UNICODE = Marks("┄", "━", "●", "┃")
+ASCII = Marks(".", "=", "o", "|")
+
+
+def gauge(item: Expression, width: int, marks: Marks = UNICODE) -> str:
+    """Draw an expression's interval against its threshold.
+
+    The scale reaches a quarter beyond what must be seen on either side; an end that is infinite runs off the line.
+    Where the threshold and the estimate fall on one place, the threshold is shown.
+    """
+    left, right = scale_of(item)
+
+    def place(value: float) -> int:
+        return round((min(max(value, left), right) - left) / (right - left) * (width - 1))
+
+    line = [marks.axis] * width
+    for index in range(place(item.low), place(item.high) + 1):
+        line[index] = marks.inside
+    if item.estimate is not None and isfinite(item.estimate):
+        line[place(item.estimate)] = marks.estimate
+    line[place(item.threshold)] = marks.threshold
+    return "".join(line)
 
 
 def show(verdict: Verdict, console: Console, explanation: str | None = None, why: str | None = None) -> None:

@@ -15,20 +15,30 @@ There are two ways in, text and Python operators, and both make the same tree::
 A property holds no data. What it says about a **batch** of people is computed by :func:`truth` and :func:`numbers`.
 """
 
-from isonomia.spec.batch import Batch
+from isonomia.spec.analysis import conjuncts, disjoint, implies, range_of
+from isonomia.spec.english import explain
+from isonomia.spec.evaluate import Batch, evaluate, numbers, truth
 from isonomia.spec.expand import expand
-from isonomia.spec.explain import explain
-from isonomia.spec.groups import conjuncts, disjoint, implies
-from isonomia.spec.measures import Measure
-from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of, versions_of
-from isonomia.spec.operators import E, P, col, each, maximum, minimum, prediction, score
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.persons import PersonVersion, as_if, do, other, pair_function
+from isonomia.spec.operators import (
+    E,
+    P,
+    PersonVersion,
+    as_if,
+    col,
+    do,
+    each,
+    maximum,
+    minimum,
+    other,
+    pair_function,
+    prediction,
+    score,
+)
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.property import Property, parse
-from isonomia.spec.ranges import range_of
-from isonomia.spec.rows import evaluate, numbers, truth
-from isonomia.spec.terms import Term
+from isonomia.spec.terms import Measure, Term
 from isonomia.spec.text import to_text
+from isonomia.spec.walk import check_names, columns_of, leaves_of, outputs_of, versions_of
 
 __all__ = [
     "Batch",

@@ -14,9 +14,12 @@ from typing import Literal as OneOf
 from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
     Arithmetic,
+    AsIf,
     Call,
+    Change,
     Column,
     Constant,
+    Do,
     Extreme,
     Literal,
     Mean,
@@ -27,8 +30,8 @@ from isonomia.spec.tree import (
     Row,
     RowArithmetic,
     RowNegative,
+    Setting,
 )
-from isonomia.spec.versions import AsIf, Change, Do, Setting
 from isonomia.spec.walk import place_of
 
 __all__ = [

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.spec.explain import explain
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.english import explain
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Connective, Formula, Implies, Junction, Not
 from isonomia.spec.walk import DEEPEST, depth_of

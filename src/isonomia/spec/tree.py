@@ -1,34 +1,46 @@
-"""The syntax tree of a property: plain frozen values, compared by what they say.
+"""Syntax nodes, versions of a person.
+
+Versions of a person: who a column or an answer of the model is about, where it is not the person as they are.
+
+A row expression is about one person. It can also speak of a *second person*, drawn independently from the same
+population, and of the same person *had things been otherwise*: had some variables been set (a counterfactual), or with
+one variable, a mediator, taking the value that it would have had then, everything else as it is (path-specific).
+
+The values are plain and frozen, and compared by what they say; a place takes no part in comparison.
+
+The syntax tree of a property: plain frozen values, compared by what they say.
 
 Two levels. A *row expression* is about one person: it is evaluated on whole columns and gives a value for each row.
 A *quantity* is about the population: a rate ``P[event | condition]``, a mean ``E[term | condition]``, or arithmetic on
 those. A *formula* compares quantities and joins the comparisons.
 
 A column and an answer of the model are about the person as they are, or about another *version* of that person
-(:mod:`isonomia.spec.versions`).
+(:mod:`isonomia.spec.tree`).
 
 Every node that can be pointed at by an error remembers its :class:`~isonomia.errors.Place`; the place is no part of
 what the node says, so it takes no part in comparison.
 """
 
 # ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
 from numpy.typing import NDArray
 
 from isonomia.errors import Place
-from isonomia.spec.versions import AsIf, Do, Other, Setting, Version
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "Arithmetic",
     "AsIf",
     "Call",
+    "Change",
     "Column",
     "Compare",
     "Comparison",
@@ -64,6 +76,49 @@ __all__ = [
     "Version",
 ]
 
+
+def _place() -> Place | None:
+    return field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``sex = 'M'``: a variable is set to a value."""
+
+    name: str
+    value: Literal | Variable
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class AsIf:
+    """``education as if sex = 'M'``: a variable takes the value that it would have had under the settings."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    place: Place | None = _place()
+
+
+Change: TypeAlias = Setting | AsIf
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """``do(sex = 'M', education as if sex = 'F')``: the same person, with the same noise, under these changes."""
+
+    items: tuple[Change, ...]
+    place: Place | None = _place()
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """``other``: a second person, drawn independently from the same population."""
+
+    place: Place | None = _place()
+
+
+Version: TypeAlias = Do | Other
+
 Value: TypeAlias = str | bool | int | float
 ArithmeticSign: TypeAlias = OneOf["+", "-", "*", "/"]
 RowRelation: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
@@ -72,7 +127,7 @@ Connective: TypeAlias = OneOf["and", "or"]
 PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
 
 
-def _place() -> Place | None:
+def _place_tree() -> Place | None:
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
@@ -85,7 +140,7 @@ class Column:
 
     name: str
     version: Version | None = None
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +150,7 @@ class Output:
     name: OneOf["prediction", "score"]
     label: Value | None = None
     version: Version | None = None
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +158,7 @@ class Literal:
     """A value written out: text, a number, or a truth value."""
 
     value: Value
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and True are different things to say, though Python holds them equal.
@@ -120,7 +175,7 @@ class Variable:
     """A name bound by an enclosing ``for``."""
 
     name: str
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +200,7 @@ class Call:
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Row, ...]
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +214,7 @@ class PairCall:
     name: str
     function: PairFunction
     columns: tuple[str, ...]
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +224,7 @@ class Compare:
     relation: RowRelation
     left: Row
     right: Row
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +233,7 @@ class Member:
 
     operand: Row
     values: tuple[Literal | Variable, ...]
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +284,7 @@ class Rate:
 
     event: Row
     given: Row | None = None
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +295,7 @@ class Mean:
     given: Row | None = None
     low: float | None = None
     high: float | None = None
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 Leaf: TypeAlias = Rate | Mean
@@ -251,7 +306,7 @@ class Constant:
     """A number written out."""
 
     value: float
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +323,7 @@ class Arithmetic:
     sign: ArithmeticSign
     left: Quantity
     right: Quantity
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +332,7 @@ class Power:
 
     base: Quantity
     exponent: float
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +341,7 @@ class Extreme:
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Quantity, ...]
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 Quantity: TypeAlias = Rate | Mean | Constant | Negative | Arithmetic | Power | Extreme
@@ -337,7 +392,7 @@ class Each:
     source: Column | tuple[Literal, ...]
     excluded: tuple[Literal | Variable, ...]
     body: Formula
-    place: Place | None = _place()
+    place: Place | None = _place_tree()
 
 
 Formula: TypeAlias = Comparison | Not | Junction | Implies | Each

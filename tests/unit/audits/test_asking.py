@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.answers import Asker
 from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt
 from isonomia.populations.table import Table

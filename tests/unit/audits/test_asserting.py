@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.asserting import PropertyFailure, assert_holds
+from isonomia.audits.assert_holds import PropertyFailure, assert_holds
 from isonomia.audits.check import check
-from isonomia.audits.circumstances import Circumstances, amid, circumstances
+from isonomia.audits.context import Circumstances, amid, circumstances
 from isonomia.errors import UsageError
 from isonomia.records.known import Known, key_of
 from isonomia.records.verdict import Verdict

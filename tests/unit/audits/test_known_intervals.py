@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.audits.rates.known import Knowledge, compared
+from isonomia.audits.rates.intervals import Knowledge, compared
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.region import LeafTally, Region
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.walk import leaves_of
 
 
 @pytest.mark.parametrize(

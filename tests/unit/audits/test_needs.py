@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from isonomia.audits.rates.needs import narrowed, read_by
+from isonomia.audits.rates.question import narrowed, read_by
 from isonomia.models import Answer, adapt
 from isonomia.models.cache import Cached
-from isonomia.models.guarded import Guarded
-from isonomia.models.steady import Steady
+from isonomia.models.steady import Guarded, Steady
 from isonomia.populations.protocol import Wanted
 
 KNOWN = ("id", "age", "income", "sex")

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import isonomia as iso
-from isonomia.audits.rates.known import Knowledge, compared
+from isonomia.audits.rates.intervals import Knowledge, compared
 from isonomia.errors import SpecError, UsageError
 from isonomia.evidence.region import LeafTally, Region
-from isonomia.spec.names import leaves_of
 from isonomia.spec.text import to_text
+from isonomia.spec.walk import leaves_of
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isonomia as iso
-from isonomia.audits.rates.asking import Asker, Memory
-from isonomia.audits.rates.sharing import Pool, Shared, _edges, _parts
+from isonomia.audits.answers import Asker, Memory, Pool, Shared, _edges, _parts
 from isonomia.engine.seeds import root
 from isonomia.models import adapt
 from isonomia.populations import Table
@@ -75,7 +74,7 @@ def test_people_do_not_depend_on_who_asks_first_or_in_which_portions(kind: str) 
 
 
 def test_blocks_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.audits.rates.sharing.KEPT", 2)
+    monkeypatch.setattr("isonomia.audits.answers.KEPT", 2)
     pool = _pool(iso.Generator(lambda n, rng: {"x": rng.random(n)}), Counting())
     first = pool.people(0, 500).column("x").copy()
     pool.people(0, 60_000)
@@ -121,7 +120,7 @@ def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
 
 
 def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.audits.rates.asking.MOST_REMEMBERED", 250)
+    monkeypatch.setattr("isonomia.audits.answers.MOST_REMEMBERED", 250)
     memory, model = Memory(want_prediction=True, want_score=False), Counting()
     table = Table.of({"x": np.linspace(0.0, 1.0, 100)})
     first, second = (Asker(adapt(model), memory=memory) for _ in range(2))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.cli.claims import Claim, parse_target
+from isonomia.cli.specs import Claim, parse_target
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
 

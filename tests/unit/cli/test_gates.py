@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.cli.gates import Gates
+from isonomia.cli.outputs import Gates
 from isonomia.errors import UsageError
 
 

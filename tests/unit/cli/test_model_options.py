@@ -6,7 +6,7 @@ import joblib
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from isonomia.cli.models import open_model, parse_model_options
+from isonomia.cli.options import open_model, parse_model_options
 from isonomia.errors import UsageError
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isonomia.engine.clock import Clock
-from isonomia.engine.journal import Apart, Blank
+from isonomia.engine.journal import Apart, Blank, Clock
 
 
 class Remembering:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.engine.observer import Progress
-from isonomia.engine.tracing import STEP, Tracing
+from isonomia.engine.observer import STEP, Progress, Tracing
 from isonomia.records.verdict import Expression
 
 TABLE = {

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.boxes import decide
-from isonomia.evidence.by_bets import bets_for
-from isonomia.evidence.by_region import region_for
-from isonomia.evidence.by_verifair import verifair_for
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.channels import channels_for, independent_classes
 from isonomia.evidence.hypotheses import denominators_of, hypothesis_of
-from isonomia.evidence.region import LeafTally, Region
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.region import LeafTally, Region, decide, region_for
+from isonomia.evidence.verifair import verifair_for
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Mean, Rate
 from isonomia.spec.walk import nodes
 

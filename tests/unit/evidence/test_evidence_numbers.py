@@ -9,9 +9,14 @@ from isonomia.errors import UsageError
 from isonomia.evidence import stakes
 from isonomia.evidence.bets import Game, begin, step
 from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
-from isonomia.evidence.cells import MOST_CELLS, Grid, grid_for
-from isonomia.evidence.finite import finite_interval, log_finite_evidence
-from isonomia.evidence.mixture import divergence, log_evidence, mean_interval
+from isonomia.evidence.channels import MOST_CELLS, Grid, grid_for
+from isonomia.evidence.confidence_sequences import (
+    divergence,
+    finite_interval,
+    log_evidence,
+    log_finite_evidence,
+    mean_interval,
+)
 from isonomia.evidence.multiple import e_bh, holm
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.verifair import adaptive_error

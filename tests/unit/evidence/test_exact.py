@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Rate
 
 A, B, C = (Rate(Column("x"), Column(name)) for name in "abc")

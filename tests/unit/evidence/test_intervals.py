@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.evidence.intervals import Interval, enclose, judge
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Rate
 
 A, B = (Rate(Column("x"), Column(name)) for name in "ab")

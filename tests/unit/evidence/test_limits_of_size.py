@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.atoms import normal_form
-from isonomia.evidence.finite import finite_interval
+from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.hypotheses import denominators_of
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.normal_form import normal_form
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.walk import leaves_of
 
 
 def test_many_absolute_values_in_one_comparison_are_refused() -> None:

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.allocation import best_shares, split
+from isonomia.evidence.bet_evidence import BetEvidence, Table, bets_for, open_table, plain_game, play_round
 from isonomia.evidence.bets import Game, begin
-from isonomia.evidence.by_bets import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel, leaf_channel, stream_of
+from isonomia.evidence.planning import best_shares, split
 from isonomia.evidence.slices import FINE, FIRST, MOST, SliceGame, SliceState, begin_slices, play, step_slices
-from isonomia.evidence.tables import Table, open_table, plain_game, play_round
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Leaf, Rate
+from isonomia.spec.walk import leaves_of
 
 A, B = Rate(Column("x"), Column("a")), Rate(Column("y"), Column("b"))
 

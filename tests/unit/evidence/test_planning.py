@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for, plain_game
 from isonomia.evidence.bets import begin, step
-from isonomia.evidence.by_bets import BetEvidence, bets_for
-from isonomia.evidence.information import cell_probabilities, distance, limit, truth_at
-from isonomia.evidence.planning import default_shares, forecast
-from isonomia.evidence.tables import plain_game
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.planning import cell_probabilities, default_shares, distance, forecast, limit, truth_at
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Leaf, Mean, Rate
+from isonomia.spec.walk import leaves_of
 
 A, B = Rate(Column("x"), Column("a")), Rate(Column("x"), Column("b"))
 

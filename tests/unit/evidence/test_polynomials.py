@@ -11,9 +11,9 @@ from isonomia.errors import DataError, SpecError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of
 from isonomia.evidence.polynomials import as_fraction, bounds_of, is_linear
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate
+from isonomia.spec.walk import leaves_of
 
 A, B = (leaves_of(parse_formula(f"P[{name}] >= 0"))[0] for name in "ab")
 UNIT = {A: (0.0, 1.0), B: (0.0, 1.0)}

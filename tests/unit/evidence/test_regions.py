@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence import boxes, hypotheses
+from isonomia.evidence import hypotheses
+from isonomia.evidence import region as boxes
 from isonomia.evidence import region as module
-from isonomia.evidence.boxes import decide, enclose_over, outside_polytope
-from isonomia.evidence.by_bets import bets_for
-from isonomia.evidence.by_region import region_for
+from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 from isonomia.evidence.hypotheses import HalfSpace, Polytope
-from isonomia.evidence.mixture import log_evidence, mean_interval
-from isonomia.evidence.region import LeafTally, Region
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.region import LeafTally, Region, decide, enclose_over, outside_polytope, region_for
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate
+from isonomia.spec.walk import leaves_of
 
 A, B, C = (Rate(Column("x"), Column(name)) for name in "abc")
 NUMBER = Mean(Column("y"), Column("a"))

@@ -7,16 +7,23 @@ import pytest
 from scipy.integrate import quad
 
 from isonomia.errors import UsageError
-from isonomia.evidence.binomial import clopper_pearson, upper_limit
-from isonomia.evidence.mixture import mean_interval
-from isonomia.evidence.share_planning import (
+from isonomia.evidence.binomial import (
+    clopper_pearson,
     draws_for_power,
     draws_for_width,
     least_draws,
     least_sequential_draws,
     power_below,
+    upper_limit,
 )
-from isonomia.evidence.shares import anytime_interval, log_wealth_above, log_wealth_below, tail_above, tail_below
+from isonomia.evidence.confidence_sequences import (
+    anytime_interval,
+    log_wealth_above,
+    log_wealth_below,
+    mean_interval,
+    tail_above,
+    tail_below,
+)
 
 
 @pytest.mark.parametrize(("s", "n", "threshold"), [(0, 10, 0.1), (3, 10, 0.1), (1, 40, 0.1), (7, 9, 0.6), (0, 0, 0.3)])

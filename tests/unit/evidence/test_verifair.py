@@ -7,9 +7,8 @@ from math import inf
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.by_verifair import verifair_for
-from isonomia.evidence.verifair import Lemma, count_leaves, infer, judge_formula
-from isonomia.spec.parse import parse_formula
+from isonomia.evidence.verifair import Lemma, count_leaves, infer, judge_formula, verifair_for
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Constant, Power, Rate
 
 A, B = (Rate(Column("x"), Column(name)) for name in "ab")

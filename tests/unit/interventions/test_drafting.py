@@ -11,7 +11,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.interventions import Draft, Feature, Interventions, OneHot, Reachability, Thermometer
-from isonomia.interventions.guessing import hint_of, likely_outcome, words_of
+from isonomia.interventions.hints import hint_of, likely_outcome, words_of
 
 DATA = Path(os.environ.get("ISONOMIA_DATA", Path(__file__).parents[4] / "shared" / "data"))
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature
-from isonomia.interventions.ranges import own_ranges
+from isonomia.interventions.features import own_ranges
 
 
 @pytest.mark.parametrize(

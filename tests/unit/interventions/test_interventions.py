@@ -24,7 +24,7 @@ from isonomia.interventions import (
     Sampler,
     Thermometer,
 )
-from isonomia.interventions.reading import read_interventions
+from isonomia.interventions.toml import read_interventions
 
 TABLE = {
     "age": [30, 40, 50, 61],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isonomia.interventions import Feature, Interventions, Linkage
-from isonomia.interventions.parts import Drawn, Listed
+from isonomia.interventions.block_sets import Drawn, Listed
 
 POSTS = Feature("posts", "integer", 0, 35_000, direction="up", rise=100)
 LINKS = Feature("links", "integer", 0, 13_013, actionable=False)

@@ -9,11 +9,10 @@ import pytest
 
 from isonomia.errors import NumericalError
 from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot, Predicate
+from isonomia.interventions.block_sets import Drawn, solve
 from isonomia.interventions.blocks import Block, blocks_of
-from isonomia.interventions.parts import Drawn
-from isonomia.interventions.pieces import pieces_of
-from isonomia.interventions.program import Found, Nothing, Unknown, any_move, tightened
-from isonomia.interventions.solving import solve
+from isonomia.interventions.milp import Found, Nothing, Unknown, any_move, tightened
+from isonomia.interventions.uniform import pieces_of
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 

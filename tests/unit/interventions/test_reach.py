@@ -18,10 +18,10 @@ from isonomia.interventions import (
     Predicate,
     ReachableSets,
     enumeration,
-    proposals,
 )
+from isonomia.interventions import uniform as proposals
+from isonomia.interventions.block_sets import Cut, Drawn, Listed, Ranges
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.parts import Cut, Drawn, Listed, Ranges
 
 COUNT = Feature("count", "integer", 0, 4)
 DUMMIES = tuple(Feature(f"d{j}", "binary") for j in range(3))

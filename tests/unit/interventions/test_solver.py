@@ -13,8 +13,8 @@ import scipy.spatial
 
 from isonomia.errors import NumericalError
 from isonomia.interventions import Feature, Interventions, Linear
+from isonomia.interventions.milp import cheapest
 from isonomia.interventions.polytopes import Polytope, shape_of
-from isonomia.interventions.solver import cheapest
 
 ROWS = np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([1.0])
 BOX = np.zeros(2), np.ones(2)

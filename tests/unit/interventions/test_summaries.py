@@ -10,12 +10,9 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.interventions import Draft, Thermometer
-from isonomia.interventions.describing import described
-from isonomia.interventions.drafting import drafted
-from isonomia.interventions.encodings import encodings_of
-from isonomia.interventions.guessing import hint_of
-from isonomia.interventions.summaries import summary_of
-from isonomia.interventions.writing import toml_value
+from isonomia.interventions.draft import described, drafted, summary_of
+from isonomia.interventions.hints import encodings_of, hint_of
+from isonomia.interventions.toml import toml_value
 from isonomia.populations.table import Table
 
 

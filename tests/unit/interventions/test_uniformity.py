@@ -27,12 +27,10 @@ from isonomia.interventions import (
     Predicate,
     Thermometer,
 )
+from isonomia.interventions.block_sets import Cut, Drawn, Listed
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.hit_and_run import hit_and_run, rounded, volume
-from isonomia.interventions.parts import Cut, Drawn, Listed
-from isonomia.interventions.pieces import pieces_of
-from isonomia.interventions.polytopes import Polytope, shape_of
-from isonomia.interventions.proposals import Boxes, draw_by_proposals
+from isonomia.interventions.polytopes import Polytope, hit_and_run, rounded, shape_of, volume
+from isonomia.interventions.uniform import Boxes, draw_by_proposals, pieces_of
 
 ALARM = 1e-6
 
@@ -264,7 +262,7 @@ def test_a_shape_beyond_six_dimensions_says_that_it_is_nearly_uniform_and_draws_
 
 
 def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
-    from isonomia.interventions.solving import solve
+    from isonomia.interventions.block_sets import solve
 
     features = tuple(Feature(name, "integer", 0, 4) for name in "abc")
     rules = Interventions(features, (Linear(tuple("abc"), (1, 1, 1), "<=", 5),))
@@ -278,7 +276,7 @@ def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
 
 
 def test_a_block_of_which_almost_nothing_is_allowed_is_listed_by_the_solver() -> None:
-    from isonomia.interventions.solving import solve
+    from isonomia.interventions.block_sets import solve
 
     features = tuple(Feature(f"d{j}", "binary") for j in range(14))
     rules = Interventions(features, (OneHot(tuple(f.name for f in features)),))

@@ -7,9 +7,8 @@ from sklearn.dummy import DummyClassifier
 
 from isonomia.errors import UsageError
 from isonomia.models import adapt
-from isonomia.models.callables import CallableModel
-from isonomia.models.estimators import EstimatorModel
-from isonomia.models.http_model import HttpModel
+from isonomia.models.estimators import CallableModel, EstimatorModel
+from isonomia.models.http import HttpModel
 
 
 def approve(batch):

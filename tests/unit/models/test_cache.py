@@ -18,11 +18,10 @@ from sklearn.linear_model import LogisticRegression
 import isonomia as iso
 from isonomia.errors import UnreliableModelError, UsageError
 from isonomia.models import Answer, ask
-from isonomia.models.cache import Cached
-from isonomia.models.cache_rows import row_digests, signature
+from isonomia.models.cache import Cached, row_digests, signature
 from isonomia.models.cache_store import CacheWarning
 from isonomia.models.executable import ExecutableModel
-from isonomia.models.http_model import HttpModel
+from isonomia.models.http import HttpModel
 from isonomia.populations import Table
 
 RNG = np.random.default_rng(1)

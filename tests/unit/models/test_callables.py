@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.models.callables import CallableModel
+from isonomia.models.estimators import CallableModel
 from isonomia.populations import Table
 
 FRAME = pd.DataFrame({"age": [20, 40], "debt": [1.0, 2.0]})

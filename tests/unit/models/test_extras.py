@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.models import load_model
-from isonomia.models.extras import needed
+from isonomia.models.inputs import needed
 
 
 def archive(*names: str) -> bytes:

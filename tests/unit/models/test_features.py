@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from isonomia.errors import ModelError
-from isonomia.models.features import choose_features, fitted_names, input_for, quiet_about_names
+from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
 from isonomia.populations import Table
 
 TABLE = Table.of({"age": [20, 40], "sex": ["F", "M"], "debt": [1.0, 2.0]})

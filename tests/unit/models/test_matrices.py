@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from isonomia.errors import ModelError
-from isonomia.models.matrices import columns_for, converted, matrix
+from isonomia.models.inputs import columns_for, converted, matrix
 from isonomia.populations import Table
 
 COLUMNS = {"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "c": [True, False, True]}

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import isonomia as iso
 from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt, ask, describe, load_model
-from isonomia.models.recognising import Kind, kind_of
+from isonomia.models.loader import Kind, kind_of
 from isonomia.populations import Table
 
 RNG = np.random.default_rng(0)
@@ -152,7 +152,7 @@ def test_a_program_a_description_and_an_address_are_handed_to_their_adapters(tmp
 
 
 def test_an_object_of_a_module_is_found_as_before():
-    assert load_model("isonomia.models.opening:load_model").name == "load_model"
+    assert load_model("isonomia.models.loader:load_model").name == "load_model"
     with pytest.raises(UsageError, match="no module 'nowhere'"):
         load_model("nowhere:model")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from isonomia.models.outputs import array_from, score_from
+from isonomia.models.checked import array_from, score_from
 
 
 @pytest.mark.parametrize(

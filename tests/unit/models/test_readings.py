@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.arguments import checked_batch_size, checked_classes, checked_output
+from isonomia.models.checked import checked_batch_size, checked_classes, checked_output
 from isonomia.models.readings import Reading
 
 MANY = np.array([[2.0, -1.0, 0.0], [-800.0, 5.0, 900.0]])

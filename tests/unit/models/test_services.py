@@ -10,12 +10,9 @@ import pytest
 from isonomia.errors import ModelError, SpecError, UsageError
 from isonomia.models import ask
 from isonomia.models.executable import ExecutableModel
-from isonomia.models.http_model import HttpModel
+from isonomia.models.http import HttpModel
+from isonomia.models.payloads import AnswerPath, Template, labels, plain_rows, scores
 from isonomia.models.services import read_service
-from isonomia.models.services_path import AnswerPath
-from isonomia.models.services_reading import labels, scores
-from isonomia.models.services_rows import plain_rows
-from isonomia.models.services_template import Template
 from isonomia.populations import Table
 
 ROWS = plain_rows(Table.of({"a": [1, 2], "b": ["x", None], "c": [True, False], "d": [0.5, np.nan]}), None, "it")

@@ -9,8 +9,8 @@ import isonomia as iso
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.cache import Cached
+from isonomia.models.checked import first_change
 from isonomia.models.steady import FIRST_AGAIN, MOST_AGAIN, Steady, steady
-from isonomia.models.steady_change import first_change
 from isonomia.populations import Table
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt, ask, load_model
-from isonomia.models.torch_files import torch_model
+from isonomia.models.torch import torch_model
 from isonomia.populations import Table
 from isonomia.populations.batches import batch_table
 

@@ -7,8 +7,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.protocol import Wanted
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import Do, Setting
+from isonomia.spec.tree import Do, Literal, Setting
 
 LINEAR = iso.Causal({"a": "gaussian(0, 1)", "b": "gaussian(2 * a, 4)", "c": "3 * b - a"})
 PEOPLE = {"a": [0.5, -1.0, 2.0], "b": [1.0, 0.0, 7.0], "c": [2.5, 1.0, 19.0]}

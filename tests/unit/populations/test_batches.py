@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from isonomia.audits.rates.asking import Asker
+from isonomia.audits.answers import Asker
 from isonomia.errors import DataError, ModelError
 from isonomia.models import adapt, ask
 from isonomia.populations.batches import batch_table

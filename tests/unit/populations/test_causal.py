@@ -6,10 +6,9 @@ from scipy import stats
 
 import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
-from isonomia.spec.batch import Batch
-from isonomia.spec.parse import parse_condition
-from isonomia.spec.persons import as_if, do
-from isonomia.spec.rows import truth
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.operators import as_if, do
+from isonomia.spec.parser import parse_condition
 
 WORLD = iso.Causal(
     {

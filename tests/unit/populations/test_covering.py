@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from isonomia.populations.covering import combined
+from isonomia.populations.ranges import combined
 
 
 @pytest.mark.parametrize("levels", [[1], [3], [2, 3], [4, 1, 2, 8]])

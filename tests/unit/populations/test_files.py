@@ -12,7 +12,7 @@ import pytest
 
 from isonomia.errors import DataError
 from isonomia.populations import read_table
-from isonomia.populations.door import rows_from
+from isonomia.populations.files import rows_from
 from isonomia.populations.fingerprint import table_fingerprint
 
 CSV = """\

@@ -15,8 +15,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import read_table
-from isonomia.populations.files import is_many
-from isonomia.populations.folders import long_files
+from isonomia.populations.files import is_many, long_files
 
 
 def write(file, **columns):

@@ -11,10 +11,9 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
-from isonomia.populations.door import HELD, rows_from
-from isonomia.populations.lazy_reader import long_lazy, long_relation
-from isonomia.populations.long_table import LongTable
-from isonomia.populations.memory import free_memory, refuse_more_than
+from isonomia.populations.files import HELD, rows_from
+from isonomia.populations.lazy import long_lazy, long_relation
+from isonomia.populations.streaming import LongTable, free_memory, refuse_more_than
 
 ROWS = 150_000
 
@@ -138,7 +137,7 @@ def test_a_single_file_is_held_unless_it_is_large(folder, monkeypatch):
     file = folder / "0.parquet"
     assert file.stat().st_size < HELD
     assert isinstance(rows_from(file), Table)
-    monkeypatch.setattr("isonomia.populations.door.HELD", 1000)
+    monkeypatch.setattr("isonomia.populations.files.HELD", 1000)
     large = rows_from(file)
     assert isinstance(large, LongTable)
     assert large.kind == rows_from(folder).kind == "pandas"

@@ -3,10 +3,8 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import SpecError
-from isonomia.populations.people import people
-from isonomia.populations.protocol import Wanted
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import Do, Other, Setting
+from isonomia.populations.protocol import Wanted, people
+from isonomia.spec.tree import Do, Literal, Other, Setting
 
 CHANGE = Do((Setting("a", Literal(5.0)),))
 PAIRED = Wanted(None, {Other(): None})

@@ -6,10 +6,8 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
-from isonomia.populations.people import people
-from isonomia.populations.protocol import Wanted
-from isonomia.spec.tree import Literal
-from isonomia.spec.versions import AsIf, Do, Other, Setting
+from isonomia.populations.protocol import Wanted, people
+from isonomia.spec.tree import AsIf, Do, Literal, Other, Setting
 
 TEXT = """
 def popModel():

@@ -4,7 +4,7 @@ from scipy import stats
 
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.weighted import MOST_PROPOSALS, RAREST, hopeless, kept_rows
+from isonomia.populations.generator import MOST_PROPOSALS, RAREST, hopeless, kept_rows
 
 
 def proposals(n, rng):

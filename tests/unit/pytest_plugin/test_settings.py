@@ -6,7 +6,7 @@ import pytest
 
 from isonomia.pytest_plugin import settings
 from isonomia.pytest_plugin.settings import settings_of
-from isonomia.records.folder import FOLDER
+from isonomia.records.database import FOLDER
 
 
 def test_counterexamples_are_kept_where_the_command_keeps_records() -> None:

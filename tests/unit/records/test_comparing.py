@@ -12,7 +12,7 @@ import pytest
 
 from isonomia.errors import RecordError
 from isonomia.records import strict_json
-from isonomia.records.comparing import Changed, Side, changes, side_of_file, side_of_run
+from isonomia.records.compare import Changed, Side, changes, side_of_file, side_of_run
 from isonomia.records.evidence import evidence_of, evidence_text
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.records.differences import ABSENT, differences
+from isonomia.records.compare import ABSENT, differences
 
 CASES: list[tuple[Any, Any, list[tuple[str, Any, Any]]]] = [
     ({"a": 1}, {"a": 1}, []),

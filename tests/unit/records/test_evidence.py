@@ -13,8 +13,8 @@ import pytest
 from isonomia.errors import RecordError
 from isonomia.records import strict_json as module
 from isonomia.records.evidence import evidence_of, evidence_text, read_evidence
-from isonomia.records.shapes import evidence_schema
 from isonomia.records.store import Store
+from isonomia.records.strict_json import evidence_schema
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 
 KEY = b"a key of the house"

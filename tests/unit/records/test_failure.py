@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.records.failure import failure_text, headline
+from isonomia.records.display.failure import failure_text, headline
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 
 SAFETY = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isonomia.records import Expression, Verdict
-from isonomia.records.findings import known, people_in_words, sides, telling
+from isonomia.records.display.words import known, people_in_words, sides, telling
 
 
 def _verdict(answer: str = "violated", expressions: tuple[Expression, ...] = (), **details: Any) -> Verdict:

@@ -7,11 +7,9 @@ from dataclasses import replace
 import pytest
 
 import isonomia as iso
-from isonomia.records.drawing import gauge_picture
-from isonomia.records.notebook import as_html
-from isonomia.records.scale import scale_of
+from isonomia.records.display.html import as_html, gauge_picture
+from isonomia.records.display.words import cut, scale_of, visible
 from isonomia.records.verdict import Expression
-from isonomia.records.visible import cut, visible
 
 
 def _verdict() -> iso.Verdict:

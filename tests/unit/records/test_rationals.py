@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.records.rationals import rational
+from isonomia.records.strict_json import rational
 
 
 @pytest.mark.parametrize("value", [Fraction(3, 4), Fraction(-7), Fraction(10**300, 7**200)])

@@ -8,7 +8,7 @@ import hmac
 import pytest
 
 from isonomia.errors import RecordError
-from isonomia.records.sealing import broken, sealed
+from isonomia.records.evidence import broken, sealed
 
 CONTENT = {"b": [1, 2.5, None], "a": {"text": "é"}}
 CANONICAL = '{"a":{"text":"é"},"b":[1,2.5,null]}'.encode()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isonomia.records.shapes import evidence_schema, misshapen
+from isonomia.records.strict_json import evidence_schema, misshapen
 
 SCHEMA = {
     "type": "object",

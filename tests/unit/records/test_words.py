@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isonomia.records import Verdict
-from isonomia.records.words import alongside, as_text, brief, chance, change, guarantee, remarks_of, risk
+from isonomia.records.display.words import alongside, as_text, brief, chance, change, guarantee, remarks_of, risk
 
 VERDICT = Verdict(
     text="P[hired] >= 0.5",

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from isonomia.engine.observer import Progress
-from isonomia.report.board import Board, Lines, Quiet, showing
 from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.live import Board, Lines, Quiet, showing
 from isonomia.report.overview import overview
 
 NASTY = "\x1b[31m[red]name[/red]\nsecond line"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.report.page.kept import kept_script
+from isonomia.report.page.script import kept_script
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from page_audits import NASTY, REVIEW, every_kind, principal, rates, responsiven
 from isonomia.errors import UsageError
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.page import page, write_page
-from isonomia.report.page.specs import chart_specs
+from isonomia.report.page.vega import chart_specs
 
 OURS = {
     "html",

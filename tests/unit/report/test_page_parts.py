@@ -8,12 +8,10 @@ import pytest
 from page_audits import NASTY, every_kind, rates, responsiveness, safety, undecided
 
 from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.page.cases import cases_of
-from isonomia.report.page.limits import Limits, limits_for
-from isonomia.report.page.meaning import certainty, explained, meaning, odds
-from isonomia.report.page.replaying import commands
+from isonomia.report.page.counterexamples import Cell, cases_of, cells_of, value_text
+from isonomia.report.page.meaning import Limits, certainty, explained, limits_for, meaning, odds
+from isonomia.report.page.page import commands
 from isonomia.report.page.script import as_data
-from isonomia.report.page.values import Cell, cells_of, value_text
 
 
 def test_what_differs_comes_first_and_is_marked() -> None:

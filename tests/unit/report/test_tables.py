@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.populations.files import read_table
-from isonomia.report.tables import need_table, write_table
+from isonomia.report.files import need_table, write_table
 
 COLUMNS = {"person": [3, 4], "distance": [0.5, None], "to job, now": ["a\n'b'", 'c,"d"'], "mixed": ["a", 1]}
 

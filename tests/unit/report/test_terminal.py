@@ -13,9 +13,9 @@ from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
 from isonomia.report.entries import Entry
-from isonomia.report.gauge import ASCII, gauge
 from isonomia.report.overview import print_lines
 from isonomia.report.principal import bounds
+from isonomia.report.terminal import ASCII, gauge
 
 
 def _verdict(name: str = "a [red]name") -> Verdict:

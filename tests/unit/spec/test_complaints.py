@@ -1,7 +1,7 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 
 # The text with the stretch that the carets point at between « and »; then what the message says.
 MALFORMED = [

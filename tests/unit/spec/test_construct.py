@@ -2,7 +2,7 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.construct import constant_value
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Arithmetic, Comparison, Constant, Power
 
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.expand import expand
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.substitute import put_values
+from isonomia.spec.expand import expand, put_values
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Rate, Variable
 

@@ -1,9 +1,8 @@
 import pytest
 
-from isonomia.spec.explain import explain
-from isonomia.spec.operators import P, score
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.persons import other, pair_function
+from isonomia.spec.english import explain
+from isonomia.spec.operators import P, other, pair_function, score
+from isonomia.spec.parser import parse_formula
 
 
 @pytest.mark.parametrize(

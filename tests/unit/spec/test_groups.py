@@ -1,8 +1,8 @@
 import pytest
 
-from isonomia.spec.groups import conjuncts, disjoint, implies
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.persons import pair_function
+from isonomia.spec.analysis import conjuncts, disjoint, implies
+from isonomia.spec.operators import pair_function
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Compare, Comparison, Literal, Member, Rate, RowNot, Variable
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from isonomia.spec.moments import moment
+from isonomia.spec.columns import moment
 
 
 @pytest.mark.parametrize("text", ["2020", "2020-02", "2020-02-29", "2020-02-29T12:30", "2020-02-29 12:30:59.5"])

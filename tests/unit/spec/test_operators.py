@@ -7,7 +7,7 @@ import pytest
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.operators import E, P, col, each, maximum, minimum, prediction, score
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.property import Property, parse
 
 a, b, c = col("a"), col("b"), col("c")

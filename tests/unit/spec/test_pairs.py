@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError, SpecError
-from isonomia.spec.batch import Batch
-from isonomia.spec.parse import parse_condition
-from isonomia.spec.persons import do, other, pair_function
-from isonomia.spec.rows import evaluate, numbers, truth
+from isonomia.spec.evaluate import Batch, evaluate, numbers, truth
+from isonomia.spec.operators import do, other, pair_function
+from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Other
 
 MAN = do(sex="M").version

@@ -1,7 +1,7 @@
 import pytest
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import (
     Arithmetic,
     AsIf,

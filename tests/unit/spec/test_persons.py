@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.spec.operators import E, P, col, each, prediction, score
-from isonomia.spec.persons import as_if, do, other, pair_function
+from isonomia.spec.operators import E, P, as_if, col, do, each, other, pair_function, prediction, score
 from isonomia.spec.property import parse
 
 SAID_TWICE = [

@@ -1,7 +1,7 @@
 import pytest
 
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.ranges import range_of
+from isonomia.spec.analysis import range_of
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Comparison, Mean, PairCall, Variable
 
 DECLARED = {"x": (-1.0, 2.0), "y": (1.0, 4.0), "prediction": (0.0, 1.0)}

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError, SpecError
-from isonomia.spec.batch import Batch
 from isonomia.spec.columns import plain
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.rows import evaluate, numbers, truth
+from isonomia.spec.evaluate import Batch, evaluate, numbers, truth
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Literal, Mean, Member, Rate, Variable
 
 COLUMNS = {

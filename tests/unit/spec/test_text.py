@@ -1,9 +1,8 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.lexemes import unquote, value_text
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.text import to_text
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.text import to_text, unquote, value_text
 from isonomia.spec.tree import Column, Compare, Constant, Do, Literal, Other, PairCall, Setting
 
 

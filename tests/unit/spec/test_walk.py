@@ -1,4 +1,4 @@
-from isonomia.spec.parse import parse_formula
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import AsIf, Column, Compare, Constant, Do, Literal, Member, Other, PairCall, Rate, Setting
 from isonomia.spec.walk import children, depth_of, nodes, place_of
 

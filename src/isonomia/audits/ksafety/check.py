@@ -1,27 +1,145 @@
-"""Checking a k-safety property, from the call to the verdict."""
+"""From the call to the verdict; known counterexamples first.
+
+Counterexamples of earlier verdicts, tried before anything else.
+
+The first step: counterexamples of earlier verdicts.
+
+Checking a k-safety property, from the call to the verdict.
+"""
 
 from __future__ import annotations
 
-from isonomia.audits.journaled import introduce
-from isonomia.audits.ksafety.bench import Bench
-from isonomia.audits.ksafety.by_drawing import draw_cases, found_in_sample
-from isonomia.audits.ksafety.by_known import by_known
-from isonomia.audits.ksafety.by_listing import complete, try_all, unfinished
-from isonomia.audits.ksafety.described import subject_from
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from isonomia.audits.ksafety.cases import prepare_known
+from isonomia.audits.ksafety.enumerated import complete, try_all, unfinished
+from isonomia.audits.ksafety.evaluate import Given, ReachedError, Value, missing
+from isonomia.audits.ksafety.evidence import Totals, rate_evidence
+from isonomia.audits.ksafety.inputs import settled, subject_from
 from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.rates import rate_evidence
-from isonomia.audits.ksafety.request import Request
-from isonomia.audits.ksafety.steps import Steps
-from isonomia.audits.ksafety.subject import settled
-from isonomia.audits.ksafety.verdicts import Outcome, verdict_of
-from isonomia.engine.journal import once
+from isonomia.audits.ksafety.runner import Runner
+from isonomia.audits.ksafety.sampled import draw_cases, found_in_sample
+from isonomia.audits.ksafety.setup import Bench, Steps
+from isonomia.audits.ksafety.shrink import shown
+from isonomia.audits.ksafety.verdict import Outcome, is_proof, verdict_of
+from isonomia.audits.ksafety.violations import Findings
+from isonomia.audits.requests import SafetyRequest
+from isonomia.audits.verdicts import introduce
+from isonomia.engine.journal import Entry, once
 from isonomia.engine.observer import Observer
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.domains import Domain, TableDomain
 from isonomia.records.verdict import Verdict
 
-__all__ = ["check_safety"]
+__all__ = ["among", "by_known", "check_safety", "checked_known", "gone_elsewhere", "still_violating"]
 
 
-def check_safety(request: Request, observer: Observer) -> Verdict:
+def checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
+    """Counterexamples of earlier verdicts, as they came.
+
+    Raises
+    ------
+    UsageError
+        Where something else came.
+    """
+    for item in known:
+        if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
+            raise UsageError(f"expected counterexamples of earlier verdicts as known, but {str(item)[:80]} came")
+    return list(known)
+
+
+def still_violating(runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Those counterexamples that violate the property still, computed anew from their inputs and choices.
+
+    One that no longer fits, because the specification or the data have changed, is passed over.
+    """
+    tried = (_again(runner, domain, item) for item in known)
+    return [again for again in tried if again is not None]
+
+
+def among(domain: Domain, item: Mapping[str, Any]) -> bool:
+    """Whether every input of a counterexample is one of the table's rows; other domains are not looked through."""
+    return not isinstance(domain, TableDomain) or all(_has(domain, record) for record in item["inputs"].values())
+
+
+def gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Say of counterexamples whose inputs the table does not have, or not so, that the violation is not among its rows.
+
+    They are proof that the model violates the property all the same; other domains than tables are not looked through.
+    """
+    if not isinstance(domain, TableDomain):
+        return ()
+    rows = [record for item in known for record in item["inputs"].values()]
+    if not rows or any(_has(domain, record) for record in rows):
+        return ()
+    return ("none of them is among the inputs that were given: they come from other data, or the data have changed",)
+
+
+def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
+    restored, same = domain.restore([record]), np.ones(domain.size, dtype=bool)
+    for name in domain.whole.names:
+        here, there = domain.whole.column(name), domain.column(restored, name)
+        same &= (here == there[0]) | (missing(here) & missing(there)[0])
+    return bool(same.any())
+
+
+def _again(runner: Runner, domain: Domain, item: Mapping[str, Any]) -> dict[str, Any] | None:
+    names = runner.program.spec.inputs
+    if not isinstance(item["inputs"], Mapping) or set(item["inputs"]) != set(names):
+        return None
+    try:
+        choices = [np.array([choice]) for choice in item["choices"]]
+        records = {name: Value(domain.restore([item["inputs"][name]])) for name in names}
+        prepared = prepare_known(runner.program, domain, records, Given(choices))
+    except (ReachedError, DataError, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    if not prepared.accepted[0] or (runner.draws and not choices):
+        return None
+    seeds = choices[-1].astype(np.int64) if runner.draws else np.zeros(1, dtype=np.int64)
+    judged = runner.judged(prepared, seeds)
+    if not judged.violating[0]:
+        return None
+    return shown(runner, judged, list(item["choices"]), dict(item.get("rows", {}))) | {
+        "minimal": bool(item.get("minimal", False))
+    }
+
+
+def by_known(steps: Steps) -> Outcome | None:
+    """The answer where a known counterexample violates the property still.
+
+    Those that the check began with are tried, whatever has become known since. A census speaks of its rows alone, so
+    that one which is not among them proves nothing there.
+    """
+    prop = steps.request.prop
+    known = once(steps.journal, "known", lambda: {"known": checked_known(prop.known)})["known"]
+    if not known:
+        return None
+    tried = once(steps.journal, "known again", lambda: _tried(steps, known))
+    again = tuple(tried["violating"])
+    if not again or not prop.stop_early:
+        return None
+    told = f"{len(again)} of {len(known)} known counterexamples violate it still"
+    remarks = (told, *tried["elsewhere"])
+    totals = Totals(len(steps.program.ensures))
+    return Outcome(False, totals, Findings(again), False, len(again), told, steps.seconds(), remarks)
+
+
+def _tried(steps: Steps, known: Sequence[Entry]) -> Entry:
+    """Those that violate it still. Their answers are kept apart: the steps behind count theirs from the beginning."""
+    domain = steps.bench.domain
+    runner = steps.bench.runner(steps.program, steps.subject.random, "known counterexamples")
+    again = [item for item in still_violating(runner, domain, known) if is_proof(steps.program, item)]
+    if getattr(steps.request.population, "kind", None) == "census":
+        again = [item for item in again if among(domain, item)]
+    # Whom a population without end can draw, a few of its people do not tell.
+    elsewhere = [] if steps.subject.fresh else list(gone_elsewhere(domain, again))
+    return {"violating": again, "elsewhere": elsewhere}
+
+
+def check_safety(request: SafetyRequest, observer: Observer) -> Verdict:
     """Check a k-safety property.
 
     Every case is tried where there are few enough; otherwise cases are drawn at random.

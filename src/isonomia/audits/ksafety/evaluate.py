@@ -1,23 +1,322 @@
-"""Computing expressions for whole batches of cases."""
+"""Expressions on batches; where random choices come from.
+
+Values of a whole batch: a column or records, and for which cases there is no value.
+
+Arithmetic and comparisons on whole columns, and where they have no result.
+
+Where random choices come from: drawn, or given beforehand.
+
+Computing expressions for whole batches of cases.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeAlias
+from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.operators import arithmetic, compare, missing
-from isonomia.audits.ksafety.supply import Supply
-from isonomia.audits.ksafety.values import Answered, Booleans, Value, either, is_column, truth
 from isonomia.errors import Place
 from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.scope import CONSTANTS
 from isonomia.spec.nomos.tree import Binary, Call, Constant, Expression, Feature, Name, Scalar, Unary, Update
 
-__all__ = ["Batch", "constant_column", "evaluate", "joined", "tested"]
+__all__ = [
+    "Answered",
+    "AtEnds",
+    "Batch",
+    "Drawn",
+    "Given",
+    "ReachedError",
+    "Supply",
+    "Value",
+    "Way",
+    "arithmetic",
+    "compare",
+    "constant_column",
+    "either",
+    "evaluate",
+    "is_column",
+    "joined",
+    "joined_values",
+    "missing",
+    "tested",
+    "truth",
+]
+
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One value a case.
+
+    Attributes
+    ----------
+    data
+        A column, or the records of a domain.
+    bad
+        For which cases it could not be computed; what ``data`` holds there means nothing. ``None`` where it always
+        could.
+    """
+
+    data: Any
+    bad: Booleans | None = None
+
+    def take(self, indices: NDArray[np.intp]) -> Value:
+        """The values of these cases."""
+        data = self.data[indices] if isinstance(self.data, np.ndarray) else self.data.take(indices)
+        return Value(data, None if self.bad is None else self.bad[indices])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """What the model answered for some records.
+
+    Attributes
+    ----------
+    data
+        The answers.
+    why
+        For each record why there is no answer, ``None`` where there is one; ``None`` where there always is.
+    """
+
+    data: NDArray[Any]
+    why: NDArray[Any] | None = None
+
+    @property
+    def bad(self) -> Booleans | None:
+        """For which records there is no answer."""
+        return None if self.why is None else np.array([reason is not None for reason in self.why], dtype=bool)
+
+    def take(self, indices: NDArray[np.intp]) -> Answered:
+        """The answers for these records."""
+        return Answered(self.data[indices], None if self.why is None else self.why[indices])
+
+
+def joined(parts: Sequence[Answered]) -> Answered:
+    """The answers of several batches as those of one."""
+    data = np.concatenate([part.data for part in parts])
+    if all(part.why is None for part in parts):
+        return Answered(data)
+    reasons = [np.full(len(part.data), None) if part.why is None else part.why for part in parts]
+    return Answered(data, np.concatenate(reasons))
+
+
+def is_column(value: Value) -> bool:
+    """Whether it is a column and not records."""
+    return isinstance(value.data, np.ndarray)
+
+
+def either(*masks: Booleans | None) -> Booleans | None:
+    """Where one of the masks is set."""
+    present = [mask for mask in masks if mask is not None]
+    if not present:
+        return None
+    return np.asarray(np.logical_or.reduce(present))
+
+
+def truth(value: Value) -> Booleans:
+    """A column as truth values: numbers are true unless they are 0, missing values are false."""
+    column = value.data
+    if column.dtype == np.bool_:
+        return np.asarray(column)
+    if column.dtype.kind == "f":
+        return np.asarray((column != 0) & ~np.isnan(column))
+    if column.dtype == object:
+        return np.asarray([item == item and bool(item) for item in column.tolist()], dtype=bool)
+    return np.asarray(column != 0)
+
+
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_MAKE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
+_LARGE = 2.0**62
+
+
+def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
+    """The result, where there is none, and why.
+
+    Division by zero and results too large for a number have none; for text only ``+`` has a meaning.
+    """
+    if left.dtype.kind not in "biuf" or right.dtype.kind not in "biuf":
+        return _one_by_one(_MAKE[sign], left, right)
+    first, second = _number(left), _number(right)
+    by_zero = second == 0 if sign in {"/", "//", "%"} else np.zeros(len(first), dtype=bool)
+    if sign == "**":
+        by_zero = (first == 0) & (second < 0)
+    with np.errstate(all="ignore"):
+        rough = _MAKE[sign](first.astype(np.float64), np.where(by_zero, 1, second).astype(np.float64))
+        whole = first.dtype.kind == second.dtype.kind == "i" and sign not in {"/", "**"}
+        exact = whole and bool((np.abs(rough) < _LARGE).all())
+        result = _MAKE[sign](first, np.where(by_zero, 1, second)) if exact else rough
+    if sign == "**" and first.dtype.kind == second.dtype.kind == "i" and bool((np.abs(rough) < 2**53).all()):
+        result = rough.astype(np.int64) if bool((rough % 1 == 0).all()) else rough
+    known = np.isfinite(first.astype(np.float64)) & np.isfinite(second.astype(np.float64))
+    lost = known & ~np.isfinite(np.asarray(rough, dtype=np.float64)) & ~by_zero
+    bad = by_zero | lost
+    why = "a division by zero" if by_zero.any() else "a number that is too large"
+    return np.asarray(result), bad if bad.any() else None, why
+
+
+def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
+    """Whether the comparison is true; an order has no answer between values of different kinds."""
+    if sign == "==":
+        return np.asarray(left == right, dtype=bool), None, ""
+    if sign == "!=":
+        return np.asarray(left != right, dtype=bool), None, ""
+    if left.dtype != object and right.dtype != object:
+        return np.asarray(_ORDER[sign](left, right), dtype=bool), None, ""
+    result, bad, why = _one_by_one(_ORDER[sign], left, right)
+    return np.asarray([item is True for item in result.tolist()], dtype=bool), bad, why
+
+
+def missing(column: NDArray[Any]) -> Booleans:
+    """Where a column has no value."""
+    if column.dtype.kind == "f":
+        return np.asarray(np.isnan(column))
+    if column.dtype == object:
+        return np.asarray([item is None or item != item for item in column.tolist()], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def _number(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(np.int64) if column.dtype.kind in "biu" else column.astype(np.float64)
+
+
+def _one_by_one(
+    make: Callable[[Any, Any], Any], left: NDArray[Any], right: NDArray[Any]
+) -> tuple[NDArray[Any], Booleans | None, str]:
+    results: list[Any] = []
+    bad, why = np.zeros(len(left), dtype=bool), ""
+    for index, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        try:
+            results.append(make(one, other))
+        except (TypeError, ArithmeticError, ValueError) as error:
+            results.append(None)
+            bad[index], why = True, str(error)
+    column = np.fromiter(results, dtype=object, count=len(results))
+    if all(type(item) in {int, float} for item in results):
+        column = np.asarray(results)
+    return column, bad if bad.any() else None, why
+
+
+Way: TypeAlias = OneOf["whole", "real", "seed"]
+"""What is chosen: a whole number, a real number, or the seed of a function that draws for itself."""
+
+SEEDS = 2**32
+Floats = NDArray[np.float64]
+
+
+class ReachedError(Exception):
+    """No choice is given yet at this place; carries what could be chosen, a case at a time.
+
+    ``rejected`` says which cases a precondition has turned away already.
+    """
+
+    def __init__(self, way: Way, low: Floats, high: Floats) -> None:
+        super().__init__(way)
+        self.way, self.low, self.high = way, low, high
+        self.rejected = np.zeros(len(low), dtype=bool)
+
+
+class Supply(Protocol):
+    """Answers, in the order in which a specification asks."""
+
+    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """A choice for each case from its range, both ends included, and for which cases there is none."""
+        ...
+
+
+@dataclass(slots=True)
+class Drawn:
+    """Choices drawn independently and uniformly; what was drawn is kept."""
+
+    rng: np.random.Generator
+    choices: list[NDArray[Any]] = field(default_factory=list)
+
+    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Draw for each case; where the range is empty there is no choice."""
+        values, empty = draw(self.rng, way, low, high)
+        self.choices.append(values)
+        return values, empty
+
+
+def draw(rng: np.random.Generator, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """One choice a case, uniform over its range."""
+    if way == "seed":
+        return rng.integers(0, SEEDS, size=len(low)), np.zeros(len(low), dtype=bool)
+    if way == "real":
+        empty = ~(low <= high)
+        return np.where(empty, 0.0, rng.uniform(np.where(empty, 0.0, low), np.where(empty, 0.0, high))), empty
+    first, last = np.ceil(low), np.floor(high)
+    empty = ~(first <= last)
+    least, most = (np.where(empty, 0, end).astype(np.int64) for end in (first, last))
+    return rng.integers(least, most, endpoint=True), empty
+
+
+@dataclass(slots=True)
+class AtEnds:
+    """Choices at the ends of their ranges: the lowest, the highest, zero or what is nearest to it, any; kept as above.
+
+    Each of these four is chosen for a fourth of the cases, in an order of its own for every choice.
+    """
+
+    rng: np.random.Generator
+    choices: list[NDArray[Any]] = field(default_factory=list)
+    bounded: bool = False
+    """Whether there was a choice that has ends."""
+
+    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Choose for each case; the seed of a function that draws for itself has no ends."""
+        values, empty = draw(self.rng, way, low, high)
+        if way != "seed":
+            self.bounded = True
+            first, last = (np.ceil(low), np.floor(high)) if way == "whole" else (low, high)
+            first, last = (np.where(empty, 0, end).astype(values.dtype) for end in (first, last))
+            kind = self.rng.permutation(len(values)) % 4
+            zero = np.clip(np.zeros_like(values), first, last)
+            values = np.select([kind == 0, kind == 1, kind == 2], [first, last, zero], values)
+        self.choices.append(values)
+        return values, empty
+
+
+@dataclass(slots=True)
+class Given:
+    """Choices fixed beforehand; at the first that is not, ``ReachedError`` says what could be chosen there."""
+
+    choices: list[NDArray[Any]]
+    asked: int = 0
+
+    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The next choice; there is none where it lies outside the range or is no whole number, as a stored one may."""
+        if self.asked == len(self.choices):
+            raise ReachedError(way, low, high)
+        values = self.choices[self.asked]
+        self.asked += 1
+        if way == "seed":
+            return values, np.zeros(len(values), dtype=bool)
+        outside = ~((values >= low) & (values <= high))
+        if way == "whole" and values.dtype.kind == "f":
+            outside |= values != np.floor(values)
+        return values, outside
 
 
 @dataclass(slots=True)
@@ -132,14 +431,14 @@ def _binary(node: Binary, batch: Batch) -> Value:
     match node.operator:
         case "&&" | "||" | "==>":
             sides = (tested(side, batch, node.place) for side in (left, right))
-            return joined(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
+            return joined_values(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compared(node, left, right, batch)
         case _:
             return _arithmetic(node.operator, left, right, batch, node.place)
 
 
-def joined(sign: str, left: Value, right: Value) -> Value:
+def joined_values(sign: str, left: Value, right: Value) -> Value:
     """Left to right: where the left side settles it, it does not matter that the right side has no value."""
     first, second = truth(left), truth(right)
     settled = first if sign == "||" else ~first

@@ -1,22 +1,152 @@
-"""What the imports of a specification offer: inputs, right answers and functions.
+"""What imports offer.
+
+Finding and running the module that a specification imports. Running one needs permission; ask for it first.
+
+What the imports of a specification offer: inputs, right answers and functions.
 
 An import names a Python module, or an entry that somebody gave: in Python by ``domains={...}``, or in an audit file.
+
+The inputs that an import offers, made into a population or a domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from importlib import import_module, invalidate_caches
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from os import PathLike
+from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from isonomia.audits.ksafety.modules import MissingError, module_named
-from isonomia.errors import Place, SpecError, UsageError
-from isonomia.populations.domains import Function
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, IsonomiaError, Place, SpecError, UsageError, nearest
+from isonomia.populations.columns import column_from
+from isonomia.populations.domains import Function, TableDomain
+from isonomia.populations.domains.items import Items
+from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.domains.texts import Texts
+from isonomia.populations.finite import Census
+from isonomia.populations.table import Table
 from isonomia.spec.nomos import Spec
 from isonomia.spec.safety import Safety
 
-__all__ = ["Offer", "domain_named", "no_inputs", "offers_of", "place_of"]
+__all__ = [
+    "MissingError",
+    "Offer",
+    "domain_named",
+    "is_domain",
+    "is_population",
+    "module_named",
+    "no_inputs",
+    "offers_of",
+    "place_of",
+    "population_of",
+]
+
+
+class MissingError(SpecError):
+    """There is no such module."""
+
+
+def module_named(name: str, folder: str | None, place: Place | None) -> ModuleType:
+    """Import a module: one beside the specification first, then one in the current folder, then an installed one.
+
+    Two specifications in different folders may each have a module of the same name beside them; each gets its own.
+
+    Parameters
+    ----------
+    name
+        What ``import`` names.
+    folder
+        The folder of the specification, where it was read from a file.
+    place
+        Where the import stands, for messages.
+
+    Raises
+    ------
+    MissingError
+        Where there is no such module.
+    SpecError
+        Where it raises.
+    """
+    folders = list(dict.fromkeys(([] if folder is None else [Path(folder).resolve()]) + [Path.cwd()]))
+    file = next((found for here in folders for found in _files(here, name) if found.is_file()), None)
+    with _searched(folders):
+        try:
+            if file is not None:
+                return _run(name, file)
+            if find_spec(name) is None:
+                raise _missing(name, folders, place)
+            return import_module(name)
+        except SpecError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _raised(name, file, error, place) from error
+
+
+def _files(folder: Path, name: str) -> Iterator[Path]:
+    yield folder / f"{name}.py"
+    yield folder / name / "__init__.py"
+
+
+@contextmanager
+def _searched(folders: Sequence[Path]) -> Iterator[None]:
+    """What the module imports in turn is looked for in these folders too, but not afterwards."""
+    before = list(sys.path)
+    sys.path[:0] = [str(folder) for folder in folders]
+    invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _run(name: str, file: Path) -> ModuleType:
+    alias = f"{name}_{sha256(str(file).encode()).hexdigest()[:12]}"
+    for known in (name, alias):
+        module = sys.modules.get(known)
+        if module is not None and getattr(module, "__file__", None) == str(file):
+            return module
+    spec = spec_from_file_location(name if name not in sys.modules else alias, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module
+
+
+def _missing(name: str, folders: Sequence[Path], place: Place | None) -> MissingError:
+    beside = [file.stem for folder in folders for file in folder.glob("*.py")]
+    where = " or ".join(map(str, folders))
+    return MissingError(
+        f"there is no module {name!r} in {where}, nor among the installed packages.{nearest(name, beside)}", place
+    )
+
+
+def _raised(name: str, file: Path | None, error: BaseException, place: Place | None) -> SpecError:
+    lines = [frame for frame in extract_tb(error.__traceback__) if file is not None and frame.filename == str(file)]
+    if isinstance(error, SyntaxError) and file is not None and error.filename == str(file):
+        where = f" ({file}, line {error.lineno})"
+    else:
+        where = f" ({file}, line {lines[-1].lineno})" if lines else ""
+    told = error.msg if isinstance(error, SyntaxError) else error
+    return SpecError(
+        f"the module {name!r}{where} raised an error while it was imported: {type(error).__name__}: {told}", place
+    )
+
 
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """What an entry may say."""
@@ -180,3 +310,115 @@ def no_inputs(spec: Spec, offers: Sequence[Offer], allow_code: bool) -> SpecErro
         "a list, or `domain` to a domain, or give a population, as in check(property, model, table) or --data FILE",
         place_of(spec, name),
     )
+
+
+def is_domain(value: object) -> bool:
+    """Whether something is a domain of its own rather than a population."""
+    return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
+
+
+def is_population(value: object) -> bool:
+    """Whether something is a population, such as a sample."""
+    return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
+
+
+def population_of(offer: Offer, prop: Safety) -> tuple[Any, Safety]:
+    """The inputs of an import, and the property with what the import says of them.
+
+    A bare table, array or list stands for itself: its inputs are all that there are. What the property says of groups,
+    orders and the label goes before what the import says.
+
+    Raises
+    ------
+    SpecError
+        Where the inputs are nothing that a property can be checked on.
+    """
+    labels, inputs = offer.labels, offer.inputs
+    groups = {**{name: tuple(columns) for name, columns in offer.groups.items()}, **prop.groups}
+    orders = {**{name: tuple(levels) for name, levels in offer.orders.items()}, **prop.orders}
+    label = labels if prop.label is None and isinstance(labels, str) else prop.label
+    said = replace(prop, groups=groups, orders=orders, label=label)
+    if is_domain(inputs) or is_population(inputs):
+        if labels is not None and (is_domain(inputs) or not isinstance(labels, str)):
+            raise UsageError(f"{offer.told} has labels beside a {type(inputs).__name__}, which brings its own")
+        return inputs, said
+    try:
+        return _made(offer, said)
+    except SpecError:
+        raise
+    except IsonomiaError as error:
+        raise DataError(f"the inputs of {offer.told}: {error}") from error
+
+
+def _made(offer: Offer, prop: Safety) -> tuple[Any, Safety]:
+    inputs, labels = offer.inputs, offer.labels
+    apart = None if labels is None or isinstance(labels, str) else column_from(_listed(labels), "labels")
+    if isinstance(inputs, str | PathLike):
+        return _of_table(Census(_found(inputs, offer.folder)).table, apart, prop)
+    if isinstance(inputs, list | tuple) and inputs and all(isinstance(text, str) for text in inputs):
+        return Texts(list(inputs), apart), prop
+    if _is_table(inputs):
+        return _of_table(Table.of(inputs), apart, prop)
+    if isinstance(inputs, list | tuple) or (isinstance(inputs, np.ndarray) and inputs.ndim):
+        return Items(inputs if isinstance(inputs, np.ndarray) else list(inputs), apart, name=offer.told), prop
+    raise DataError(
+        f"expected a domain, a population, a table, an array or a list, but {inputs!r} of type {type(inputs).__name__} "
+        "came"
+    )
+
+
+def _is_table(inputs: Any) -> bool:
+    if isinstance(inputs, np.ndarray):
+        return bool(inputs.ndim == 2)
+    if isinstance(inputs, list | tuple):
+        return bool(inputs) and all(isinstance(row, Mapping) for row in inputs)
+    return isinstance(inputs, Mapping | Table) or any(hasattr(inputs, name) for name in ("__dataframe__", "collect"))
+
+
+def _listed(labels: Any) -> Any:
+    return list(labels) if isinstance(labels, tuple) else labels
+
+
+def _found(path: str | PathLike[str], folder: str | None) -> Path:
+    """The file, beside the import where it is there."""
+    beside = None if folder is None else Path(folder) / path
+    return beside if beside is not None and beside.exists() else Path(path)
+
+
+def _of_table(table: Table, labels: NDArray[Any] | None, prop: Safety) -> tuple[Any, Safety]:
+    if labels is None:
+        return Census(table), prop
+    if len(labels) != table.rows:
+        raise DataError(f"expected a label for each of {table.rows:,} inputs, but {len(labels):,} came")
+    name = "label"
+    while name in table.names:
+        name += "_"
+    if table.kind == "array":
+        return _labelled_array(table, name, labels, prop), replace(prop, groups={}, orders={}, label=None)
+    return Census(_with_column(table, name, labels)), replace(prop, label=name)
+
+
+def _labelled_array(table: Table, name: str, labels: NDArray[Any], prop: Safety) -> TableDomain:
+    """Columns, so that labels may be of another kind than the features; the model is given an array all the same."""
+    columns = {feature: table.native[:, place] for place, feature in enumerate(table.names)}
+    domain = table_domain(Table.of({**columns, name: labels}), prop.groups, prop.orders, name, {})
+    return replace(domain, view=_as_array(table.names))
+
+
+def _as_array(names: Sequence[str]) -> Any:
+    def view(rows: Table) -> Table:
+        return Table.of(np.stack([np.asarray(rows.native[name]) for name in names], axis=1), names=list(names))
+
+    return view
+
+
+def _with_column(table: Table, name: str, values: NDArray[Any]) -> Table:
+    if table.kind == "columns":
+        return Table.of({**table.native, name: values})
+    if table.kind == "rows":
+        return Table.of([{**row, name: value} for row, value in zip(table.native, values.tolist(), strict=True)])
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table.native, eager_only=True)
+    series = nw.new_series(name, values.tolist(), backend=frame.implementation)
+    return Table.of(frame.with_columns(series).to_native())

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isonomia.audits.principal.counting import Counts, count
-from isonomia.audits.principal.findings import Finding
-from isonomia.audits.principal.question import Question
-from isonomia.audits.principal.subgroups import Key
-from isonomia.audits.principal.tables import answer_of
-from isonomia.audits.principal.wording import subgroup
-from isonomia.audits.rates.asking import Asker
-from isonomia.audits.rates.everybody import batch_size
-from isonomia.audits.rates.needs import narrowed
+from isonomia.audits.answers import Asker
+from isonomia.audits.principal.findings import Finding, answer_of, subgroup
+from isonomia.audits.principal.question import Key, Question
+from isonomia.audits.principal.sampling import Counts, count
+from isonomia.audits.rates.census import batch_size
+from isonomia.audits.rates.question import narrowed
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root

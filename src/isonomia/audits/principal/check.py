@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.journaled import introduce
+from isonomia.audits.answers import Asker
 from isonomia.audits.principal.census import Counted, count_everybody
-from isonomia.audits.principal.counting import check_table
 from isonomia.audits.principal.findings import Bet, Finding, find
-from isonomia.audits.principal.question import Question, ask_about
+from isonomia.audits.principal.question import Key, Question, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
-from isonomia.audits.principal.request import Request
-from isonomia.audits.principal.sampling import Progressed, Sampling
-from isonomia.audits.principal.subgroups import Key, refuse_many, subgroups_in
-from isonomia.audits.rates.asking import Asker
-from isonomia.audits.rates.everybody import census_of
+from isonomia.audits.principal.sampling import Progressed, Sampling, check_table
+from isonomia.audits.rates.census import census_of
 from isonomia.audits.rates.prepare import UNLIMITED
-from isonomia.audits.stating import ANSWERS, model_stated, population_stated, why_stopped
+from isonomia.audits.requests import PrincipalRequest
+from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -28,11 +25,10 @@ from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.abducted import Abducted
-from isonomia.populations.census import Census
-from isonomia.populations.long_table import LongTable
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source, Wanted
-from isonomia.populations.rows import WithReplacement
-from isonomia.populations.sample import Sample
+from isonomia.populations.sources import WithReplacement
+from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict
 from isonomia.version import __version__
@@ -43,7 +39,7 @@ PILOTS = 10_000
 """Draws that list the subgroups of an unlimited population; others may still turn up later."""
 
 
-def check_principal(request: Request, observer: Observer) -> Verdict:
+def check_principal(request: PrincipalRequest, observer: Observer) -> Verdict:
     """Check principal fairness.
 
     Raises
@@ -60,13 +56,13 @@ def check_principal(request: Request, observer: Observer) -> Verdict:
     return _exact(request, question, observer) if exact else _sampled(request, question, observer)
 
 
-def _table_of(request: Request) -> Table | None:
+def _table_of(request: PrincipalRequest) -> Table | None:
     """The people where they are held; ``None`` where they are drawn, or read as it goes."""
     people = request.population.people if isinstance(request.population, Abducted) else request.population
     return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
 
-def _exact(request: Request, question: Question, observer: Observer, before: int = 0) -> Verdict:
+def _exact(request: PrincipalRequest, question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(request.prop))
     asker = None if request.model is None else Asker(request.model, request.workers, request.journal)
@@ -94,7 +90,7 @@ def _exact_overall(counted: Counted) -> dict[str, Any]:
     return {"violating": sum(finding.holds is False for finding in counted.findings)}
 
 
-def _sampled(request: Request, question: Question, observer: Observer) -> Verdict:
+def _sampled(request: PrincipalRequest, question: Question, observer: Observer) -> Verdict:
     work = _work(request, question)
     limit = once(request.journal, "available", lambda: {"people": _available(request)})["people"]
     budget, available = request.budget, float("inf") if limit is None else float(limit)
@@ -116,13 +112,13 @@ def _sampled(request: Request, question: Question, observer: Observer) -> Verdic
     return _concluded(request, question, work, outcome)
 
 
-def _available(request: Request) -> int | None:
+def _available(request: PrincipalRequest) -> int | None:
     """How many draws there can be: one a row, or infinitely many; a census must leave room to ask everybody after."""
     size, census = request.population.size, census_of(request.population)
     return None if size is None or (census is not None and request.budget.samples < 2 * size) else size
 
 
-def _concluded(request: Request, question: Question, work: Sampling, outcome: Outcome[Progressed]) -> Verdict:
+def _concluded(request: PrincipalRequest, question: Question, work: Sampling, outcome: Outcome[Progressed]) -> Verdict:
     began, state = monotonic(), outcome.state
     answer, refuted = work.answer(state), work.contradicted(state)
     unfair, fair, against = work.unfair(state), work.fair(state), state.evidence.fair
@@ -144,7 +140,7 @@ def _concluded(request: Request, question: Question, work: Sampling, outcome: Ou
     )
 
 
-def _work(request: Request, question: Question) -> Sampling:
+def _work(request: PrincipalRequest, question: Question) -> Sampling:
     prop = request.prop
     worlds = fair_worlds(
         question.shape,
@@ -162,7 +158,7 @@ def _work(request: Request, question: Question) -> Sampling:
     return Sampling(question, _source(request, question), streams, asker, worlds, listed, closed, request.seed)
 
 
-def _source(request: Request, question: Question) -> Source:
+def _source(request: PrincipalRequest, question: Question) -> Source:
     """Open the population; the bets need independent draws, so the rows of a census may come twice."""
     census = census_of(request.population)
     if census is not None:
@@ -170,7 +166,7 @@ def _source(request: Request, question: Question) -> Source:
     return request.population.open(root(request.seed), question.wanted)
 
 
-def _listed(request: Request, question: Question) -> tuple[Key, ...]:
+def _listed(request: PrincipalRequest, question: Question) -> tuple[Key, ...]:
     """The subgroups known beforehand: those of a table, or those of pilot draws of which nothing else is read."""
     table, given = _table_of(request), question.given
     if table is not None or not given:
@@ -193,7 +189,7 @@ def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
 
 
 def _verdict(
-    request: Request,
+    request: PrincipalRequest,
     question: Question,
     answer: bool | None,
     findings: tuple[Finding, ...],

@@ -1,4 +1,14 @@
-"""What is known of each subgroup, as plain values for the record."""
+"""What is known of each subgroup, in numbers and words; what a table says.
+
+What one subgroup's table says if it is taken for the truth: sharp bounds, and whether fair worlds produce it.
+
+For a census it is the truth, and this is the exact answer. For a sample it is the paper's plug-in verdict, which has no
+guarantee: the sample's table may violate a definition that the population's satisfies.
+
+Effects, subgroups and directions in words.
+
+What is known of each subgroup, as plain values for the record.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +19,217 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.principal.question import Question
-from isonomia.audits.principal.subgroups import Key
-from isonomia.audits.principal.tables import TableAnswer, answer_of
-from isonomia.audits.principal.wording import direction, effect_name, effect_words, subgroup
-from isonomia.audits.stating import ANSWERS
-from isonomia.evidence.shadows.definitions import effect_interval
-from isonomia.evidence.shadows.region import CellRegion, Refuted
-from isonomia.evidence.strata.effects import Effect
+from isonomia.audits.principal.question import Key, Question
+from isonomia.audits.verdicts import ANSWERS
+from isonomia.evidence.identified.definitions import effect_interval
+from isonomia.evidence.identified.region import CellRegion, Refuted
+from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.bounds import (
+    Bounds,
+    Contradiction,
+    FairWorld,
+    NobodyThere,
+    effect_bounds,
+    fair_world,
+    normalised_bounds,
+)
+from isonomia.evidence.strata.effects import Effect, effect_row, stratum_row
+from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas
+from isonomia.evidence.strata.worlds import Observed
 from isonomia.records.verdict import Expression
 
-__all__ = ["Bet", "Finding", "find", "first_effect"]
+__all__ = [
+    "Bet",
+    "Finding",
+    "Reach",
+    "TableAnswer",
+    "answer_of",
+    "coded",
+    "direction",
+    "effect_name",
+    "effect_words",
+    "find",
+    "first_effect",
+    "stratum_words",
+    "subgroup",
+]
+
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """The sharp bounds of one effect.
+
+    Attributes
+    ----------
+    effect
+        Of what.
+    unnormalised, normalised
+        The ends of ``tau'`` and of ``tau``; the latter ``None`` where nobody can be in the stratum.
+    """
+
+    effect: Effect
+    unnormalised: tuple[float, float]
+    normalised: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableAnswer:
+    """What a table says.
+
+    Attributes
+    ----------
+    holds
+        ``True`` where only fair worlds produce the table, ``False`` where none does, ``None`` where both kinds do, or
+        where it contradicts the assumptions.
+    reaches
+        The bounds of each effect; empty where the table contradicts the assumptions.
+    proof
+        Why no fair world produces the table, or none that satisfies the assumptions; ``None`` where one does.
+    """
+
+    holds: bool | None
+    reaches: tuple[Reach, ...]
+    proof: Farkas | None
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether no world that satisfies the assumptions produces the table."""
+        return not self.reaches
+
+
+def answer_of(question: Question, counts: Floats) -> TableAnswer:
+    """Answer for a table of counts in which every attribute value occurs.
+
+    Guarantee: ``False`` comes with a proof that was checked apart from the solver; ``True`` means that the checked
+    bounds of every effect lie within the margin, up to ``1e-9``.
+    """
+    observed = Observed.from_counts(counts.reshape(question.shape.table))
+    reaches = []
+    for effect in question.effects:
+        found = _reach(question, observed, effect)
+        if isinstance(found, Farkas):
+            return TableAnswer(None, (), found)
+        reaches.append(found)
+    fair = _fair(question, observed)
+    if isinstance(fair, Contradiction):
+        return TableAnswer(False, tuple(reaches), fair.proof)
+    return TableAnswer(True if _all_within(question, reaches) else None, tuple(reaches), None)
+
+
+def _reach(question: Question, observed: Observed, effect: Effect) -> Reach | Farkas:
+    bounds = effect_bounds(observed, effect, assumptions=question.constraints)
+    if isinstance(bounds, Contradiction):
+        return bounds.proof
+    inside = normalised_bounds(observed, effect, assumptions=question.constraints)
+    match inside:
+        case Contradiction(proof=proof):
+            return proof
+        case NobodyThere():
+            return Reach(effect, _ends(bounds), None)
+        case Bounds():
+            return Reach(effect, _ends(bounds), _ends(inside))
+
+
+def _ends(bounds: Bounds) -> tuple[float, float]:
+    # Adding 0 turns -0.0, of which people ask what it means, into 0.0.
+    return bounds.lower + 0.0, bounds.upper + 0.0
+
+
+def _fair(question: Question, observed: Observed) -> FairWorld | Bounds | Contradiction:
+    """Look for a world that is fair up to the margin."""
+    prop = question.prop
+    if prop.within == 0.0:
+        return fair_world(observed, prop.definition, assumptions=question.constraints)
+    limits = tuple(_limit(question, effect, sign) for effect in question.effects for sign in (1.0, -1.0))
+    return effect_bounds(observed, question.effects[0], assumptions=(*question.constraints, *limits))
+
+
+def _limit(question: Question, effect: Effect, sign: float) -> Constraint:
+    """``sign * tau' <= margin``, or ``sign * tau <= margin`` multiplied by the stratum's probability."""
+    row, words = sign * effect_row(question.shape, effect), "within the margin"
+    if question.prop.normalised:
+        return Constraint(row - question.prop.within * stratum_row(question.shape, effect.stratum), 0.0, words)
+    return Constraint(row, question.prop.within, words)
+
+
+def _all_within(question: Question, reaches: list[Reach]) -> bool:
+    ends = [reach.normalised if question.prop.normalised else reach.unnormalised for reach in reaches]
+    return all(pair is None or max(map(abs, pair)) <= question.prop.within + TOLERANCE for pair in ends)
+
+
+def subgroup(question: Question, key: Key) -> str:
+    """A subgroup by its values: ``school='GP', sex='F'``; ``everybody`` where nothing is conditioned on."""
+    return ", ".join(f"{name}={value!r}" for name, value in zip(question.given, key, strict=True)) or "everybody"
+
+
+def effect_name(question: Question, effect: Effect, *, normalised: bool) -> str:
+    """The paper's symbol, with what it needs besides where there are more than two values of something.
+
+    ``tau_1`` is about those with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
+    ``total`` about everybody, ``odds_1`` about those whose outcome under the first attribute value has number 1.
+    """
+    first = min(effect.stratum.patterns)
+    names = {1: f"tau_{first[0]}", 2: "tau", 3: "total", 4: f"odds_{first[0]}"}
+    shape, parts = question.shape, []
+    if shape.predictions > 2:
+        parts.append(f"{question.prediction.values[effect.prediction]!r}")
+    if shape.attributes > 2:
+        values = question.attribute.values
+        parts.append(f"{values[effect.attribute]!r} - {values[effect.reference]!r}")
+    return names[question.prop.definition] + ("" if normalised else "'") + (f"({', '.join(parts)})" if parts else "")
+
+
+def stratum_words(question: Question, effect: Effect) -> str:
+    """Who the effect is about."""
+    attribute, outcome = question.attribute, question.outcome
+    value = outcome.values[min(effect.stratum.patterns)[0]]
+    match question.prop.definition:
+        case 1:
+            return f"people with {outcome.name}={value!r} whatever their {attribute.name}"
+        case 2:
+            return f"people with the same {outcome.name} whatever their {attribute.name}"
+        case 3:
+            return "all people"
+        case 4:
+            return f"people with {outcome.name}={value!r} if they had {attribute.name}={attribute.values[0]!r}"
+
+
+def effect_words(question: Question, effect: Effect) -> str:
+    """What the effect is a difference of."""
+    event = f"{question.prediction.name}={question.prediction.values[effect.prediction]!r}"
+    name, values = question.attribute.name, question.attribute.values
+    return (
+        f"how much more frequent {event} is with {name}={values[effect.attribute]!r} than with "
+        f"{name}={values[effect.reference]!r}, among {stratum_words(question, effect)}"
+    )
+
+
+def direction(question: Question, effect: Effect, ends: tuple[float, float]) -> str:
+    """Which way an effect goes, from its interval."""
+    low, high = ends
+    name, values = question.attribute.name, question.attribute.values
+    event = f"{question.prediction.name}={question.prediction.values[effect.prediction]!r}"
+    if low <= TOLERANCE and high >= -TOLERANCE:
+        return f"may go either way among {stratum_words(question, effect)}"
+    more, less = (effect.attribute, effect.reference) if low > 0 else (effect.reference, effect.attribute)
+    return (
+        f"{event} is more frequent with {name}={values[more]!r} than with {name}={values[less]!r}, among "
+        f"{stratum_words(question, effect)}"
+    )
+
+
+def coded(question: Question) -> str:
+    """Which value has which number."""
+    parts = []
+    for coding in (question.attribute, question.prediction, question.outcome):
+        numbers = ", ".join(f"{number} is {value!r}" for number, value in enumerate(coding.values))
+        parts.append(f"{coding.name}: {numbers}")
+    return "; ".join(parts)
+
+
 Ends = tuple[float, float]
 
 

@@ -1,26 +1,135 @@
-"""The question: principal fairness made concrete for a population and a model."""
+"""The property made concrete.
+
+Values as numbers: the attribute, the decisions, the outcomes and the subgroups, counted from 0.
+
+The question: principal fairness made concrete for a population and a model.
+
+Subgroups: the combinations of values that occur in the columns of ``given``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 
-from isonomia.audits.journaled import values_in
-from isonomia.audits.principal.coding import Coding
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.effects import Effect, definition_effects
 from isonomia.evidence.strata.worlds import Shape
 from isonomia.models.protocol import Model
+from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.protocol import Population, Wanted
-from isonomia.spec.names import columns_of
+from isonomia.populations.table import Table
+from isonomia.spec.columns import missing, plain
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
+from isonomia.spec.walk import columns_of
 
-__all__ = ["Question", "ask_about", "labels_for", "need_columns"]
+__all__ = [
+    "MOST_SUBGROUPS",
+    "Coding",
+    "Key",
+    "Question",
+    "ask_about",
+    "coding_of",
+    "labels_for",
+    "need_columns",
+    "refuse_many",
+    "refuse_missing",
+    "sorted_into",
+    "subgroups_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """The values that a column has, in order; a value's number is its place.
+
+    Attributes
+    ----------
+    name
+        What the column is called, for messages.
+    values
+        The values.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+
+    def codes(self, column: NDArray[Any]) -> NDArray[np.intp]:
+        """Turn values into their numbers.
+
+        Raises
+        ------
+        DataError
+            Where a value is missing, or is none of the known ones.
+        """
+        values = plain(column, self.name)
+        refuse_missing(self.name, values)
+        found, places = np.unique(values, return_inverse=True)
+        numbers = {value: number for number, value in enumerate(self.values)}
+        for value in found:
+            if plain_value(value) not in numbers:
+                listed = ", ".join(map(repr, self.values))
+                raise DataError(f"expected {self.name} to be one of {listed}, but {plain_value(value)!r} came")
+        return np.asarray([numbers[plain_value(value)] for value in found], dtype=np.intp)[places]
+
+
+def refuse_missing(name: str, column: NDArray[Any]) -> None:
+    """Refuse a column in which a value is missing.
+
+    Raises
+    ------
+    DataError
+        With the first row, and how many there are.
+    """
+    gone = missing(plain(column, name))
+    if gone.any():
+        raise DataError(
+            f"expected a value of {name} in every row, but it is missing in {int(gone.sum())} of {len(gone)} rows, "
+            f"first in row {int(np.flatnonzero(gone)[0])}: drop these rows, or fill them in"
+        )
+
+
+def coding_of(
+    name: str, columns: Iterable[NDArray[Any]], order: Sequence[Value] | None = None, *, least: int = 2
+) -> Coding:
+    """List the values that occur, ascending, or in the order given.
+
+    Parameters
+    ----------
+    name
+        What the column is called.
+    columns
+        One or more columns that share their values.
+    order
+        All values in another order.
+    least
+        How many values there must be.
+
+    Raises
+    ------
+    DataError
+        Where fewer values occur, or one occurs that the order lacks.
+    """
+    found = distinct([plain(column, name) for column in columns], name)
+    values = found if order is None else tuple(order)
+    strange = [value for value in found if value not in values]
+    if strange:
+        raise DataError(f"expected every value of {name} in the order {list(values)!r}, but {strange[0]!r} occurs too")
+    if len(values) < least:
+        raise DataError(
+            f"expected at least {least} values of {name}, but there are {list(values)!r}: nothing can be compared"
+        )
+    return Coding(name, values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,3 +270,56 @@ def _prediction(
     if set(values) <= set(outcome.values):
         return Coding(prop.prediction, outcome.values)
     return _coding(prop, prop.prediction, known)
+
+
+Key: TypeAlias = tuple[Value, ...]
+"""A subgroup: its value of each column of ``given``."""
+
+MOST_SUBGROUPS = 200
+"""How many subgroups there may be; columns with more combinations are hardly a grouping."""
+
+
+def sorted_into(table: Table, given: Sequence[str]) -> tuple[list[Key], NDArray[np.intp]]:
+    """The subgroups that occur, in the order of their values, and for each row the number of its subgroup.
+
+    Raises
+    ------
+    DataError
+        Where a value is missing.
+    """
+    for name in given:
+        refuse_missing(name, table.column(name))
+    codings = [coding_of(name, [table.column(name)], least=1) for name in given]
+    codes = [coding.codes(table.column(coding.name)) for coding in codings]
+    places, first = np.zeros(table.rows, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    for coding, code in zip(codings, codes, strict=True):
+        # Numbered anew after each column: the number of all possible combinations may have no room in 64 bits.
+        both = places * len(coding.values) + code
+        _, first, places = np.unique(both, return_index=True, return_inverse=True)
+    values = [[coding.values[n] for n in code[first].tolist()] for coding, code in zip(codings, codes, strict=True)]
+    keys: list[Key] = list(zip(*values, strict=True)) if values else [()]
+    return keys, places.astype(np.intp)
+
+
+def subgroups_in(table: Table, given: tuple[str, ...]) -> tuple[Key, ...]:
+    """The combinations of values that occur, in their order.
+
+    Raises
+    ------
+    DataError
+        Where a value is missing.
+    SpecError
+        Where there are more than ``MOST_SUBGROUPS``.
+    """
+    keys, _ = sorted_into(table, given)
+    refuse_many(len(keys), given)
+    return tuple(keys)
+
+
+def refuse_many(number: int, given: tuple[str, ...]) -> None:
+    """Refuse subgroups that are too many to say anything about."""
+    if number > MOST_SUBGROUPS:
+        raise SpecError(
+            f"expected at most {MOST_SUBGROUPS} subgroups, but {', '.join(map(repr, given))} have {number:,} "
+            "combinations of values: leave a column out of given, or put its values into bands"
+        )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isonomia.audits.principal.findings import Finding
+from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import Question
-from isonomia.audits.principal.request import Request
-from isonomia.audits.principal.wording import coded, direction, effect_name, subgroup
+from isonomia.audits.requests import PrincipalRequest
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 
 __all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
@@ -16,7 +15,7 @@ MOST_TOLD = 12
 """How many subgroups are told one by one; the record has them all."""
 
 
-def assumptions(request: Request, question: Question) -> tuple[str, ...]:
+def assumptions(request: PrincipalRequest, question: Question) -> tuple[str, ...]:
     """What the guarantee rests on."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""

@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.principal.coding import Coding, coding_of
-from isonomia.audits.principal.deciding import decisions_by
-from isonomia.audits.principal.question import labels_for
-from isonomia.audits.principal.repairing import repaired
-from isonomia.audits.principal.subgroups import Key, sorted_into
+from isonomia.audits.principal.question import Coding, Key, coding_of, labels_for, sorted_into
+from isonomia.audits.principal.repair import decisions_by, repaired
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.evidence.strata.assumptions import Constraint, assume
 from isonomia.evidence.strata.effects import Definition
-from isonomia.evidence.strata.observed import tally
 from isonomia.evidence.strata.repair import Objective, Repair
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import Shape, tally
 from isonomia.populations.columns import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.asking import Asks
+from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
 from isonomia.evidence.channels import Channel
 from isonomia.populations.table import Table
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import columns_of
-from isonomia.spec.rows import numbers, truth
+from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Mean, Rate, Row
-from isonomia.spec.versions import Version
+from isonomia.spec.tree import Leaf, Mean, Rate, Row, Version
+from isonomia.spec.walk import columns_of
 
 __all__ = ["Reader", "batch_of"]
 

@@ -8,17 +8,17 @@ from math import isnan
 
 import numpy as np
 
-from isonomia.audits.stating import ANSWERS
+from isonomia.audits.verdicts import ANSWERS
 from isonomia.errors import UsageError, nearest
-from isonomia.evidence.by_bets import bets_for
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.planning import Forecast, default_shares, forecast
 from isonomia.spec.expand import expand
-from isonomia.spec.names import leaves_of
-from isonomia.spec.parse import parse_condition, parse_formula
+from isonomia.spec.parser import parse_condition, parse_formula
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value
+from isonomia.spec.walk import leaves_of
 
 __all__ = ["RatesPlan", "plan_rates"]
 

@@ -7,31 +7,29 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.audits.rates.asking import Asker, Asks
+from isonomia.audits.answers import Asker, Asks
+from isonomia.audits.rates.census import census_of, countable
 from isonomia.audits.rates.counting import Reader
-from isonomia.audits.rates.everybody import census_of, countable
-from isonomia.audits.rates.possible import possible_sizes
-from isonomia.audits.rates.question import Question, need_ranges
-from isonomia.audits.rates.request import Request
+from isonomia.audits.rates.plausible import possible_sizes
+from isonomia.audits.rates.question import Question, need_ranges, need_streams
 from isonomia.audits.rates.sampling import Sampling
-from isonomia.audits.rates.streams import need_streams
+from isonomia.audits.requests import RatesRequest
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
-from isonomia.engine.schedule import Schedule
+from isonomia.engine.loop import Schedule
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.by_bets import BetEvidence, bets_for
-from isonomia.evidence.by_region import RegionEvidence, region_for
-from isonomia.evidence.by_verifair import VerifairEvidence, verifair_for
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.protocol import Evidence
+from isonomia.evidence.region import RegionEvidence, region_for
+from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
-from isonomia.populations.census import Census
+from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, Source
-from isonomia.populations.rows import WithReplacement
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import outputs_of
-from isonomia.spec.tree import Leaf, Rate
-from isonomia.spec.versions import Other
+from isonomia.populations.sources import WithReplacement
+from isonomia.spec.evaluate import Batch
+from isonomia.spec.tree import Leaf, Other, Rate
+from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "prepare"]
 
@@ -51,7 +49,7 @@ class Prepared:
     available: float
 
 
-def prepare(request: Request, question: Question) -> Prepared:
+def prepare(request: RatesRequest, question: Question) -> Prepared:
     """Choose how a property is decided by sampling.
 
     Raises
@@ -89,7 +87,7 @@ def prepare(request: Request, question: Question) -> Prepared:
     return Prepared(work, budget, _schedule(request, evidence), available)
 
 
-def _drawn_and_asked(request: Request, question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
+def _drawn_and_asked(request: RatesRequest, question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
     """Where people are drawn and who is asked: shared with other checks where all of them see people as they are."""
     alone = set(question.asked) == {None} and len(request.population.streams) == 1
     again = replaced and census_of(request.population) is not None
@@ -100,7 +98,7 @@ def _drawn_and_asked(request: Request, question: Question, *, replaced: bool) ->
     return _source(request, question, replaced=replaced), asker
 
 
-def _available(request: Request, question: Question, replaced: bool) -> int | None:
+def _available(request: RatesRequest, question: Question, replaced: bool) -> int | None:
     """How many draws there can be: one a row, one a pair of rows, or infinitely many, ``None``."""
     size = request.population.size
     if size is None:
@@ -124,7 +122,7 @@ def _refuse_other_limit(people: int | None, population: Population, paired: bool
         )
 
 
-def _source(request: Request, question: Question, *, replaced: bool) -> Source:
+def _source(request: RatesRequest, question: Question, *, replaced: bool) -> Source:
     """Open the population; the rows of a census may come twice where independent draws are needed."""
     population, census = request.population, census_of(request.population)
     if census is None or not replaced:
@@ -135,7 +133,7 @@ def _source(request: Request, question: Question, *, replaced: bool) -> Source:
     return rows
 
 
-def _kept_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:
+def _kept_sizes(request: RatesRequest, question: Question) -> dict[Leaf, float] | None:
     def measured() -> Entry:
         found = _group_sizes(request, question)
         return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
@@ -151,7 +149,7 @@ def _kept_sizes(request: Request, question: Question) -> dict[Leaf, float] | Non
     return found
 
 
-def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | None:
+def _group_sizes(request: RatesRequest, question: Question) -> dict[Leaf, float] | None:
     """How many rows each leaf's group has, where rows can be drawn without replacement and that can be known.
 
     It can for a census whose groups do not depend on the model, and for yes/no leaves.
@@ -171,7 +169,7 @@ def _group_sizes(request: Request, question: Question) -> dict[Leaf, float] | No
     }
 
 
-def _evidence(request: Request, question: Question) -> AnyEvidence:
+def _evidence(request: RatesRequest, question: Question) -> AnyEvidence:
     formula, leaves, ranges = question.formula, question.leaves, question.ranges
     streams, delta = request.population.streams, request.delta
     if request.method == "verifair":
@@ -185,11 +183,11 @@ def _evidence(request: Request, question: Question) -> AnyEvidence:
     return bets or region_for(formula, leaves, ranges, streams, delta)
 
 
-def _bets(request: Request, question: Question, sizes: dict[Leaf, float] | None) -> BetEvidence | None:
+def _bets(request: RatesRequest, question: Question, sizes: dict[Leaf, float] | None) -> BetEvidence | None:
     return bets_for(question.formula, question.ranges, request.population.streams, request.delta, sizes)
 
 
-def _schedule(request: Request, evidence: AnyEvidence) -> Schedule:
+def _schedule(request: RatesRequest, evidence: AnyEvidence) -> Schedule:
     """The schedule asked for, with smaller batches where they cost nothing or where fidelity asks for them.
 
     Where every draw informs every channel, the first batches may be as small as can be. The paper's rule looks after

@@ -1,29 +1,132 @@
-"""The question: a property made concrete for a population and a model."""
+"""The property made concrete.
+
+Comparisons that could be evaluated, but hardly mean what they say.
+
+The question: a property made concrete for a population and a model.
+
+Which columns a check reads, where the model says which are its own: a long table need not be read as a whole.
+
+Making sure that a population's streams can give the people whom each leaf is about, and second persons too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
+from typing import Protocol
 
-from isonomia.audits.journaled import values_in
-from isonomia.audits.rates.refusals import refuse_classes, refuse_orders
+from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
+from isonomia.evidence.channels import stream_of
 from isonomia.models.protocol import Model
+from isonomia.models.steady import unwrapped
 from isonomia.populations.abducted import Abducted
-from isonomia.populations.census import Census
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted
-from isonomia.populations.sample import Sample
+from isonomia.spec.analysis import conjuncts, range_of
 from isonomia.spec.expand import expand
-from isonomia.spec.names import check_names, columns_of, leaves_of, outputs_of, versions_of
 from isonomia.spec.property import Property
-from isonomia.spec.ranges import range_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Formula, Leaf, Literal, Member, Missing, Rate, Row, RowJunction, Value
-from isonomia.spec.versions import Other, Version
+from isonomia.spec.tree import (
+    Column,
+    Compare,
+    Formula,
+    Leaf,
+    Literal,
+    Member,
+    Missing,
+    Other,
+    Output,
+    Rate,
+    Row,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Value,
+    Variable,
+    Version,
+)
+from isonomia.spec.walk import Node, check_names, columns_of, leaves_of, nodes, outputs_of, versions_of
 
-__all__ = ["Asked", "Question", "ask_about", "need_ranges"]
+__all__ = [
+    "Asked",
+    "Question",
+    "ask_about",
+    "narrowed",
+    "need_ranges",
+    "need_streams",
+    "read_by",
+    "refuse_class",
+    "refuse_classes",
+    "refuse_orders",
+]
+
+
+class Ordered(Protocol):
+    """A table, or people, that know which order was declared for a column of categories."""
+
+    def order(self, name: str, /) -> tuple[str, ...]:
+        """The categories in their order; empty where none is declared."""
+
+
+def refuse_classes(prop: Property, model: Model) -> None:
+    """Refuse a prediction that the model never makes: it is more often misspelled than meant.
+
+    Raises
+    ------
+    SpecError
+        With the classes that the model predicts, where it says which they are.
+    """
+    for node in nodes(prop.formula):
+        refuse_class(node, model)
+
+
+def refuse_class(node: Node, model: Model) -> None:
+    """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does.
+
+    Raises
+    ------
+    SpecError
+        With the classes that the model predicts.
+    """
+    for item in _predicted(node) if model.classes else ():
+        if isinstance(item, Literal) and item.value not in model.classes:
+            known = ", ".join(repr(label) for label in model.classes[:8])
+            hint = nearest(str(item.value), [str(label) for label in model.classes])
+            raise SpecError(
+                f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}", item.place
+            )
+
+
+def _predicted(node: Node) -> tuple[Literal | Variable, ...]:
+    """The values that a comparison holds a prediction against."""
+    match node:
+        case Compare("==" | "!=", Output(name="prediction"), Literal() as value):
+            return (value,)
+        case Compare("==" | "!=", Literal() as value, Output(name="prediction")):
+            return (value,)
+        case Member(Output(name="prediction"), values):
+            return values
+        case _:
+            return ()
+
+
+def refuse_orders(prop: Property, people: Ordered) -> None:
+    """Text is ordered by its letters, which is not the order that somebody declared for categories."""
+    for node in nodes(prop.formula):
+        if not isinstance(node, Compare) or node.relation in {"==", "!="}:
+            continue
+        for side in (node.left, node.right):
+            order = people.order(side.name) if isinstance(side, Column) else ()
+            if order and isinstance(side, Column):
+                raise SpecError(
+                    f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "
+                    f"{node.relation} compares text by its letters: list the values that you mean, "
+                    f"{side.name} in {{...}}",
+                    node.place or side.place,
+                )
 
 
 MOST_GROUPS = 200
@@ -203,3 +306,93 @@ def _range(
 
 def _known(column: Column, values: tuple[Value, ...]) -> Row:
     return RowJunction("or", (Missing(column), Member(column, tuple(map(Literal, values)))))
+
+
+def read_by(model: Model) -> tuple[str, ...] | None:
+    """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
+    inner = unwrapped(model)
+    reads: Sequence[str] | None = getattr(inner, "reads", None)
+    columns = getattr(inner, "features", None) if reads is None else reads
+    return None if columns is None else tuple(columns)
+
+
+def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known: tuple[str, ...]) -> Wanted:
+    """Leave out columns that neither the property names nor the model reads.
+
+    Parameters
+    ----------
+    wanted
+        What the question asks for: all columns, where a model is asked.
+    named
+        The columns that the property names.
+    model
+        The model; ``None`` without one.
+    known
+        The columns that there are. A model that reads others is given everything, and says what it misses.
+    """
+    own = None if model is None else read_by(model)
+    if wanted.columns is not None or own is None or not set(own) <= set(known):
+        return wanted
+    return replace(wanted, columns=tuple(name for name in known if name in {*own, *named}))
+
+
+def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
+    """Make sure that each leaf can be read from a stream.
+
+    A stream gives the people of one group, and its second persons are of that group too. So a leaf that speaks of a
+    second person must say of both that they belong to it; otherwise ``other`` would stand for fewer people than it
+    says.
+
+    Raises
+    ------
+    SpecError
+        Where no stream gives a leaf's people.
+    """
+    for leaf in leaves:
+        index = stream_of(leaf, streams)
+        if index is None:
+            raise SpecError(
+                f"{to_text(leaf)} has {_condition(leaf)}, but this population can only be drawn by its streams, "
+                f"{_listed(streams)}: each leaf's condition must name one of them",
+                leaf.place,
+            )
+        if Other() in versions_of(leaf) and not _of_both(streams[index], leaf):
+            raise SpecError(
+                f"{to_text(leaf)} speaks of a second person drawn from everybody, but this population can only be "
+                f"drawn by its streams, {_listed(streams)}: the leaf's condition must say of both persons that they "
+                "belong to the same one",
+                leaf.place,
+            )
+
+
+def _of_both(condition: Row | None, leaf: Leaf) -> bool:
+    said = set(conjuncts(leaf.given))
+    return all(_of_the_other(part) in said for part in conjuncts(condition))
+
+
+def _of_the_other(row: Row) -> Row | None:
+    """The same condition said of a second person; ``None`` where it cannot be said."""
+    match row:
+        case Literal():
+            return row
+        case Column(version=None) | Output(version=None):
+            return replace(row, version=Other())
+        case RowNot(operand) | Missing(operand) | RowNegative(operand) | Member(operand):
+            inner = _of_the_other(operand)
+            return None if inner is None else replace(row, operand=inner)
+        case Compare(_, left, right):
+            first, second = _of_the_other(left), _of_the_other(right)
+            return None if first is None or second is None else replace(row, left=first, right=second)
+        case RowJunction(_, operands):
+            parts = tuple(part for part in map(_of_the_other, operands) if part is not None)
+            return replace(row, operands=parts) if len(parts) == len(operands) else None
+        case _:
+            return None
+
+
+def _condition(leaf: Leaf) -> str:
+    return "no condition" if leaf.given is None else f"the condition {to_text(leaf.given)}"
+
+
+def _listed(streams: Sequence[Row | None]) -> str:
+    return " and ".join("everybody" if row is None else to_text(row) for row in streams)

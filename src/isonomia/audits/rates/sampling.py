@@ -1,4 +1,9 @@
-"""The work of a sampled check: draw, ask, count, bet."""
+"""The sampled check.
+
+People who are not what was promised of them, on which a guarantee rests: the first one ends the check.
+
+The work of a sampled check: draw, ask, count, bet.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +11,116 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.asking import Asks
+from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
-from isonomia.audits.rates.known import Knowledge, closing_in, compared
-from isonomia.audits.rates.misfits import Misfits, kept_apart
-from isonomia.audits.rates.possible import Possible, refuse_more_than_there_are
+from isonomia.audits.rates.intervals import Knowledge, closing_in, compared
+from isonomia.audits.rates.plausible import Possible, refuse_more_than_there_are
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import batch_rng, ticket_rng
 from isonomia.errors import DataError
-from isonomia.evidence.allocation import best_shares, split
-from isonomia.evidence.by_bets import BetEvidence
+from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of
+from isonomia.evidence.planning import best_shares, split
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally
-from isonomia.populations.people import people
-from isonomia.populations.protocol import Population, Source, Wanted
+from isonomia.populations.protocol import Population, Source, Wanted, people
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf
-from isonomia.spec.versions import Version
+from isonomia.spec.tree import Leaf, Row, Version
 
-__all__ = ["Progressed", "Reading", "Sampling"]
+__all__ = ["Apart", "Misfits", "Progressed", "Reading", "Sampling", "kept_apart"]
+
+
+Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
+"""Groups of which nobody may be in two, each time with the stream in which they are."""
+
+
+def kept_apart(bets: BetEvidence) -> Apart:
+    """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
+    found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+    for table in (*bets.against, *bets.in_favour):
+        for stream in {channel.stream for channel in table.channels}:
+            for ticket in {channel.ticket for channel in table.channels}:
+                groups = dict.fromkeys(
+                    channel.given for channel in table.channels if (channel.stream, channel.ticket) == (stream, ticket)
+                )
+                if len(groups) > 1:
+                    found[stream, tuple(groups)] = None
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """What is promised of the people of a check.
+
+    Attributes
+    ----------
+    question, population
+        What is asked, and of whom.
+    apart
+        The groups that exclude each other.
+    """
+
+    question: Question
+    population: Population
+    apart: Apart
+
+    def refuse(self, reader: Reader, table: Table, stream: int) -> None:
+        """Make sure that everybody of a batch is what was promised.
+
+        Raises
+        ------
+        DataError
+            Which shows the first who is not: in two groups that exclude each other, in a stream that is of others, or
+            with a value that nobody knew of.
+        """
+        self._refuse_in_two_groups(reader, table, stream)
+        self._refuse_in_another_stream(reader, table, stream)
+        self._refuse_unforeseen(reader, table)
+
+    def _refuse_in_two_groups(self, reader: Reader, table: Table, stream: int) -> None:
+        for where, groups in self.apart:
+            row = reader.apart(groups) if where == stream else None
+            if row is not None:
+                raise DataError(
+                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
+                    f"{{{table.shown(row)}}}"
+                )
+
+    def _refuse_in_another_stream(self, reader: Reader, table: Table, stream: int) -> None:
+        condition = self.population.streams[stream]
+        row = None if condition is None else reader.misfit(condition)
+        if condition is not None and row is not None:
+            raise DataError(
+                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
+                f"{{{table.shown(row)}}}"
+            )
+
+    def _refuse_unforeseen(self, reader: Reader, table: Table) -> None:
+        """A value that turns up late would make "for every value" a claim about fewer groups than there are."""
+        for name, known in self.question.covered if self.population.size is None else ():
+            row = reader.misfit(known)
+            if row is not None:
+                raise DataError(
+                    f"expected {name} to be one of the values declared or seen in a pilot draw, but this person has "
+                    f"another: {{{table.shown(row)}}}. Declare them all, values={{{name!r}: [...]}}, with the "
+                    "population."
+                )
+
+
+def _listed(groups: tuple[Row | None, ...]) -> str:
+    return ", ".join("everybody" if group is None else to_text(group) for group in groups)
+
 
 S = TypeVar("S")
 

@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.journaled import introduce
-from isonomia.audits.responsiveness.bench import Bench
+from isonomia.audits.requests import ResponsivenessRequest
+from isonomia.audits.responsiveness.counterexamples import counterexamples
 from isonomia.audits.responsiveness.counting import Counted, Rule
-from isonomia.audits.responsiveness.doubting import doubt_about
-from isonomia.audits.responsiveness.findings import claim_of, details_of
-from isonomia.audits.responsiveness.looking import Looker
-from isonomia.audits.responsiveness.nearest import counterexamples
-from isonomia.audits.responsiveness.remarks import NOTHING_HAS_IT, assumptions, refuse_hopeless, remarks, why_stopped
-from isonomia.audits.responsiveness.request import Request
-from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, look
-from isonomia.audits.stating import ANSWERS, model_stated, population_stated
+from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, Looker, look
+from isonomia.audits.responsiveness.setup import Bench
+from isonomia.audits.responsiveness.words import (
+    NOTHING_HAS_IT,
+    assumptions,
+    claim_of,
+    details_of,
+    doubt_about,
+    refuse_hopeless,
+    remarks,
+    why_stopped,
+)
+from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer
 from isonomia.records.verdict import Expression, Verdict
@@ -27,7 +32,7 @@ from isonomia.version import __version__
 __all__ = ["check_responsiveness"]
 
 
-def check_responsiveness(request: Request, observer: Observer) -> Verdict:
+def check_responsiveness(request: ResponsivenessRequest, observer: Observer) -> Verdict:
     """Check responsiveness.
 
     Raises
@@ -50,7 +55,7 @@ def check_responsiveness(request: Request, observer: Observer) -> Verdict:
         bench.close()
 
 
-def _about(request: Request, bench: Bench, observer: Observer, began: float) -> Verdict:
+def _about(request: ResponsivenessRequest, bench: Bench, observer: Observer, began: float) -> Verdict:
     prop, reach, looker = request.prop, bench.reach, Looker(bench)
     sampled = int((~reach.listable(prop.most_listed)).sum())
     refuse_hopeless(prop, request.delta, sampled)
@@ -77,7 +82,7 @@ def _about(request: Request, bench: Bench, observer: Observer, began: float) -> 
     )
 
 
-def _answer(request: Request, counted: Counted, rule: Rule) -> tuple[bool | None, float]:
+def _answer(request: ResponsivenessRequest, counted: Counted, rule: Rule) -> tuple[bool | None, float]:
     """The answer about everybody, and its risk: nobody's exact share can be wrong."""
     at_least = request.prop.at_least is not None
     good, bad = counted.responsive, counted.unresponsive
@@ -91,7 +96,7 @@ def _answer(request: Request, counted: Counted, rule: Rule) -> tuple[bool | None
     return None, 0.0
 
 
-def _doubt(request: Request, bench: Bench, looked: Looked) -> str:
+def _doubt(request: ResponsivenessRequest, bench: Bench, looked: Looked) -> str:
     """Why it cannot be told whether the target is one at all; somebody who interrupts is not kept waiting for that."""
     # What somebody interrupted goes on later, and may find the target then.
     return "" if looked.stopped == INTERRUPTED else doubt_about(request, bench, looked.counted)
@@ -103,7 +108,7 @@ def _method(counted: Counted, rule: Rule) -> str:
     return "binomial" if rule.fixed else "bets"
 
 
-def _counterexamples(request: Request, bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
+def _counterexamples(request: ResponsivenessRequest, bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
     """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
     counted, at_least = looked.counted, request.prop.at_least is not None
     bad = np.flatnonzero(counted.unresponsive if at_least else counted.responsive)
@@ -121,7 +126,7 @@ def _counterexamples(request: Request, bench: Bench, looked: Looked) -> tuple[di
     return tuple(once(journal, "nearest", measure)["counterexamples"])
 
 
-def _expressions(request: Request, details: dict[str, Any]) -> tuple[Expression, ...]:
+def _expressions(request: ResponsivenessRequest, details: dict[str, Any]) -> tuple[Expression, ...]:
     """The share itself, where it is about one person."""
     people = details["people"]
     if len(people["row"]) != 1:
@@ -131,18 +136,20 @@ def _expressions(request: Request, details: dict[str, Any]) -> tuple[Expression,
     return (Expression(text, relation, request.prop.threshold, share, people["low"][0], people["high"][0]),)
 
 
-def _about_nobody(request: Request, seconds: float) -> Verdict:
+def _about_nobody(request: ResponsivenessRequest, seconds: float) -> Verdict:
     """Undecided, like a rate of a group with nobody in it: a condition that is misspelt must not pass for a success."""
     remark = f"nobody meets {request.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
     return _empty(request, "undecided", "exact", "there is nobody to look at", remark, seconds)
 
 
-def _about_nothing(request: Request, seconds: float) -> Verdict:
+def _about_nothing(request: ResponsivenessRequest, seconds: float) -> Verdict:
     remark = "it was interrupted before anybody's points were counted"
     return _empty(request, "undecided", "bets", "interrupted", remark, seconds)
 
 
-def _empty(request: Request, answer: str, method: str, stopped: str, remark: str, seconds: float) -> Verdict:
+def _empty(
+    request: ResponsivenessRequest, answer: str, method: str, stopped: str, remark: str, seconds: float
+) -> Verdict:
     """A verdict without people."""
     return _verdict(
         request,
@@ -167,7 +174,7 @@ def _empty(request: Request, answer: str, method: str, stopped: str, remark: str
     )
 
 
-def _verdict(request: Request, **found: Any) -> Verdict:
+def _verdict(request: ResponsivenessRequest, **found: Any) -> Verdict:
     return Verdict(
         text=str(request.prop),
         delta=request.delta,

@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.confidence_sequences import (
+    anytime_interval,
+    log_wealth_above,
+    log_wealth_below,
+    tail_above,
+    tail_below,
+)
 from isonomia.evidence.multiple import e_bh, holm
-from isonomia.evidence.shares import anytime_interval, log_wealth_above, log_wealth_below, tail_above, tail_below
 from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = ["Counted", "Rule", "begin"]

@@ -1,8 +1,15 @@
-"""Whom a property is about: the rows that meet its condition, with the model's answer for them as they are."""
+"""Whom it is about; their numbers, packed.
+
+Numbers of many people as plain values that JSON can hold: small and exact.
+
+Whom a property is about: the rows that meet its condition, with the model's answer for them as they are.
+"""
 
 from __future__ import annotations
 
+import base64
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,26 +18,73 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.asking import Asker
-from isonomia.audits.rates.refusals import refuse_class
-from isonomia.audits.responsiveness.packing import packed, unpacked
-from isonomia.audits.responsiveness.request import Request
+from isonomia.audits.answers import Asker
+from isonomia.audits.rates.question import refuse_class
+from isonomia.audits.requests import ResponsivenessRequest
 from isonomia.engine.journal import Entry
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.interventions.coding import encoded
+from isonomia.interventions.features import encoded
 from isonomia.models.protocol import Answer
-from isonomia.populations.census import Census
 from isonomia.populations.columns import plain_value
-from isonomia.populations.sample import Sample
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.table import Table
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import columns_of, outputs_of
+from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
-from isonomia.spec.rows import truth
 from isonomia.spec.tree import Row
-from isonomia.spec.walk import nodes
+from isonomia.spec.walk import columns_of, nodes, outputs_of
 
-__all__ = ["Members", "by_row_of_the_table", "check_names", "members_of", "people_of", "table_of"]
+__all__ = ["Members", "by_row_of_the_table", "check_names", "members_of", "packed", "people_of", "table_of", "unpacked"]
+
+
+_TYPES = ("u1", "u2", "u4", "u8", "f8")
+"""Whole numbers that are not negative, in as few bytes as the largest takes; and others."""
+
+_MOST = 50_000_000
+"""How many numbers are unpacked at most: a few bytes of a record may say that they are any number."""
+
+
+def packed(numbers: NDArray[Any]) -> Entry:
+    """Numbers in one text; every bit of them is kept."""
+    kind = _smallest(numbers)
+    squeezed = zlib.compress(numbers.astype(f"<{kind}").tobytes(), level=6)
+    return {"count": len(numbers), "type": kind, "bytes": base64.b64encode(squeezed).decode("ascii")}
+
+
+def _smallest(numbers: NDArray[Any]) -> str:
+    most = numbers.max(initial=0)
+    whole = numbers.dtype.kind != "f" or (most < 2.0**53 and bool((numbers == np.floor(numbers)).all()))
+    return next((kind for kind in _TYPES[:-1] if whole and most <= np.iinfo(kind).max), _TYPES[-1])
+
+
+def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:
+    """The numbers that were packed.
+
+    Parameters
+    ----------
+    entry
+        What they were packed to.
+    count
+        How many there must be, where that is known.
+
+    Raises
+    ------
+    DataError
+        Where it is something else, as in a record that was changed.
+    """
+    try:
+        told, kind = int(entry["count"]), _TYPES[_TYPES.index(entry["type"])]
+        size = told * np.dtype(kind).itemsize
+        if not 0 <= told <= _MOST:
+            raise ValueError(f"at most {_MOST:,} are read")
+        # No more is unpacked than was told, however little text it came from.
+        data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"], validate=True), size + 1)
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(f"expected numbers of people in the record, but {str(entry)[:80]} came: {error}") from error
+    if len(data) != size or (count is not None and told != count):
+        wanted = told if count is None else count
+        raise DataError(f"expected numbers of {wanted:,} people in the record, but there are others: {str(entry)[:80]}")
+    return np.frombuffer(data, dtype=f"<{kind}").astype(np.float64 if kind == "f8" else np.intp)
+
 
 _ROW = re.compile(r"\bin row (\d+)")
 """How a message about people tells whose row it is about."""
@@ -79,7 +133,7 @@ class Members:
         return cls(rows, groups, group)
 
 
-def members_of(request: Request, asker: Asker) -> Members:
+def members_of(request: ResponsivenessRequest, asker: Asker) -> Members:
     """Choose the people that a property is about.
 
     Raises
@@ -101,7 +155,7 @@ def members_of(request: Request, asker: Asker) -> Members:
     return Members(rows, *_grouped(prop, _of_rows(prop, table, rows)))
 
 
-def check_names(request: Request) -> None:
+def check_names(request: ResponsivenessRequest) -> None:
     """Refuse a property that speaks of columns or classes that there are not. Nobody is looked at.
 
     Raises
@@ -134,7 +188,7 @@ def by_row_of_the_table(rows: NDArray[np.intp]) -> Iterator[None]:
         raise DataError(told) from error
 
 
-def people_of(request: Request, members: Members) -> Table:
+def people_of(request: ResponsivenessRequest, members: Members) -> Table:
     """The rows of the people that a property is about."""
     return _of_rows(request.prop, table_of(request), members.rows)
 
@@ -177,7 +231,7 @@ def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> ND
     return np.broadcast_to(truth(row, batch), (table.rows,))
 
 
-def table_of(request: Request) -> Table:
+def table_of(request: ResponsivenessRequest) -> Table:
     """The people of the population.
 
     Raises

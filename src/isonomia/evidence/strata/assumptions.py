@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.evidence.atoms import Atom, Every, Normal, Some, normal_form
+from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
 from isonomia.evidence.polynomials import as_fraction, is_linear
 from isonomia.evidence.strata.worlds import Shape, worlds
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import check_names, leaves_of
-from isonomia.spec.parse import parse_formula
-from isonomia.spec.rows import numbers, truth
+from isonomia.spec.evaluate import Batch, numbers, truth
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Mean, Quantity, Rate, Row
+from isonomia.spec.walk import check_names, leaves_of
 
 __all__ = ["ASSUMPTIONS", "Constraint", "assume"]
 

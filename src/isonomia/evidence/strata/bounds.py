@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.strata.assumptions import Constraint
-from isonomia.evidence.strata.certificates import TOLERANCE, Farkas, Optimal, Program
 from isonomia.evidence.strata.effects import (
     Definition,
     Effect,
@@ -18,9 +17,8 @@ from isonomia.evidence.strata.effects import (
     effect_rows,
     stratum_row,
 )
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.programs import Solved, solve
-from isonomia.evidence.strata.worlds import observation
+from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas, Optimal, Program, Solved, solve
+from isonomia.evidence.strata.worlds import Observed, observation
 
 __all__ = [
     "SMALLEST",

@@ -1,4 +1,9 @@
-"""Worlds: every joint value of the potential predictions and outcomes, and what of it can be observed."""
+"""Worlds, observed tables.
+
+Worlds: every joint value of the potential predictions and outcomes, and what of it can be observed.
+
+An observed table: how predictions and outcomes are distributed for each value of the attribute.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,22 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, UsageError
 
-__all__ = ["MOST_WORLDS", "Shape", "observation", "world_predictions", "worlds"]
+__all__ = [
+    "MOST_WORLDS",
+    "SLACK",
+    "Observed",
+    "Shape",
+    "checked_tables",
+    "observation",
+    "tally",
+    "world_predictions",
+    "worlds",
+]
+
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -99,3 +115,123 @@ def _fixed(array: Array) -> Array:
     """Forbid writing: the array is shared by all who ask for it."""
     array.setflags(write=False)
     return array
+
+
+SLACK = 1e-9
+"""How far from 1 the probabilities of an attribute value may sum, as rounded input does; they are then rescaled. A cell
+with less counts as empty: no bound that hangs on so small a number could be computed reliably."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """``P(S = s, Y = y | A = a)``, with the shares ``P(A = a)``. Make it with :meth:`of` or :meth:`from_counts`.
+
+    Attributes
+    ----------
+    probabilities
+        Shape ``(attributes, predictions, outcomes)``; for each attribute value non-negative with sum 1.
+    shares
+        Shape ``(attributes,)``, non-negative with sum 1. No bound depends on them, only what a repair costs.
+    """
+
+    probabilities: Floats
+    shares: Floats
+
+    @classmethod
+    def of(cls, probabilities: ArrayLike, shares: ArrayLike | None = None) -> Observed:
+        """Check probabilities; every attribute value is equally frequent where no shares are given.
+
+        Raises
+        ------
+        DataError
+            Where they are no conditional distributions: a wrong shape, NaN, a negative number, or a sum that is not 1.
+        """
+        table = checked_tables(probabilities)
+        if table.ndim != 3:
+            raise DataError(f"expected one table with 3 axes (attribute, prediction, outcome), but {table.ndim} came")
+        even = np.full(table.shape[0], 1.0 / table.shape[0])
+        parts = even if shares is None else np.asarray(shares, dtype=np.float64)
+        if parts.shape != even.shape or not np.all(parts >= 0.0) or abs(parts.sum() - 1.0) > SLACK:
+            raise DataError(
+                f"expected shares of {table.shape[0]} attribute values, none negative, with sum 1, but {shares!r} came"
+            )
+        parts = parts / parts.sum()
+        for array in (table, parts):
+            array.setflags(write=False)
+        return cls(table, parts)
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike) -> Observed:
+        """Turn counts of shape ``(attributes, predictions, outcomes)`` into shares.
+
+        Raises
+        ------
+        DataError
+            Where a count is negative or NaN, or an attribute value has nobody.
+        """
+        numbers = _numbers(counts)
+        if numbers.ndim != 3 or not np.all(numbers >= 0.0):
+            raise DataError(
+                f"expected counts with 3 axes (attribute, prediction, outcome), none negative; {counts!r} came"
+            )
+        people = numbers.sum((1, 2))
+        if not np.all(people > 0):
+            raise DataError(
+                f"expected people with every attribute value, but value {int(np.argmin(people))} has nobody: "
+                "leave the value out, or merge subgroups"
+            )
+        return cls.of(numbers / people[:, None, None], people / people.sum())
+
+    @property
+    def shape(self) -> Shape:
+        """How many values the attribute, the prediction and the outcome have."""
+        return Shape(*self.probabilities.shape)
+
+
+def tally(shape: Shape, attributes: ArrayLike, predictions: ArrayLike, outcomes: ArrayLike) -> NDArray[np.int64]:
+    """Count people: numbers from 0 for each of them, to counts of shape ``(attributes, predictions, outcomes)``."""
+    columns = [np.asarray(column) for column in (attributes, predictions, outcomes)]
+    counts = np.zeros(shape.table, dtype=np.int64)
+    np.add.at(counts, tuple(columns), 1)
+    return counts
+
+
+def checked_tables(probabilities: ArrayLike) -> Floats:
+    """Check tables of shape ``(..., attributes, predictions, outcomes)``, empty tiny cells, rescale to sum 1.
+
+    Raises
+    ------
+    DataError
+        Where one is not a conditional distribution. The message names the entry.
+    """
+    tables = _numbers(probabilities)
+    if tables.ndim < 3 or min(tables.shape[-3:]) < 2:
+        raise DataError(
+            "expected tables of shape (..., attributes, predictions, outcomes) with at least 2 of each, but shape "
+            f"{tables.shape} came: with one attribute value there is nothing to compare"
+        )
+    if not np.all(tables >= 0.0):
+        where = tuple(int(i) for i in np.argwhere(tables < 0.0)[0])
+        raise DataError(f"expected no negative probability, but {tables[where]!r} came at index {where}")
+    sums = tables.sum((-2, -1))
+    if not np.all(np.abs(sums - 1.0) <= SLACK):
+        where = tuple(int(i) for i in np.argwhere(np.abs(sums - 1.0) > SLACK)[0])
+        raise DataError(
+            f"expected probabilities with sum 1 for each attribute value, but the sum is {sums[where]!r} at index "
+            f"{where}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts"
+        )
+    kept = np.where(tables < SLACK, 0.0, tables)
+    return np.asarray(kept / kept.sum((-2, -1), keepdims=True))
+
+
+def _numbers(values: ArrayLike) -> Floats:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected a table of numbers, but {values!r} came") from error
+    if not np.all(np.isfinite(numbers)):
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise DataError(
+            f"expected finite numbers, but {numbers[where]!r} came at index {where}: drop missing values first"
+        )
+    return numbers

@@ -3,6 +3,7 @@
 from typing import Final
 
 from isonomia.interventions.constraints.additive import AdditiveLinkage
+from isonomia.interventions.constraints.base import Constraint
 from isonomia.interventions.constraints.conditions import Condition
 from isonomia.interventions.constraints.if_changed import IfChanged
 from isonomia.interventions.constraints.if_then import IfThen
@@ -11,7 +12,6 @@ from isonomia.interventions.constraints.linkage import Linkage
 from isonomia.interventions.constraints.one_hot import OneHot
 from isonomia.interventions.constraints.ordinal import Ordinal
 from isonomia.interventions.constraints.predicate import Predicate
-from isonomia.interventions.constraints.protocol import Constraint
 from isonomia.interventions.constraints.reachability import Reachability
 from isonomia.interventions.constraints.switch import MutabilitySwitch
 from isonomia.interventions.constraints.thermometer import Thermometer

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.interventions.constraints.forms import Form, one_of_codes
-from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
+from isonomia.interventions.constraints.base import TOLERANCE, Bools, Box, Floats, Form, Moves, one_of_codes
 
 __all__ = ["Codes", "Way", "monotone"]
 

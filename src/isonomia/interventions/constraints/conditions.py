@@ -9,11 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.checking import check_one_of
-from isonomia.interventions.constraints.coding import place_of
-from isonomia.interventions.constraints.forms import Interval
-from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Floats
-from isonomia.interventions.constraints.protocol import Levels
+from isonomia.interventions.constraints.base import TOLERANCE, Bools, Floats, Interval, Levels, check_one_of, place_of
 
 __all__ = ["Condition", "Relation"]
 

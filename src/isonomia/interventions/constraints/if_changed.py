@@ -8,10 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from isonomia.errors import UsageError
+from isonomia.interventions.constraints.base import (
+    Bools,
+    Box,
+    Floats,
+    Form,
+    Interval,
+    Levels,
+    Moves,
+    Scope,
+    one_of_boxes,
+)
 from isonomia.interventions.constraints.conditions import Condition
-from isonomia.interventions.constraints.forms import Form, Interval, Scope, one_of_boxes
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
 
 __all__ = ["IfChanged"]
 

@@ -7,11 +7,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from isonomia.interventions.constraints.checking import check_number, check_one_of, names_of, numbers_of
-from isonomia.interventions.constraints.forms import Form, FormRow, Scope
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
-from isonomia.interventions.constraints.senses import Sense, attainable, limits, satisfied
+from isonomia.interventions.constraints.base import (
+    Bools,
+    Box,
+    Floats,
+    Form,
+    FormRow,
+    Levels,
+    Moves,
+    Scope,
+    Sense,
+    attainable,
+    check_number,
+    check_one_of,
+    limits,
+    names_of,
+    numbers_of,
+    satisfied,
+)
 
 __all__ = ["Linear"]
 

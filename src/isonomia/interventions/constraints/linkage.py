@@ -8,10 +8,21 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.checking import check_one_of, check_truth, names_of, numbers_of
-from isonomia.interventions.constraints.forms import Form, FormRow, Scope
-from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
+from isonomia.interventions.constraints.base import (
+    TOLERANCE,
+    Bools,
+    Box,
+    Floats,
+    Form,
+    FormRow,
+    Levels,
+    Moves,
+    Scope,
+    check_one_of,
+    check_truth,
+    names_of,
+    numbers_of,
+)
 
 __all__ = ["Linkage"]
 

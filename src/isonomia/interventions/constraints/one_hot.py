@@ -7,10 +7,20 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from isonomia.interventions.constraints.checking import check_number, check_one_of, names_of
-from isonomia.interventions.constraints.forms import Form, FormRow, Scope
-from isonomia.interventions.constraints.moves import TOLERANCE, Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
+from isonomia.interventions.constraints.base import (
+    TOLERANCE,
+    Bools,
+    Box,
+    Floats,
+    Form,
+    FormRow,
+    Levels,
+    Moves,
+    Scope,
+    check_number,
+    check_one_of,
+    names_of,
+)
 
 __all__ = ["OneHot"]
 

@@ -7,11 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from isonomia.interventions.constraints.checking import check_one_of, check_truth, names_of
+from isonomia.interventions.constraints.base import (
+    Bools,
+    Box,
+    Floats,
+    Form,
+    Levels,
+    Moves,
+    Scope,
+    check_one_of,
+    check_truth,
+    names_of,
+)
 from isonomia.interventions.constraints.codes import Codes, Way, monotone
-from isonomia.interventions.constraints.forms import Form, Scope
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
 
 __all__ = ["Ordinal"]
 

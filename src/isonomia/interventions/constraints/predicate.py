@@ -10,14 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.checking import names_of
-from isonomia.interventions.constraints.forms import Form, Scope
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
-from isonomia.spec.batch import Batch
-from isonomia.spec.names import columns_of, outputs_of, versions_of
-from isonomia.spec.parse import parse_condition
-from isonomia.spec.rows import truth
+from isonomia.interventions.constraints.base import Bools, Box, Floats, Form, Levels, Moves, Scope, names_of
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.parser import parse_condition
+from isonomia.spec.walk import columns_of, outputs_of, versions_of
 
 __all__ = ["Predicate"]
 

@@ -8,12 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.checking import names_of
+from isonomia.interventions.constraints.base import Bools, Box, Floats, Form, Levels, Moves, Scope, names_of, place_of
 from isonomia.interventions.constraints.codes import Codes
-from isonomia.interventions.constraints.coding import place_of
-from isonomia.interventions.constraints.forms import Form, Scope
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
 
 __all__ = ["Reachability"]
 

@@ -8,12 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.checking import check_truth, names_of
-from isonomia.interventions.constraints.coding import place_of
+from isonomia.interventions.constraints.base import (
+    Bools,
+    Box,
+    Floats,
+    Form,
+    Interval,
+    Levels,
+    Moves,
+    Scope,
+    check_truth,
+    names_of,
+    one_of_boxes,
+    place_of,
+)
 from isonomia.interventions.constraints.conditions import Condition
-from isonomia.interventions.constraints.forms import Form, Interval, Scope, one_of_boxes
-from isonomia.interventions.constraints.moves import Bools, Box, Floats, Moves
-from isonomia.interventions.constraints.protocol import Levels
 
 __all__ = ["MutabilitySwitch"]
 

@@ -3,19 +3,17 @@
 A domain offers inputs, their features, and functions on them. It works on whole batches of records.
 """
 
-from isonomia.populations.domains.array_domain import ArrayDomain
+from isonomia.populations.domains.arrays import ArrayDomain
 from isonomia.populations.domains.changes import Change, Parameter
-from isonomia.populations.domains.environments import Environment
-from isonomia.populations.domains.games import Game, Games, StateChange
+from isonomia.populations.domains.games import Environment, Game, Games, StateChange
 from isonomia.populations.domains.images import Images
 from isonomia.populations.domains.items import ItemRecords, Items
 from isonomia.populations.domains.lunar import LunarLander
+from isonomia.populations.domains.playing import Ending
 from isonomia.populations.domains.protocol import Ask, Domain, Function, Kind, Records
 from isonomia.populations.domains.sounds import Sounds
-from isonomia.populations.domains.table_records import TableRecords
-from isonomia.populations.domains.tables import TableDomain
+from isonomia.populations.domains.tables import TableDomain, TableRecords
 from isonomia.populations.domains.texts import Texts
-from isonomia.populations.domains.turns import Ending
 
 __all__ = [
     "ArrayDomain",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.batches import batch_table, described
-from isonomia.populations.domains.packing import packed, unpacked
+from isonomia.populations.domains.arrays import packed, unpacked
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.table import Table
 

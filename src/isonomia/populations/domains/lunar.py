@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.populations.domains.environments import made
-from isonomia.populations.domains.games import StateChange
-from isonomia.populations.domains.turns import Ending, State
+from isonomia.populations.domains.games import StateChange, made
+from isonomia.populations.domains.playing import Ending, State
 
 __all__ = ["LunarLander"]
 

@@ -1,26 +1,111 @@
-"""The rows of a table as inputs: features by number and by name, groups of columns as single features."""
+"""Rows of a table; one-hot and ordinal features.
+
+Rows of a table, changed here and there.
+
+Several columns, or a column of ordered levels, as one feature whose value is a position.
+
+The rows of a table as inputs: features by number and by name, groups of columns as single features.
+
+A table whose groups of columns, and whose ordered categories, are single features.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
-from isonomia.populations.domains.differing import Gap, differing
-from isonomia.populations.domains.ends import rows_at_ends
-from isonomia.populations.domains.groups import Group
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.domains.replacing import replaced
-from isonomia.populations.domains.table_records import TableRecords
+from isonomia.populations.domains.table_edits import Gap, differing, replaced, rows_at_ends
 from isonomia.populations.table import Table
 
-__all__ = ["TableDomain"]
+__all__ = ["Group", "OneHot", "Ordinal", "TableDomain", "TableRecords", "table_domain"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRecords:
+    """Rows of a table, some columns of which may have other values than in the table.
+
+    Attributes
+    ----------
+    rows
+        Which row each record comes from.
+    changed
+        The columns that are not as in the table.
+    """
+
+    rows: NDArray[np.intp]
+    changed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, indices: NDArray[np.intp]) -> TableRecords:
+        """The records at these positions."""
+        return TableRecords(self.rows[indices], {name: values[indices] for name, values in self.changed.items()})
+
+
+Column: TypeAlias = Callable[[str], NDArray[Any]]
+Read: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """Columns of which exactly one is 1: the feature's value is which, counted from 0 in the order given."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """What the positions are called."""
+        return self.columns
+
+    def read(self, column: Column) -> Read:
+        """The position of the 1; there is none where no column or more than one is set."""
+        hot = np.stack([np.asarray(column(name) == 1, dtype=bool) for name in self.columns])
+        return hot.argmax(axis=0), np.asarray(hot.sum(axis=0) != 1)
+
+    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The columns with the 1 at these positions."""
+        return {
+            name: (positions == place).astype(column(name).dtype if column(name).dtype.kind in "biuf" else np.int64)
+            for place, name in enumerate(self.columns)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """A column of named levels in an order: the feature's value is the level's number, counted from 0."""
+
+    column: str
+    levels: tuple[Any, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    def read(self, column: Column) -> Read:
+        """The number of each level; there is none for a value that is no level."""
+        values = column(self.column)
+        same = np.stack([np.asarray(values == level, dtype=bool) for level in self.levels])
+        return same.argmax(axis=0), np.asarray(~same.any(axis=0))
+
+    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The column with these levels."""
+        del column
+        levels = np.fromiter(self.levels, dtype=object, count=len(self.levels))[positions.astype(np.intp)]
+        numeric = all(isinstance(level, int | float) for level in self.levels)
+        return {self.column: np.asarray(levels.tolist()) if numeric else levels}
+
+
+Group: TypeAlias = OneHot | Ordinal
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,3 +318,34 @@ def _as_column(values: list[Any], like: NDArray[Any]) -> NDArray[Any]:
     if like.dtype.kind in "iub" and all(isinstance(value, int | bool) for value in values):
         return np.array(values, dtype=like.dtype)
     return np.fromiter(values, dtype=object, count=len(values))
+
+
+def table_domain(
+    table: Table,
+    groups: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Sequence[Any]],
+    label: str | None,
+    functions: Mapping[str, Function],
+) -> TableDomain:
+    """A table with its groups; a column whose categories have a declared order is an ordinal feature by itself.
+
+    Raises
+    ------
+    DataError
+        Where a group or the label names a column that the table lacks, or a group's name is already that of a column.
+    """
+    made: dict[str, Group] = {}
+    for name, columns in groups.items():
+        if name in table.names:
+            raise DataError(f"the group {name!r} has the name of a column: call it something else")
+        made[name] = OneHot(tuple(columns))
+    for name in table.names:
+        levels = orders.get(name, table.order(name))
+        if levels:
+            made[name] = Ordinal(name, tuple(levels))
+    unknown = [name for name in orders if name not in table.names]
+    mentioned = [*unknown, *(() if label is None else (label,)), *(c for group in made.values() for c in group.columns)]
+    for name in mentioned:
+        if name not in table.names:
+            raise DataError(f"the table has no column {name!r}.{nearest(name, table.names)}")
+    return TableDomain(table, made, label, functions)

@@ -8,6 +8,6 @@ escaped, cut to a length that people read, and the page forbids the browser ever
 connection.
 """
 
-from isonomia.report.page.writing import page, write_page
+from isonomia.report.page.page import page, write_page
 
 __all__ = ["page", "write_page"]

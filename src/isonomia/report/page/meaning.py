@@ -1,14 +1,21 @@
-"""What an answer means, in words for a reader who is no statistician."""
+"""What an answer means; how much a page shows.
+
+What an answer means, in words for a reader who is no statistician.
+
+How much of a record a page shows, so that it opens at once whatever the record holds.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from isonomia.errors import IsonomiaError
-from isonomia.records.findings import PRINCIPAL, RESPONSIVENESS, SAFETY
+from isonomia.records.display.words import PRINCIPAL, RESPONSIVENESS, SAFETY, chance
 from isonomia.records.verdict import Verdict
-from isonomia.records.words import chance
 from isonomia.spec import parse
 
-__all__ = ["KINDS", "METHODS", "certainty", "explained", "kind_of", "meaning", "odds"]
+__all__ = ["KINDS", "METHODS", "Limits", "certainty", "explained", "kind_of", "limits_for", "meaning", "odds"]
+
 
 KINDS = {"": "rates", **{kind: kind for kind in (SAFETY, RESPONSIVENESS, PRINCIPAL)}}
 """What the audits are called, by what the details of a verdict say."""
@@ -100,3 +107,51 @@ def explained(verdict: Verdict, explanation: str | None) -> str | None:
         return parse(verdict.text).explain()
     except (IsonomiaError, RecursionError):
         return None  # the text is from another version, or not from this program: it is shown as it is
+
+
+_ALL_CASES = 1_500_000
+"""Characters of counterexamples on a page, over all its properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a page shows of one property; what is left out is said in words.
+
+    Attributes
+    ----------
+    cases
+        Counterexamples.
+    case_characters
+        Characters of all its counterexamples together.
+    features
+        Features of a counterexample, those that differ first.
+    value
+        Characters of a value.
+    rows
+        Rows of a chart and of its table.
+    points
+        Points of the chart of how an interval closed in.
+    notes
+        Remarks, and assumptions.
+    text
+        Characters of the property's text.
+    """
+
+    cases: int = 10
+    case_characters: int = 200_000
+    features: int = 60
+    value: int = 300
+    rows: int = 60
+    points: int = 400
+    notes: int = 40
+    text: int = 6_000
+
+
+def limits_for(properties: int) -> Limits:
+    """The limits of a page about so many properties: the more there are, the less of each."""
+    share = _ALL_CASES // max(properties, 1)
+    if properties <= 50:
+        return Limits(case_characters=min(share, 200_000))
+    if properties <= 300:
+        return Limits(cases=5, case_characters=share, features=30, rows=30, points=120, notes=20, text=3_000)
+    return Limits(cases=3, case_characters=share, features=12, value=120, rows=12, points=25, notes=10, text=1_200)

@@ -33,14 +33,25 @@ measured, and says what it does not imply. The parameters that they share:
 A person whose attribute is missing belongs to no group.
 """
 
-from isonomia.spec.fairness.counterfactuals import counterfactual, counterfactual_effect
-from isonomia.spec.fairness.effects import causal, no_causal_discrimination
-from isonomia.spec.fairness.odds import equal_opportunity, equalized_odds, predictive_equality
-from isonomia.spec.fairness.pairs import individual
-from isonomia.spec.fairness.parity import conditional_parity, demographic_parity, four_fifths
-from isonomia.spec.fairness.paths import path_specific
-from isonomia.spec.fairness.predictive import accuracy_parity, predictive_parity
-from isonomia.spec.fairness.regression import regression_parity
+from isonomia.spec.fairness.causal import (
+    causal,
+    counterfactual,
+    counterfactual_effect,
+    no_causal_discrimination,
+    path_specific,
+)
+from isonomia.spec.fairness.group import (
+    accuracy_parity,
+    conditional_parity,
+    demographic_parity,
+    equal_opportunity,
+    equalized_odds,
+    four_fifths,
+    predictive_equality,
+    predictive_parity,
+    regression_parity,
+)
+from isonomia.spec.fairness.individual import individual
 
 __all__ = [
     "accuracy_parity",

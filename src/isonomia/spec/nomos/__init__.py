@@ -5,7 +5,7 @@
 """
 
 from isonomia.spec.nomos.block import Code, Plain, read_block
-from isonomia.spec.nomos.parse import parse_nomos
+from isonomia.spec.nomos.parser import parse_nomos
 from isonomia.spec.nomos.text import expression_text, spec_text, step_text
 from isonomia.spec.nomos.tree import Spec
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from isonomia.spec.lexemes import quote
 from isonomia.spec.nomos.tree import (
     Binary,
     Call,
@@ -17,6 +16,7 @@ from isonomia.spec.nomos.tree import (
     Update,
     Var,
 )
+from isonomia.spec.text import quote
 
 __all__ = ["expression_text", "spec_text", "step_text"]
 

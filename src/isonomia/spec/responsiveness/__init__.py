@@ -5,8 +5,7 @@
 """
 
 from isonomia.spec.responsiveness.named import affordability, by_feature, gaming, monotonicity, preclusion, stability
-from isonomia.spec.responsiveness.property import Actions, Responsiveness
-from isonomia.spec.responsiveness.targets import OWN, OWN_SCORE, classes_named, target_of
+from isonomia.spec.responsiveness.property import OWN, OWN_SCORE, Actions, Responsiveness, classes_named, target_of
 
 __all__ = [
     "OWN",

@@ -7,8 +7,8 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import UsageError
-from isonomia.spec.lexemes import name_text, number_text
 from isonomia.spec.responsiveness.property import Actions, Responsiveness
+from isonomia.spec.text import name_text, number_text
 
 __all__ = ["affordability", "by_feature", "gaming", "monotonicity", "preclusion", "stability"]
 

@@ -8,9 +8,9 @@ from math import ceil, floor
 from typing import Any
 
 from isonomia.errors import UsageError
-from isonomia.spec.lexemes import quote
+from isonomia.spec.safety.english import listed
 from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the word of the glossary)
-from isonomia.spec.safety.saying import listed
+from isonomia.spec.text import quote
 
 __all__ = ["implies_after", "invariant_to", "monotone", "robust"]
 

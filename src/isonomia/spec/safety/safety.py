@@ -11,7 +11,7 @@ from typing import Any
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.nomos import Spec, parse_nomos, spec_text
 from isonomia.spec.nomos.tree import Scalar
-from isonomia.spec.safety.saying import in_words
+from isonomia.spec.safety.english import in_words
 
 __all__ = ["EPS", "Safety", "property"]
 

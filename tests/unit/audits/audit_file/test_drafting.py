@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
-from isonomia.audits.audit_file.drafting.attributes import attribute_kind
-from isonomia.audits.audit_file.drafting.columns import columns_of_table
-from isonomia.audits.audit_file.drafting.groups import attributes_of
-from isonomia.audits.audit_file.drafting.naming import words_in
+from isonomia.audits.audit_file.drafting.attributes import attribute_kind, attributes_of
+from isonomia.audits.audit_file.drafting.columns import columns_of_table, words_in
 from isonomia.audits.audit_file.drafting.outcomes import favourable_of, likely_decision, likely_outcome
 from isonomia.errors import UsageError
 from isonomia.models.adapt import adapt

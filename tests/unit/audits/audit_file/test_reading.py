@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.audits.audit_file.positions import positions
-from isonomia.audits.audit_file.reading import read_audit_file
+from isonomia.audits.audit_file.reader import positions, read_audit_file
 from isonomia.errors import SpecError, UsageError
 
 GOOD = """\

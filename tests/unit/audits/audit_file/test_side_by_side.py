@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.building import Permissions
-from isonomia.audits.audit_file.carrying import Failed, Outcome
-from isonomia.audits.audit_file.lanes import lanes
-from isonomia.audits.audit_file.planned import Planned
-from isonomia.audits.audit_file.planning import plan_audit
-from isonomia.audits.audit_file.reading import read_audit_file
-from isonomia.audits.audit_file.running import begin_run, cut_off, resume_run, run_checks, unfinished
-from isonomia.audits.audit_file.wrapping import Wrapping
+from isonomia.audits.audit_file.builder import Permissions
+from isonomia.audits.audit_file.execution import Failed, Outcome, lanes
+from isonomia.audits.audit_file.planner import Planned, Wrapping, plan_audit
+from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.audits.audit_file.runner import begin_run, cut_off, resume_run, run_checks, unfinished
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store

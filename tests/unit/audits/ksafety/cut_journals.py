@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isonomia.audits.check import Arranged, Options, arrange, carry_out
-from isonomia.audits.journaled import recorded_model, recorded_population
+from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.records import Verdict

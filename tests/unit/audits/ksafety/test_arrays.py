@@ -110,7 +110,7 @@ def test_the_number_of_workers_and_of_images_at_a_time_changes_nothing(monkeypat
 
     whole = counted()
     assert counted(workers=3) == whole
-    monkeypatch.setattr("isonomia.populations.domains.array_domain.MEMORY", 50 * 8 * 64)
+    monkeypatch.setattr("isonomia.populations.domains.arrays.MEMORY", 50 * 8 * 64)
     assert counted() == whole
 
 
@@ -130,7 +130,7 @@ def test_the_same_image_is_asked_about_once() -> None:
 
 @pytest.mark.parametrize("at_a_time", [2, 1000])
 def test_images_on_which_the_model_raises_are_counted(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
-    monkeypatch.setattr("isonomia.populations.domains.array_domain.MEMORY", at_a_time * 8 * 16)
+    monkeypatch.setattr("isonomia.populations.domains.arrays.MEMORY", at_a_time * 8 * 16)
 
     def delicate(images: NDArray[Any]) -> NDArray[Any]:
         if (images.max(axis=(1, 2)) > 250).any():

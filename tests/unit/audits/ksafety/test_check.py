@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.errors import DataError, ModelError, SpecError, UsageError
-from isonomia.populations.domains.grouped_table import table_domain
+from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 from isonomia.records import Verdict
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from isonomia.audits.ksafety.cases import Cases
-from isonomia.audits.ksafety.distinct import Distinct, digests, first_of_each
-from isonomia.audits.ksafety.found import KEPT, Finds
-from isonomia.populations.domains.grouped_table import table_domain
+from isonomia.audits.ksafety.violations import KEPT, Distinct, Finds, digests, first_of_each
+from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 
 DOMAIN = table_domain(Table.of({"a": [0]}), {}, {}, None, {})

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import pytest
 
-from isonomia.audits.ksafety.operators import arithmetic, compare, missing
+from isonomia.audits.ksafety.evaluate import arithmetic, compare, missing
 
 SIGNS = {
     "+": operator.add,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.audits.ksafety.rates import rate_evidence
+from isonomia.audits.ksafety.evidence import rate_evidence
 
 
 def masks(*rows: list[int]) -> np.ndarray:

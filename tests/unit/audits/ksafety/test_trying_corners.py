@@ -12,15 +12,15 @@ from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.ksafety.by_corners import MOST, most_corners
-from isonomia.audits.ksafety.rates import rate_evidence
-from isonomia.audits.ksafety.supply import AtEnds
+from isonomia.audits.ksafety.corners import MOST, most_corners
+from isonomia.audits.ksafety.evaluate import AtEnds
+from isonomia.audits.ksafety.evidence import rate_evidence
 from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.ranges import Ranges
 from isonomia.records import Verdict
-from isonomia.records.failure import failure_text
-from isonomia.records.findings import known
+from isonomia.records.display.failure import failure_text
+from isonomia.records.display.words import known
 
 Columns = dict[str, NDArray[Any]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.coding import Coding, coding_of
+from isonomia.audits.principal.question import Coding, coding_of
 from isonomia.errors import DataError
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.counting import check_table, count
-from isonomia.audits.principal.question import Question, ask_about
-from isonomia.audits.principal.subgroups import sorted_into, subgroups_in
+from isonomia.audits.principal.question import Question, ask_about, sorted_into, subgroups_in
+from isonomia.audits.principal.sampling import check_table, count
 from isonomia.errors import DataError, SpecError
 from isonomia.populations import Sample
 from isonomia.populations.table import Table

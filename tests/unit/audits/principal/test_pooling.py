@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.pooling import Pool, named, pooled, weights_of
+from isonomia.audits.principal.sampling import Pool, named, pooled, weights_of
+from isonomia.evidence.identified.definitions import Overall, watch
 from isonomia.evidence.multiple import holm
-from isonomia.evidence.shadows.subgroups import Overall, watch
 
 
 def test_with_a_closed_list_the_pool_is_the_usual_one() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from simulated_worlds import FAIR, UNFAIR, drawing
 
 import isonomia as iso
-from isonomia.audits.principal.remedy import remedies
+from isonomia.audits.principal.repair import remedies
 
 
 def test_a_repaired_table_is_no_longer_refuted() -> None:

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import linprog
 
 import isonomia as iso
+from isonomia.audits.principal.findings import answer_of
 from isonomia.audits.principal.question import Question, ask_about
-from isonomia.audits.principal.tables import answer_of
 from isonomia.evidence.strata.effects import effect_row, stratum_row
 from isonomia.evidence.strata.worlds import observation
 

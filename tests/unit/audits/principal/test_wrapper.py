@@ -21,10 +21,9 @@ from isonomia.audits.principal.wrapper import PrincipalRepair
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import FairWorld, fair_world
-from isonomia.evidence.strata.closed import closed_bounds
-from isonomia.evidence.strata.observed import Observed, tally
-from isonomia.evidence.strata.outcomes import Agreeing, agreeing_outcomes
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.closed_form import closed_bounds
+from isonomia.evidence.strata.repair import Agreeing, agreeing_outcomes
+from isonomia.evidence.strata.worlds import Observed, Shape, tally
 
 
 class Said:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isonomia.audits.replaying import closing
-from isonomia.audits.replaying.closing import closings
+from isonomia.audits.replaying import recompute as closing
+from isonomia.audits.replaying.recompute import closings
 from isonomia.records.evidence import CheckEvidence
 
 

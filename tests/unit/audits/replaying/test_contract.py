@@ -13,10 +13,10 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.check import Options, arrange, carry_out
-from isonomia.audits.journaled import recorded_model, recorded_population
+from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import NothingMoreError, ReadOnly
 from isonomia.engine.observer import Silent
-from isonomia.records.journals import ANSWERS
+from isonomia.records.store import ANSWERS
 from isonomia.records.verdict import Verdict
 
 PROGRAM = """

@@ -13,14 +13,13 @@ import jsonschema
 import pytest
 
 from isonomia.audits.check import carry_out
-from isonomia.audits.replaying.rebuilding import rebuilt, stand_in
-from isonomia.audits.replaying.recomputing import Recomputed, compared, recomputed
+from isonomia.audits.replaying.rebuild import rebuilt, stand_in
+from isonomia.audits.replaying.recompute import Recomputed, compared, recomputed
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError
-from isonomia.records.evidence import CheckEvidence, evidence_in, evidence_of, evidence_text, read_evidence
-from isonomia.records.sealing import broken
-from isonomia.records.shapes import evidence_schema
+from isonomia.records.evidence import CheckEvidence, broken, evidence_in, evidence_of, evidence_text, read_evidence
+from isonomia.records.strict_json import evidence_schema
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isonomia.audits.audit_file.building import Permissions
-from isonomia.audits.audit_file.reading import recorded_audit_file
-from isonomia.audits.replaying.anew import Anew, run_anew
-from isonomia.audits.replaying.asking_again import AskedAgain, asked_again
-from isonomia.audits.replaying.opening import opened_models, refuse_unsafe
-from isonomia.audits.replaying.rebuilding import rebuilt
+from isonomia.audits.audit_file.builder import Permissions
+from isonomia.audits.audit_file.reader import recorded_audit_file
+from isonomia.audits.replaying.permissions import opened_models, refuse_unsafe
+from isonomia.audits.replaying.rebuild import rebuilt
+from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, run_anew
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, RecordError, UsageError
-from isonomia.models.opening import load_model
+from isonomia.models.loader import load_model
 from isonomia.records.evidence import Evidence
 
 if TYPE_CHECKING:

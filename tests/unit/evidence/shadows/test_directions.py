@@ -7,7 +7,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import fair_worlds
-from isonomia.evidence.shadows.directions import directions
+from isonomia.evidence.identified.definitions import directions
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
 from isonomia.evidence.strata.worlds import Shape

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.shadows import interior
-from isonomia.evidence.shadows.definitions import assumed_shadow, fair_shadow
-from isonomia.evidence.shadows.prices import Prices, best_prices, certified_distance, cost, log_factor
-from isonomia.evidence.shadows.shadow import Shadow
-from isonomia.evidence.shadows.system import _solved
-from isonomia.evidence.shadows.wealth import begin, step
+from isonomia.evidence.identified import projection as interior
+from isonomia.evidence.identified.bets import Prices, begin, best_prices, certified_distance, cost, log_factor, step
+from isonomia.evidence.identified.definitions import assumed_shadow, fair_shadow
+from isonomia.evidence.identified.identified_set import Shadow
+from isonomia.evidence.identified.projection import _solved
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Shape

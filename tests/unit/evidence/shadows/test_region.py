@@ -7,8 +7,8 @@ import pytest
 from scipy.special import gammaln
 
 from isonomia.errors import UsageError
-from isonomia.evidence.shadows.definitions import assumed_shadow, effect_interval, fair_shadow, unfair_shadows
-from isonomia.evidence.shadows.region import CellRegion, Refuted, reach
+from isonomia.evidence.identified.definitions import assumed_shadow, effect_interval, fair_shadow, unfair_shadows
+from isonomia.evidence.identified.region import CellRegion, Refuted, reach
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
 from isonomia.evidence.strata.worlds import Shape

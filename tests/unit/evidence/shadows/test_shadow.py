@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.evidence.shadows.shadow import Shadow
+from isonomia.evidence.identified.identified_set import Shadow
 from isonomia.evidence.strata.worlds import Shape, observation
 
 TWO_CELLS = np.asarray([[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]])

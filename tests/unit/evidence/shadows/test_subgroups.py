@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.shadows.subgroups import (
+from isonomia.evidence.identified.definitions import (
     Overall,
     average_wealth,
     discovered,

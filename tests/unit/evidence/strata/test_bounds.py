@@ -27,8 +27,7 @@ from isonomia.evidence.strata.effects import (
     stratum_row,
     unaffected,
 )
-from isonomia.evidence.strata.observed import Observed
-from isonomia.evidence.strata.worlds import Shape, observation, worlds
+from isonomia.evidence.strata.worlds import Observed, Shape, observation, worlds
 
 BINARY = Shape()
 ONE, ZERO, BOTH = (Effect(unaffected(BINARY, y)) for y in (1, 0, None))

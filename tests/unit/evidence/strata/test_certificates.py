@@ -10,8 +10,7 @@ import pytest
 import scipy.optimize
 
 from isonomia.errors import NumericalError
-from isonomia.evidence.strata.certificates import Farkas, Program, certify_infeasible, certify_optimal
-from isonomia.evidence.strata.programs import Solved, solve
+from isonomia.evidence.strata.linear_programs import Farkas, Program, Solved, certify_infeasible, certify_optimal, solve
 
 # min x + 2y with x + y == 1, x <= 0.25: the optimum 1.75 at (0.25, 0.75); multipliers 2 and -1.
 PROGRAM = Program(

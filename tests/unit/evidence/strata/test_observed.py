@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.evidence.strata.observed import Observed, checked_tables, tally
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import Observed, Shape, checked_tables, tally
 
 EVEN = np.full((2, 2, 2), 0.25)
 

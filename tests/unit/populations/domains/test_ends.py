@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.populations.domains import ends
-from isonomia.populations.domains.ends import rows_at_ends
-from isonomia.populations.domains.grouped_table import table_domain
+from isonomia.populations.domains import table_edits as ends
+from isonomia.populations.domains.table_edits import rows_at_ends
+from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 
 

@@ -231,7 +231,7 @@ def test_a_stored_image_out_of_range_is_refused() -> None:
 
 
 def test_large_images_are_computed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.populations.domains.array_domain.MEMORY", 2 * 8 * 20)
+    monkeypatch.setattr("isonomia.populations.domains.arrays.MEMORY", 2 * 8 * 20)
     domain = Images(PIXELS)
     assert domain.together == 2
     assert np.array_equal(changed(domain, "blur"), changed(Images(PIXELS), "blur"))

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.populations.programs.coercing import in_double_precision, truth_values
-from isonomia.spec.programs.tree import Name
+from isonomia.populations.worlds.compile import in_double_precision, truth_values
+from isonomia.spec.fairsquare.tree import Name
 
 
 @pytest.mark.parametrize(

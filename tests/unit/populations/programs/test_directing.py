@@ -5,9 +5,8 @@ import pytest
 from scipy import stats
 
 from isonomia import Categories, Causal, Program
-from isonomia.populations.programs.directing import direction_for
-from isonomia.populations.programs.focusing import focused, told
-from isonomia.spec.parse import parse_condition
+from isonomia.populations.worlds.directed import direction_for, focused, told
+from isonomia.spec.parser import parse_condition
 
 TEXT = """
 def popModel():

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from isonomia.populations.programs.kept import Kept
+from isonomia.populations.worlds.run import Kept
 
 SITE, OTHER = ("x", 0), ("y", 0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec import col, fairness, other, prediction, score
-from isonomia.spec.persons import pair_function
+from isonomia.spec.operators import pair_function
 
 PAIR = ("sex", "F", "M")
 dp, individual = fairness.demographic_parity, fairness.individual

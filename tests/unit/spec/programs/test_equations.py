@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.programs import read_equation
-from isonomia.spec.programs.tree import Arithmetic, Chain, Choice, Gaussian, Kind, Name, Number, Text
+from isonomia.spec.fairsquare import read_equation
+from isonomia.spec.fairsquare.tree import Arithmetic, Chain, Choice, Gaussian, Kind, Name, Number, Text
 
 KNOWN: dict[str, Kind | None] = {"age": "number", "urban": "truth", "job": "text", "other": None}
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.programs import Program, read_program
-from isonomia.spec.programs.tree import (
+from isonomia.spec.fairsquare import Program, read_program
+from isonomia.spec.fairsquare.tree import (
     Arithmetic,
     Assign,
     Chain,

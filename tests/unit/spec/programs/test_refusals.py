@@ -3,7 +3,7 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.programs import read_program
+from isonomia.spec.fairsquare import read_program
 
 # Lines of popModel after `a = gaussian(0, 1)` and `b = a > 0`, with the trouble between « and »; then the reason.
 STATEMENTS = [

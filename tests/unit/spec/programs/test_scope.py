@@ -3,8 +3,8 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.programs.scope import Scope, assignments_of, outline_of, scope_after
-from isonomia.spec.programs.tree import (
+from isonomia.spec.fairsquare.scope import Scope, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.tree import (
     Assign,
     Chain,
     Expression,

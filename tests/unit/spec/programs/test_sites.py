@@ -1,8 +1,8 @@
 """Which draws share their noise: sites count the draws for a variable on the way to each."""
 
-from isonomia.spec.programs import read_equation, read_program
-from isonomia.spec.programs.sites import Sites
-from isonomia.spec.programs.tree import Assign, If, Site, Statement, draws_of
+from isonomia.spec.fairsquare import read_equation, read_program
+from isonomia.spec.fairsquare.expressions import Sites
+from isonomia.spec.fairsquare.tree import Assign, If, Site, Statement, draws_of
 
 
 def sites_of(statements: tuple[Statement, ...]) -> list[Site]:

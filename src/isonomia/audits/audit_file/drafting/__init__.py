@@ -4,6 +4,6 @@ Guesses that could mislead are commented out; what is active was tried, so that 
 """
 
 from isonomia.audits.audit_file.drafting.draft import AuditDraft, Wishes, draft_audit
-from isonomia.audits.audit_file.drafting.writing import Files
+from isonomia.audits.audit_file.drafting.writer import Files
 
 __all__ = ["AuditDraft", "Files", "Wishes", "draft_audit"]

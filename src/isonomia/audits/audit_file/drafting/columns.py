@@ -1,7 +1,14 @@
-"""What each column of a table holds, as far as a draft of an audit needs to know."""
+"""Profile of a column, words of a name.
+
+What each column of a table holds, as far as a draft of an audit needs to know.
+
+The words of a column's name, in whatever script and spelling.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,11 +16,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isonomia.interventions.guessing import is_identifier
+from isonomia.interventions.hints import is_identifier
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 
-__all__ = ["FEW", "Column", "columns_of_table"]
+__all__ = ["FEW", "Column", "columns_of_table", "has_word", "plain", "vocabulary", "words_in"]
+
 
 FEW = 12
 """Up to so many different numbers are taken for a list of choices."""
@@ -145,3 +153,37 @@ def _can_be_written(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return bool(value)
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN = re.compile(r"[\W_]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts that put no blank between words."""
+
+
+def plain(text: str) -> str:
+    """A text without case and accents: ``Género`` and ``GENERO`` are the same."""
+    return _bare(text.casefold())
+
+
+def _bare(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(sign for sign in parts if unicodedata.category(sign) != "Mn"))
+
+
+def words_in(name: str) -> tuple[str, ...]:
+    """The words of a name: ``maritalStatus``, ``marital_status`` and ``Marital-Status`` have the same two."""
+    return tuple(plain(word) for word in _BETWEEN.split(_CAMEL.sub(" ", _bare(name))) if word)
+
+
+def vocabulary(words: str) -> frozenset[str]:
+    """Words with blanks between them, without case and accents."""
+    return frozenset(map(plain, words.split()))
+
+
+def has_word(name: str, words: frozenset[str]) -> bool:
+    """Whether a name has one of some words; in scripts without blanks, anywhere in it."""
+    if not words.isdisjoint(words_in(name)):
+        return True
+    whole = plain(name)
+    return bool(_UNSPACED.search(whole)) and any(word in whole for word in words if _UNSPACED.search(word))

@@ -1,36 +1,102 @@
-"""From a model and a table to a first draft of an audit."""
+"""The draft.
+
+Trying a suggestion on a few people: what cannot be checked is commented out, with the reason.
+
+A draft must run as it is. Whether a property can be checked on some data depends on much, such as what a model does
+with missing values, so that the surest way to know is to try. What comes of the trial is not looked at.
+
+From a model and a table to a first draft of an audit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from isonomia.audits.audit_file.drafting.asking import Asked, asked_model, some_rows
+from isonomia.audits.audit_file.builder import Permissions, property_of
+from isonomia.audits.audit_file.drafting.attributes import MOST_ATTRIBUTES, attributes_of
 from isonomia.audits.audit_file.drafting.columns import Column, columns_of_table
-from isonomia.audits.audit_file.drafting.decisions import Decision, decision_of_column, decision_of_model
-from isonomia.audits.audit_file.drafting.groups import MOST_ATTRIBUTES, attributes_of
+from isonomia.audits.audit_file.drafting.model_answers import Asked, asked_model, some_rows
 from isonomia.audits.audit_file.drafting.outcomes import (
+    Decision,
+    decision_of_column,
+    decision_of_model,
     favourable_of,
     is_sure_outcome,
     likely_decision,
     likely_outcome,
     likely_score,
 )
-from isonomia.audits.audit_file.drafting.person_claims import CHANGES, person_claims, preclusion_claim
-from isonomia.audits.audit_file.drafting.rate_claims import fallback, rate_claims
-from isonomia.audits.audit_file.drafting.seen import Outcome, Seen
-from isonomia.audits.audit_file.drafting.suggestions import Suggestion, numbered
-from isonomia.audits.audit_file.drafting.trying import tried
-from isonomia.audits.audit_file.drafting.writing import Files, written_audit
-from isonomia.errors import DataError, UsageError, nearest
+from isonomia.audits.audit_file.drafting.suggestions import (
+    CHANGES,
+    Outcome,
+    Seen,
+    Suggestion,
+    fallback,
+    numbered,
+    person_claims,
+    preclusion_claim,
+    rate_claims,
+)
+from isonomia.audits.audit_file.drafting.writer import Files, written_audit
+from isonomia.audits.audit_file.reader import recorded_audit_file
+from isonomia.audits.check import Arranged, Options, arrange, carry_out
+from isonomia.audits.rates.prepare import prepare
+from isonomia.audits.rates.question import ask_about
+from isonomia.audits.requests import RatesRequest
+from isonomia.engine.observer import Silent
+from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.interventions import Draft, Interventions
 from isonomia.models.protocol import Model
-from isonomia.populations.door import Rows
-from isonomia.populations.long_table import LongTable
+from isonomia.populations import Census, Sample
+from isonomia.populations.files import Rows
+from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
-from isonomia.spec.lexemes import name_text
+from isonomia.spec.text import name_text
 
-__all__ = ["AuditDraft", "Wishes", "draft_audit"]
+__all__ = ["AuditDraft", "Wishes", "draft_audit", "tried"]
+
+
+_BUDGET = 60
+_DELTA = 0.001
+
+
+def tried(
+    suggestion: Suggestion,
+    model: Model | None,
+    rows: Table,
+    interventions: Mapping[str, Any],
+    *,
+    random_model: bool,
+) -> Suggestion:
+    """The suggestion as it is where it can be checked, and otherwise commented out with what went wrong."""
+    if not suggestion.active:
+        return suggestion
+    try:
+        text = "\n".join(suggestion.lines())
+        entry = recorded_audit_file("draft", text, {}).properties()[0]
+        prop = property_of(entry, interventions, Permissions())
+        options = Options(delta=_DELTA, budget=_BUDGET, seed=0, random_model=random_model)
+        _carry_out(arrange(prop, model, Sample(rows), options))
+    except IsonomiaError as error:
+        return suggestion.doubted(f"it cannot be checked here: {_brief(str(error))}")
+    return suggestion
+
+
+def _carry_out(arranged: Arranged) -> None:
+    """Check it; of rates, everything is prepared for draws, and then everybody is counted, which takes less time."""
+    request = arranged.request
+    if isinstance(request, RatesRequest):
+        prepare(request, ask_about(request.prop, request.population, request.model, request.ranges))
+        assert isinstance(request.population, Sample)
+        arranged = replace(arranged, request=replace(request, population=Census(request.population.rows)))
+    carry_out(arranged, Silent())
+
+
+def _brief(message: str) -> str:
+    line = " ".join(message.split("\n  ")[0].split())
+    return line if len(line) <= 300 else f"{line[:297]}..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,174 @@
+"""A property as a test: the verdict where it holds, a failure that shows why where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from typing import Literal as OneOf
+
+from isonomia.audits.check import Arranged, Options, arrange, carry_out, checked_observer
+from isonomia.audits.context import UNDECIDED, circumstances
+from isonomia.audits.known import remember, with_known
+from isonomia.engine.budget import Budget
+from isonomia.engine.observer import Observer
+from isonomia.errors import UsageError, nearest
+from isonomia.populations.protocol import Population
+from isonomia.records.display.failure import failure_text
+from isonomia.records.display.words import answer_line
+from isonomia.records.known import Known
+from isonomia.records.verdict import Verdict
+from isonomia.spec.principal import PrincipalFairness
+from isonomia.spec.property import Property
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.safety import Safety
+
+__all__ = ["PropertyFailure", "assert_holds", "assert_verdict", "checked_undecided"]
+
+DELTA = 0.05
+"""The risk, where neither the call nor the test says one."""
+
+
+class PropertyFailure(AssertionError):  # noqa: N818  (a test that fails, and no error of the call)
+    """A property that was asserted is violated, or not known to hold.
+
+    Attributes
+    ----------
+    verdict
+        The answer, with everything that is known and all counterexamples.
+    """
+
+    # Where people find it, and what they read in the log.
+    __module__ = "isonomia"
+
+    def __init__(self, message: str, verdict: Verdict) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[type[PropertyFailure], tuple[str, Verdict]]:
+        return PropertyFailure, (str(self), self.verdict)
+
+
+def assert_holds(
+    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
+    model: Any = None,
+    population: Population | Any = None,
+    *,
+    delta: float | None = None,
+    budget: Budget | str | float | None = None,
+    seed: int | None = None,
+    method: str = "auto",
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    features: Sequence[str] | None = None,
+    growth: float = 1.01,
+    workers: int = 1,
+    random_model: bool = False,
+    observer: Observer | None = None,
+    undecided: OneOf["fail", "pass", "skip"] | None = None,
+    records: str | PathLike[str] | OneOf[False] | None = None,
+) -> Verdict:
+    """Fail unless a property holds of a model and a population.
+
+    Parameters
+    ----------
+    property, model, population, method, ranges, features, growth, workers, random_model, observer
+        As for :func:`isonomia.check`.
+    delta, budget, seed
+        As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
+        pytest's command line or configuration says; else 0.05, no limit, and a fresh seed, which a failure states.
+    undecided
+        What becomes of an undecided property: ``"fail"``, which it is where nothing else is said; ``"pass"``, which
+        accepts that nothing is known; ``"skip"``, which ends the test as skipped, inside of pytest only.
+    records
+        The folder in which counterexamples of k-safety properties are kept, so that they are tried first the next
+        time. Inside of pytest it is ``.isonomia`` unless another is configured; elsewhere nothing is kept unless it is
+        given. ``False`` keeps nothing.
+
+    Returns
+    -------
+    Verdict
+        *holds*, with the guarantee of :func:`isonomia.check`; or *undecided* where that is to pass.
+
+    Raises
+    ------
+    PropertyFailure
+        An ``AssertionError``, whose message shows the smallest counterexample, and which has the ``verdict``. If the
+        assumptions that the verdict lists are true, a property that holds fails as violated with probability at most
+        ``delta``, and one that does not hold passes with probability at most ``delta``.
+    IsonomiaError
+        Where an argument is not what it should be, or the model fails.
+
+    Examples
+    --------
+    >>> from isonomia import Census
+    >>> def test_both_sexes_are_hired_alike():
+    ...     staff = Census({"sex": ["F", "F", "M", "M"], "hired": [1, 0, 1, 0]})
+    ...     assert_holds("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8", population=staff)
+    """
+    __tracebackhide__ = True
+    said = circumstances().settings
+    options = Options(
+        delta=next(value for value in (delta, said.get("delta"), DELTA) if value is not None),
+        budget=said.get("budget") if budget is None else budget,
+        seed=said.get("seed") if seed is None else seed,
+        method=method,
+        ranges=ranges,
+        features=features,
+        growth=growth,
+        workers=workers,
+        random_model=random_model,
+    )
+    otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
+    folder = circumstances().records if records is None else None if records is False else Path(records)
+    arranged = arrange(property, model, population, options)
+    return assert_verdict(arranged, checked_observer(observer), otherwise, folder)
+
+
+def assert_verdict(arranged: Arranged, observer: Observer, undecided: str, folder: Path | None) -> Verdict:
+    """Carry out a check, known counterexamples first, and fail unless it comes to *holds*.
+
+    Raises
+    ------
+    PropertyFailure
+        As for :func:`assert_holds`.
+    KeyboardInterrupt
+        Where somebody pressed Ctrl-C: what is known by then says nothing about the test.
+    """
+    __tracebackhide__ = True
+    known = None if folder is None else Known(folder)
+    if known is not None:
+        arranged = with_known(arranged, known)
+    verdict = carry_out(arranged, observer)
+    if verdict.stopped == "interrupted":
+        raise KeyboardInterrupt
+    if known is not None:
+        verdict = remember(known, arranged, verdict)
+    now = circumstances()
+    now.tell(verdict)
+    if verdict.answer == "holds" or (verdict.answer == "undecided" and undecided == "pass"):
+        return verdict
+    if verdict.answer == "undecided" and undecided == "skip" and now.skip is not None:
+        now.skip(f"{verdict.name or 'a property'} is {answer_line(verdict)}")
+    repeat = None if now.repeat is None else now.repeat(verdict.seed)
+    raise PropertyFailure(failure_text(verdict, repeat), verdict)
+
+
+def checked_undecided(value: str) -> str:
+    """What becomes of an undecided property, if that is possible here.
+
+    Raises
+    ------
+    UsageError
+        Where it is none of the three, or to be skipped where nobody can.
+    """
+    if value not in UNDECIDED:
+        expected = ", ".join(map(repr, UNDECIDED))
+        raise UsageError(
+            f"expected undecided as one of {expected}, but {value!r} came.{nearest(str(value), UNDECIDED)}"
+        )
+    if value == "skip" and circumstances().skip is None:
+        raise UsageError(
+            "undecided='skip' was asked for, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"
+        )
+    return value

@@ -1,0 +1,332 @@
+"""One check carried out and written down; lanes in threads.
+
+Carrying out one check of an audit: what it comes to is written down, also where it could not be checked.
+
+Which checks of an audit may run side by side.
+
+Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
+the other; lanes run side by side. A model itself needs no lane: it lets in only as many callers at once as its owner
+said (:class:`isonomia.models.steady.Guarded`), unless it answers at random, where the order of the questions would
+show in the verdicts.
+
+Lanes of checks in threads: each lane in order, several lanes at once, one Ctrl-C for all of them.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any, TypeAlias
+
+from isonomia.audits.audit_file.planner import Planned
+from isonomia.audits.check import carry_out
+from isonomia.audits.known import remember, with_known
+from isonomia.audits.requests import RatesRequest
+from isonomia.engine.observer import Observer, Progress
+from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
+from isonomia.models.cache import Cached
+from isonomia.models.steady import Guarded, Steady
+from isonomia.populations import Census, Sample
+from isonomia.populations.table import Table
+from isonomia.records.known import Known
+from isonomia.records.store import Store
+from isonomia.records.verdict import Verdict
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.safety import Safety
+
+__all__ = ["INTERRUPTED", "Carrier", "Done", "Failed", "Outcome", "in_order", "lanes", "side_by_side"]
+
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A property that could not be checked: the kind of error, and what it says."""
+
+    kind: str
+    message: str
+
+
+Outcome: TypeAlias = Verdict | Failed
+"""What comes of a check."""
+
+
+@dataclass(slots=True)
+class Carrier:
+    """Carries out the checks of a run, each when it is called with its number; lanes may call it side by side.
+
+    An error that Isonomia raises on purpose belongs to the check and is written down. One of the store belongs to the
+    whole run, since nothing can be kept, and is raised; so is anything unforeseen.
+
+    Attributes
+    ----------
+    store, run, planned
+        Where what is written; of which run; and all its checks.
+    observe
+        Who watches a check, by its number.
+    known_first
+        Whether counterexamples that earlier runs found are tried before anything else. They are kept in any case.
+    stop
+        When it is set, checks that run stop after the batch in flight.
+    """
+
+    store: Store
+    run: str
+    planned: Sequence[Planned]
+    observe: Callable[[int], Observer]
+    known_first: bool = False
+    stop: Event = field(default_factory=Event)
+    _spoilt: dict[int, str] = field(default_factory=dict, repr=False)
+
+    def __call__(self, number: int) -> Outcome:
+        """Carry out a check, and write down what came of it.
+
+        Raises
+        ------
+        RecordError
+            Where it cannot be written down.
+        """
+        pool = _pool(self.planned[number])
+        try:
+            self._refuse_spoilt(pool)
+            verdict = self._verdict(number)
+        except RecordError:
+            raise
+        except IsonomiaError as error:
+            failed = Failed(type(error).__name__, str(error))
+            changed = isinstance(error, ChangingModelError)
+            if changed and pool is not None:
+                self._spoilt.setdefault(pool, self.planned[number].name)
+            # What a model said that changes its answers must not be gone on from.
+            self.store.fail(self.run, number, failed.kind, failed.message, forget=changed)
+            return failed
+        if verdict.stopped != INTERRUPTED:
+            self.store.conclude(self.run, number, verdict)
+        return verdict
+
+    def _verdict(self, number: int) -> Verdict:
+        known, arranged = Known(self.store.folder), self.planned[number].arranged
+        if self.known_first:
+            arranged = with_known(arranged, known)
+        journal = self.store.journal(self.run, number)
+        try:
+            watching = _Stoppable(self.observe(number), self.stop)
+            verdict = carry_out(arranged.with_journal(journal), watching)
+        finally:
+            journal.close()
+        # What it says of a store that cannot be written is left out: the record must follow from what was measured.
+        remember(known, arranged, verdict)
+        return verdict
+
+    def _refuse_spoilt(self, pool: int | None) -> None:
+        if pool in self._spoilt:
+            raise ChangingModelError(
+                f"the model changed its answers while {self._spoilt[pool]!r} was checked, with which this property "
+                "shares them: nothing can be said about either. Mend the model, then begin a new run"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stoppable:
+    """An observer that lets a check end as by Ctrl-C, which reaches the main thread only."""
+
+    observer: Observer
+    stop: Event
+
+    def begin(self, text: str) -> None:
+        self.observer.begin(text)
+
+    def advance(self, progress: Progress) -> None:
+        self.observer.advance(progress)
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+
+    def end(self) -> None:
+        self.observer.end()
+
+
+def _pool(each: Planned) -> int | None:
+    request = each.arranged.request
+    shared = request.sharing if isinstance(request, RatesRequest) else None
+    return None if shared is None else id(shared)
+
+
+def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]:
+    """Spread checks over lanes, so that no two lanes have anything in common that would matter.
+
+    Parameters
+    ----------
+    planned
+        Every check of the audit.
+    numbers
+        Which of them are to be carried out, in order.
+
+    Returns
+    -------
+    list
+        The numbers of the checks in each lane, ascending; the lanes by their first number.
+    """
+    found: list[tuple[set[Hashable], list[int]]] = []
+    for number in numbers:
+        common, members = set(_shares(planned[number])), [number]
+        apart = []
+        for tokens, others in found:
+            if tokens & common:
+                common |= tokens
+                members += others
+            else:
+                apart.append((tokens, others))
+        found = [*apart, (common, sorted(members))]
+    return sorted(members for _, members in found)
+
+
+def _shares(each: Planned) -> list[Hashable]:
+    """What a check has that at most one lane may have."""
+    request = each.arranged.request
+    shared: list[Hashable] = []
+    if isinstance(request, RatesRequest) and request.sharing is not None:
+        shared.append(("pool", id(request.sharing)))
+    if request.model is not None and each.arranged.random_model:
+        shared.append(("model", _gate(request.model)))
+    if request.population is not None and not _is_held(request.population):
+        shared.append(("population", id(request.population)))
+    if isinstance(request.prop, Safety) and (request.prop.spec.imports or request.prop.allow_code):
+        shared.append("modules")  # finding them changes where Python looks
+    if isinstance(request.prop, Responsiveness):
+        shared.append(("interventions", id(request.prop.interventions)))
+    return shared
+
+
+def _is_held(population: Any) -> bool:
+    """Whether it is a table in memory, which nobody changes; anything else runs code of its own to give people."""
+    return isinstance(population, Sample | Census) and isinstance(population.rows, Table)
+
+
+def _gate(model: Any) -> int:
+    """What tells a model from others, through everything that was put around it for one check."""
+    while isinstance(model, Cached | Steady):
+        model = model.model
+    return id(model.gate) if isinstance(model, Guarded) else id(model)
+
+
+Carry: TypeAlias = Callable[[int], Outcome]
+Done: TypeAlias = Callable[[int, Outcome], None]
+
+_LOOK = 0.1
+"""Seconds between two looks for Ctrl-C, which does not end a wait."""
+
+
+def in_order(numbers: Sequence[int], carry: Carry, done: Done) -> None:
+    """Carry out checks one after the other in this thread; Ctrl-C ends the one that runs, and the row of them."""
+    try:
+        for number in numbers:
+            outcome = carry(number)
+            done(number, outcome)
+            if getattr(outcome, "stopped", None) == INTERRUPTED:
+                return
+    except KeyboardInterrupt:
+        return
+
+
+def side_by_side(
+    lanes: Sequence[Sequence[int]],
+    threads: int,
+    carry: Carry,
+    done: Done,
+    stop: Event,
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
+    """Carry out lanes of checks in several threads; what comes of them is told in the thread that calls this.
+
+    The first Ctrl-C sets ``stop``, calls ``stopping`` and waits until every lane has ended the batch in flight; a
+    second one does not wait.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At the second Ctrl-C.
+    BaseException
+        What one of the lanes raised, after the others have stopped.
+    """
+    crew = _Crew(deque(lanes), carry, stop)
+    for _ in range(threads):
+        # Nobody waits for a daemon when the second Ctrl-C comes: what it has kept is in the store.
+        Thread(target=crew.work, daemon=True).start()
+    with _one_for_all(stop, crew):
+        while crew.told < threads:
+            if crew.asked_to_stop:
+                crew.asked_to_stop = False
+                stopping()
+            try:
+                item = crew.results.get(timeout=_LOOK)
+            except Empty:
+                continue
+            crew.take(item, done)
+    if crew.problem is not None:
+        raise crew.problem
+
+
+@contextmanager
+def _one_for_all(stop: Event, crew: _Crew) -> Iterator[None]:
+    """Let Ctrl-C stop the lanes, and not the main thread, which has their results to take in; a second one leaves."""
+
+    def stopped(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            signal.default_int_handler(number, frame)
+        stop.set()
+        crew.asked_to_stop = True
+
+    if current_thread() is not main_thread():
+        yield  # signals are not for others
+        return
+    before = signal.signal(signal.SIGINT, stopped)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@dataclass(slots=True)
+class _Crew:
+    """Threads that take one lane after the other."""
+
+    lanes: deque[Sequence[int]]
+    carry: Carry
+    stop: Event
+    results: SimpleQueue[tuple[int, Outcome] | BaseException | None] = field(default_factory=SimpleQueue)
+    told: int = 0
+    asked_to_stop: bool = False
+    problem: BaseException | None = None
+
+    def work(self) -> None:
+        """What each thread does; it always says when it has ended."""
+        try:
+            while not self.stop.is_set():
+                for number in self.lanes.popleft():
+                    if self.stop.is_set():
+                        break
+                    self.results.put((number, self.carry(number)))
+        except (IndexError, KeyboardInterrupt):
+            pass  # nothing is left, or it was stopped
+        except BaseException as error:  # whatever it is, the main thread must hear of it
+            self.results.put(error)
+        finally:
+            self.results.put(None)
+
+    def take(self, item: tuple[int, Outcome] | BaseException | None, done: Done) -> None:
+        """Take in what a thread says."""
+        match item:
+            case None:
+                self.told += 1
+            case BaseException() as error:
+                self.problem = self.problem or error
+                self.stop.set()
+            case (number, outcome):
+                done(number, outcome)

@@ -1,0 +1,357 @@
+"""Each property as a check that is ready.
+
+A property of an audit file: as it is stated there, and ready to be checked.
+
+Names in the properties of an audit file that there are not: found before anything is asked.
+
+Which checks of an audit share their people and the model's answers.
+
+What is put around the models of an audit file: a gate for threads, and a cache on disk.
+
+What an audit file asks for, as checks that are ready to run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, TypeAlias
+
+from isonomia.audits.answers import Sharing
+from isonomia.audits.audit_file.builder import (
+    AnyProperty,
+    Permissions,
+    interventions_of,
+    models_of,
+    populations_of,
+    property_of,
+)
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, Entry
+from isonomia.audits.check import Arranged, Options, arrange
+from isonomia.audits.principal.question import need_columns
+from isonomia.audits.rates.question import refuse_classes
+from isonomia.audits.requests import PrincipalRequest as PrincipalRequest
+from isonomia.audits.requests import RatesRequest as RatesRequest
+from isonomia.audits.requests import ResponsivenessRequest as ResponsivenessRequest
+from isonomia.audits.requests import SafetyRequest as SafetyRequest
+from isonomia.audits.responsiveness import members
+from isonomia.errors import IsonomiaError, UsageError, nearest
+from isonomia.models.cache import Cached
+from isonomia.models.protocol import Model
+from isonomia.models.steady import Guarded, steady
+from isonomia.spec.principal import PrincipalFairness
+from isonomia.spec.property import Property
+from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.safety import Safety
+from isonomia.spec.walk import check_names, outputs_of, versions_of
+
+__all__ = [
+    "Planned",
+    "Stated",
+    "Wrap",
+    "Wrapping",
+    "plan_audit",
+    "planned_for",
+    "refuse_unknown_names",
+    "shared_out",
+    "stated_in",
+    "unwrapped",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One property as an audit file states it, before any model or population is opened.
+
+    Attributes
+    ----------
+    name, entry
+        What it is called, and its table in the file.
+    prop, options
+        What must hold, and how it is to be checked: its share of the risk, its budget, the seed.
+    """
+
+    name: str
+    entry: Entry
+    prop: Property | PrincipalFairness | Responsiveness | Safety
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One property of an audit file, ready to be checked.
+
+    Attributes
+    ----------
+    name, why, line
+        What it is called, why it must hold, and its line in the file, from 1.
+    arranged
+        The check.
+    definition
+        The table of the file that states it, as plain values.
+    """
+
+    name: str
+    why: str | None
+    line: int
+    arranged: Arranged
+    definition: Mapping[str, Any]
+
+
+def refuse_unknown_names(arranged: Arranged) -> None:
+    """Refuse a check that speaks of columns or classes that there are not, as far as that is known beforehand.
+
+    A generator says its columns only when it draws, and a k-safety property may have inputs of its own; they are left
+    to the check itself.
+
+    Raises
+    ------
+    IsonomiaError
+        For the first name that is not there, with the nearest one that is.
+    """
+    match arranged.request:
+        case SafetyRequest():
+            pass
+        case request if not hasattr(request.population, "streams"):
+            raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
+        case request if request.population.kind == "generator":
+            pass
+        case RatesRequest(prop=prop, model=model, population=population):
+            check_names(prop.formula, population.names, model is not None)
+            if model is not None:
+                refuse_classes(prop, model)
+        case PrincipalRequest(prop=prop, model=model, population=population):
+            need_columns(prop, population, model)
+        case ResponsivenessRequest() as request:
+            members.check_names(request)
+
+
+def shared_out(planned: Sequence[Planned]) -> list[Planned]:
+    """Let the properties about rates that speak of one model and one population draw and ask together."""
+    groups: dict[tuple[object, object], list[int]] = {}
+    for place, each in enumerate(planned):
+        if isinstance(each.arranged.request, RatesRequest):
+            groups.setdefault((each.definition.get("model"), each.definition.get("population")), []).append(place)
+    found = list(planned)
+    for places in groups.values():
+        if len(places) > 1:
+            sharing = _sharing([planned[place].arranged.request for place in places])  # type: ignore[misc]
+            for place in places:
+                found[place] = _with(planned[place], sharing)
+    return found
+
+
+def _sharing(requests: Sequence[RatesRequest]) -> Sharing:
+    formulas = [request.prop.formula for request in requests]
+    versions = {formula: (None, *versions_of(formula)) for formula in formulas}
+    wanted = {output.name for each, of in versions.items() for version in of for output in outputs_of(each, version)}
+    first = requests[0]
+    return Sharing(first.population, first.model, first.seed, first.workers, "prediction" in wanted, "score" in wanted)
+
+
+def _with(each: Planned, sharing: Sharing) -> Planned:
+    request = each.arranged.request
+    assert isinstance(request, RatesRequest)
+    return replace(each, arranged=replace(each.arranged, request=replace(request, sharing=sharing)))
+
+
+Wrap: TypeAlias = Callable[[str, Model], Model]
+"""Gives what is to be asked in place of a model; it is told the model's name in the file."""
+
+
+def unwrapped(name: str, model: Model) -> Model:  # noqa: ARG001
+    """The model as it is."""
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """What ``isonomia run`` puts around each model.
+
+    A model is asked by at most ``workers`` threads at once, however many checks run side by side: by one, unless the
+    file says that it stands more. Models from one Python module share their gate, since they may share what the module
+    keeps.
+
+    With a cache, answers are kept on disk, except those of models that may answer at random. What is behind the cache
+    is watched for changing its answers. Verdicts say nothing of the cache: they are the same with and without.
+
+    Attributes
+    ----------
+    file
+        The audit file.
+    cache
+        The file for answers, in place of the one that the audit file names.
+    caches
+        The caches that were made.
+    """
+
+    file: AuditFile
+    cache: Path | None = None
+    caches: list[Cached] = field(default_factory=list)
+    _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
+
+    def __call__(self, name: str, model: Model) -> Model:
+        """Put around a model what belongs there.
+
+        Raises
+        ------
+        SpecError
+            Where a model has no fingerprint that its answers could be kept under, and no ``cache_key``.
+        """
+        entry = self.file.entries("model", "models")[name]
+        workers = max(1, self.file.content.get("workers", 1))
+        gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
+        place = self._place()
+        if place is None or entry.get("random", False):
+            return Guarded(model, gate)
+        try:
+            cached = Cached(steady(model), place, entry.get("cache_key"))
+        except UsageError as error:
+            key = "cache_key = 'credit 2024-05'"
+            raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error
+        self.caches.append(cached)
+        return Guarded(cached, gate)
+
+    def _place(self) -> Path | None:
+        named = self.file.content.get("cache")
+        return self.cache if self.cache is not None or named is None else self.file.folder / named
+
+
+def _origin(load: str) -> str:
+    """Where a model comes from: the module of ``module:object``, else all of it."""
+    module, sign, name = load.partition(":")
+    return module if sign and name.isidentifier() and "/" not in module and "\\" not in module else load
+
+
+DELTA = 0.05
+"""The risk of the whole audit, where the file says nothing."""
+
+
+def plan_audit(
+    file: AuditFile,
+    seed: int,
+    permissions: Permissions,
+    wrap: Wrap = unwrapped,
+    *,
+    given: Mapping[str, Model] | None = None,
+) -> list[Planned]:
+    """Open models and populations, and arrange every check.
+
+    The file's risk is divided equally over the properties that state none of their own: then the probability that any
+    of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
+    ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
+    file, are used in place of those that it names, which are not opened.
+
+    Raises
+    ------
+    SpecError
+        Where something cannot be opened or does not fit; the error points at the line of the file.
+    """
+    models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
+    populations = populations_of(file)
+    planned = []
+    for each in stated_in(file, seed, permissions):
+        entry = each.entry
+        model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
+        planned.append(planned_for(each, model, population))
+        _refuse_unknown_names(entry, planned[-1])
+    return shared_out(planned)
+
+
+def _refuse_unknown_names(entry: Entry, planned: Planned) -> None:
+    """Refuse names that there are not, pointing at the key whose value has them."""
+    try:
+        refuse_unknown_names(planned.arranged)
+    except IsonomiaError as error:
+        options = entry.get("with", {})
+        named = re.search(r"'(\w+)'", str(error))
+        blamed = [key for key, value in options.items() if named is not None and named[1] in str(value)]
+        path = ("check",) if "check" in entry.content else ("with", *blamed[:1])
+        raise entry.error(str(error), *path) from error
+
+
+def planned_for(each: Stated, model: Any, population: Any) -> Planned:
+    """A stated property, arranged for a model and a population.
+
+    Raises
+    ------
+    SpecError
+        Where they do not fit; the error points at the line of the file.
+    """
+    entry = each.entry
+    try:
+        arranged = arrange(each.prop, model, population, each.options)
+    except IsonomiaError as error:
+        raise entry.error(str(error)) from error
+    return Planned(each.name, entry.get("why"), entry.line, arranged, dict(entry.content))
+
+
+def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stated]:
+    """Every property of a file with its options. No model and no population is opened.
+
+    Raises
+    ------
+    SpecError
+        Where a property cannot be made; the error points at its line.
+    """
+    interventions, entries = interventions_of(file), file.properties()
+    names, share = _names(entries), _share(file, entries)
+    return [
+        Stated(name, entry, property_of(entry, interventions, permissions), _options(file, entry, share, seed))
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
+def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> Options:
+    return Options(
+        delta=entry.get("delta", share),
+        budget=entry.get("budget", file.content.get("budget")),
+        seed=seed,
+        workers=file.content.get("workers", 1),
+        random_model=bool(_model_entry(file, entry).get("random", False)),
+        **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
+    )
+
+
+def _share(file: AuditFile, entries: list[Entry]) -> float:
+    whole = file.content.get("delta", DELTA)
+    if not 0 < whole < 1:
+        raise file.error(
+            f"expected delta, the risk of the whole audit, strictly between 0 and 1, but {whole!r} came", "delta"
+        )
+    return float(whole) / max(1, sum("delta" not in entry.content for entry in entries))
+
+
+def _names(entries: list[Entry]) -> list[str]:
+    """What the properties are called: by their names, which must differ, or by their numbers."""
+    names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
+    for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
+        if name in names[:k]:
+            raise entry.error(f"expected a name of its own, but {name!r} is the name of another property", "name")
+    return names
+
+
+def _chosen(entry: Entry, what: str, known: Mapping[str, Any]) -> Any:
+    """The model or population that a property names, or the one without a name."""
+    name = entry.get(what)
+    if name is None:
+        return known.get(DEFAULT)
+    if name not in known:
+        listed = ", ".join(each for each in known if each != DEFAULT) or "none"
+        raise entry.error(f"there is no {what} {name!r}; the file names {listed}.{nearest(name, known)}", what)
+    return known[name]
+
+
+def _people(entry: Entry, prop: AnyProperty, populations: Mapping[str, Any]) -> Any:
+    """Whom a property is about: those that it names, else those that its specification imports, else the default."""
+    imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
+    named = [populations[name] for name in imported if name in populations]
+    return named[0] if named else _chosen(entry, "population", populations)
+
+
+def _model_entry(file: AuditFile, entry: Entry) -> Mapping[str, Any]:
+    found = file.entries("model", "models").get(entry.get("model") or DEFAULT)
+    return {} if found is None else found.content

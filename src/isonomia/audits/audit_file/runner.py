@@ -1,0 +1,208 @@
+"""Begin, resume, run.
+
+Going on with a run: only with the models and the people that it began with.
+
+A check that was begun refuses others itself. But a run is one record, and those of its checks that have a verdict, or
+were not begun, would not notice: then its verdicts would be about different models or different people.
+
+Running an audit file: side by side where it can, everything kept as it comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isonomia.audits.audit_file.execution import INTERRUPTED, Carrier, Outcome, in_order, lanes, side_by_side
+from isonomia.audits.audit_file.planner import Planned
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
+from isonomia.engine.observer import Observer
+from isonomia.errors import RecordError
+from isonomia.populations.protocol import Directable
+from isonomia.records.store import RunRecord, Store
+from isonomia.records.verdict import Verdict
+
+__all__ = ["Started", "begin_run", "cut_off", "refuse_others", "resume_run", "run_checks", "unfinished"]
+
+
+def refuse_others(store: Store, run: str, planned: Sequence[Planned]) -> None:
+    """Refuse a model or a population that has changed since a check of the run looked at it.
+
+    Raises
+    ------
+    RecordError
+        Which names it.
+    """
+    now: dict[tuple[str, int], str | None] = {}
+    for number, what, entry in store.introductions(run):
+        subject = getattr(planned[number].arranged.request, what)
+        # What was drawn from directed at groups, or was made a domain, is not what the file names.
+        other = what == "population" and entry.get("kind") != getattr(subject, "kind", None)
+        if subject is None or isinstance(subject, Directable) or other:
+            continue
+        key = what, id(subject)
+        if key not in now:
+            now[key] = _fingerprint(subject)
+        if now[key] != entry.get("fingerprint"):
+            name = planned[number].definition.get(what, DEFAULT)
+            called = "" if name == DEFAULT else f" {name!r}"
+            raise RecordError(
+                f"expected the {what}{called} of {planned[number].name!r} as it was when run {run} began, but it has "
+                "changed: begin a new run"
+            )
+
+
+def _fingerprint(subject: Any) -> str | None:
+    found: str | None = subject.fingerprint() if hasattr(subject, "fingerprint") else None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run in the store: its name, and the verdicts that it has already."""
+
+    run: str
+    verdicts: tuple[Verdict | None, ...]
+
+
+def begin_run(store: Store, file: AuditFile, planned: Sequence[Planned], seed: int) -> Started:
+    """Write down a new run."""
+    request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
+    checks = [(each.name, each.definition, _options(each)) for each in planned]
+    run = store.begin(file.content.get("title") or file.path.stem, request, checks)
+    return Started(run, (None,) * len(planned))
+
+
+def _options(each: Planned) -> dict[str, Any]:
+    request = each.arranged.request
+    return {"delta": request.delta, "line": each.line, "explanation": request.prop.explain()}
+
+
+def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
+    """The run to go on with: the one that is named, or the latest of this file that did not end, or had a failure.
+
+    Raises
+    ------
+    RecordError
+        Where there is none, or the file has changed since.
+    """
+    if name != "latest":
+        found = store.run(name)
+        if found.request.get("digest") != digest(file):
+            raise RecordError(
+                f"expected {file.path} as it was when run {found.id} began, but it has changed: begin a new run"
+            )
+        return found
+    for run in store.runs():
+        if run.request.get("digest") == digest(file) and (run.ended is None or _has_failed(store, run)):
+            return run
+    raise RecordError(
+        f"expected a run of {file.path} in {store.folder} that was cut off or had a failure, but there is none of the "
+        "file as it is: begin a new one, without --resume"
+    )
+
+
+def _has_failed(store: Store, run: RunRecord) -> bool:
+    return any(check.error is not None for check in store.checks(run.id))
+
+
+def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[Planned]) -> Started:
+    """Go on with a run: checks that have a verdict keep it, those that failed are tried anew.
+
+    Raises
+    ------
+    RecordError
+        Where the properties are others, or a file that the audit file names has changed since, or a model or a
+        population.
+    """
+    checks = store.checks(run.id)
+    before = run.request.get("files", file.files)
+    changed = sorted(name for name in {*before, *file.files} if before.get(name) != file.files.get(name))
+    if changed:
+        raise RecordError(
+            f"expected {changed[0]} as it was when run {run.id} began, but it has changed: begin a new run"
+        )
+    if [check.name for check in checks] != [each.name for each in planned]:
+        raise RecordError(f"expected the properties that run {run.id} began with, but others came: begin a new run")
+    refuse_others(store, run.id, planned)
+    return Started(run.id, tuple(check.verdict for check in checks))
+
+
+def run_checks(
+    store: Store,
+    started: Started,
+    planned: Sequence[Planned],
+    observe: Callable[[int], Observer],
+    tell: Callable[[int, Outcome], None],
+    jobs: int | None = 1,
+    stopping: Callable[[], None] = lambda: None,
+    *,
+    known_first: bool = False,
+) -> list[Outcome | None]:
+    """Carry out every check that has no verdict yet, and write down what comes of each as soon as it is there.
+
+    A check that fails does not keep the others from their verdicts. Somebody who presses Ctrl-C gets what is known so
+    far; checks that were running have no verdict in the store, and go on where they were when the run is resumed.
+
+    Parameters
+    ----------
+    store, started, planned
+        Where what is written; the run; its checks.
+    observe, tell
+        Who watches a check, by its number; and who hears what came of it, always in the thread that calls this.
+    jobs
+        How many checks may run side by side, as far as they share nothing; ``None`` for as many as there are cores.
+        With one, everything happens in the thread that calls this. The verdicts do not depend on it.
+    stopping
+        Called at the first Ctrl-C, where checks run side by side and are waited for.
+    known_first
+        Whether counterexamples that earlier runs found are tried before anything else.
+
+    Returns
+    -------
+    list
+        For each check its verdict, why it failed, or ``None`` where it was not come to.
+
+    Raises
+    ------
+    RecordError
+        Where something cannot be written down.
+    """
+    outcomes: list[Outcome | None] = list(started.verdicts)
+    for number, verdict in enumerate(started.verdicts):
+        if verdict is not None:
+            tell(number, verdict)
+
+    def done(number: int, outcome: Outcome) -> None:
+        outcomes[number] = outcome
+        tell(number, outcome)
+
+    carrier = Carrier(store, started.run, planned, observe, known_first)
+    left = [number for number, outcome in enumerate(outcomes) if outcome is None]
+    found = lanes(planned, left)
+    threads = min(_cores() if jobs is None else jobs, len(found))
+    with store.kept_open():
+        if threads <= 1:
+            in_order(left, carrier, done)
+        else:
+            side_by_side(found, threads, carrier, done, carrier.stop, stopping)
+        if not cut_off(outcomes):
+            store.end(started.run)
+    return outcomes
+
+
+def cut_off(outcomes: Sequence[Outcome | None]) -> bool:
+    """Whether something is left to do: a check that was not come to, or was interrupted."""
+    return any(outcome is None or getattr(outcome, "stopped", None) == INTERRUPTED for outcome in outcomes)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def digest(file: AuditFile) -> str:
+    """Tells the text of an audit file from others."""
+    return hashlib.sha256(file.text.encode("utf-8")).hexdigest()

@@ -1,0 +1,212 @@
+"""Verdicts from statistics.
+
+A limit of time for computing what a stranger wrote.
+
+The verdicts of a run, computed once more from the statistics that it kept, and compared with those it recorded.
+
+Guarantee: a verdict in which nothing differs follows from the statistics in the file by the arithmetic of this version
+of Isonomia. What is not implied: that the statistics are those of the model and of the people that they are said to be
+of. Only asking them again shows that.
+
+How the intervals of a run closed in, computed once more from the statistics that it kept.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from types import FrameType
+from typing import Any, NoReturn
+
+from isonomia.audits.audit_file.planner import Planned, Stated
+from isonomia.audits.check import carry_out
+from isonomia.audits.replaying.plausible import refuse_impossible
+from isonomia.audits.replaying.rebuild import Rebuilt, rebuilt, stand_in
+from isonomia.audits.verdicts import CACHE
+from isonomia.engine.journal import NothingMoreError, ReadOnly, Watched
+from isonomia.engine.observer import Point, Silent, Tracing
+from isonomia.errors import IsonomiaError, RecordError
+from isonomia.records.compare import Difference, differences
+from isonomia.records.evidence import CheckEvidence, Evidence
+from isonomia.records.verdict import Verdict
+
+__all__ = ["MOST", "PATIENCE", "ROUNDING", "Recomputed", "closings", "compared", "recomputed", "within"]
+
+
+PATIENCE = 120.0
+"""Seconds that computing one property of a record may take, unless somebody says otherwise: most take some
+milliseconds."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """End what is done inside where it takes longer.
+
+    Only the main thread of a process can be interrupted, and not on Windows: elsewhere there is no limit.
+
+    Raises
+    ------
+    RecordError
+        When the time is up.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_: int, __: FrameType | None) -> NoReturn:
+        raise RecordError(
+            f"computing it took more than {seconds:g} seconds, which records seldom need. If you trust whoever made "
+            "it, allow more with --seconds"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+ROUNDING = 1e-9
+"""By which part of themselves numbers may differ: processors and libraries round the last digits differently."""
+
+TIME = "time "
+"""What the keys begin with that tell of a budget of time; one that was not spent decides nothing."""
+
+_NOT_COMPARED = ("seconds", "version")
+"""What no recomputation gives: how long it took, and the version that gave the verdict, which is looked at apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """One property, computed once more.
+
+    Attributes
+    ----------
+    name
+        The property's name.
+    verdict
+        The recorded verdict; ``None`` where it could not be checked at the time.
+    differences
+        Where what was computed differs from what was recorded.
+    failure
+        Why nothing could be computed, in words.
+    seconds
+        How long it took.
+    """
+
+    name: str
+    verdict: Verdict | None
+    differences: tuple[Difference, ...] = ()
+    failure: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Whether the recorded verdict follows from what the record has."""
+        return not self.differences and self.failure is None
+
+
+def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = PATIENCE) -> Iterator[Recomputed]:
+    """Compute every verdict once more from the statistics alone, each in at most so many seconds."""
+    for each, check in zip(audit.stated, evidence.checks, strict=True):
+        began = perf_counter()
+        compute = partial(_recompute, evidence, each, check)
+        found = _attempt(check, compute, seconds)
+        yield Recomputed(*found, perf_counter() - began)
+
+
+def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict: Verdict) -> Iterator[Difference]:
+    """Where a verdict, and how it was come by, differ from what is recorded of a check."""
+    assert check.verdict is not None
+    request = planned.arranged.request
+    options = {"delta": request.delta, "line": planned.line, "explanation": request.prop.explain()}
+    recorded = {key: check.options.get(key) for key in options}
+    yield from differences(check.definition, planned.definition, "definition")
+    yield from differences(recorded, options, "options", ROUNDING)
+    yield from differences(check.verdict["version"], evidence.run["versions"].get("isonomia"), "version")
+    yield from differences(_plain(check.verdict), _plain(verdict.to_dict()), "", ROUNDING)
+
+
+def _recompute(evidence: Evidence, each: Stated, check: CheckEvidence) -> tuple[tuple[Difference, ...], str | None]:
+    assert check.verdict is not None
+    planned, journal = stand_in(each, check), Watched(ReadOnly(check.entries))
+    refuse_impossible(each, check)
+    verdict = carry_out(planned.arranged.with_journal(journal), Silent())
+    unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
+    if unused:
+        return (), f"its statistics hold what no such check comes to, {unused[0]!r:.60}: it would have ended before"
+    if verdict.stopped == "interrupted" != check.verdict["stopped"]:
+        return (), f"its statistics end after {verdict.samples:,} {verdict.counted}, before the answer"
+    return tuple(compared(evidence, check, planned, verdict)), None
+
+
+def _attempt(
+    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]], seconds: float
+) -> tuple[str, Verdict | None, tuple[Difference, ...], str | None]:
+    """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
+    verdict = None
+    try:
+        if check.verdict is None:
+            return check.name, None, (), None
+        verdict = Verdict.from_dict(check.verdict)
+        with within(seconds):
+            return check.name, verdict, *compute()
+    except NothingMoreError as error:
+        failure = f"its statistics lack {str(error)!r}"
+    except IsonomiaError as error:
+        failure = str(error)
+    except Exception as error:
+        failure = f"its statistics cannot be read: {type(error).__name__}: {error}"
+    return check.name, verdict, (), failure
+
+
+def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON gives it back, without what is not compared."""
+    told: dict[str, Any] = json.loads(json.dumps(verdict))
+    return {key: value for key, value in told.items() if key not in _NOT_COMPARED}
+
+
+MOST = 100
+"""How many properties are traced: an interval may take a tenth of a second, and a history has dozens."""
+
+
+def closings(evidence: Evidence) -> dict[str, tuple[Point, ...]]:
+    """For each property that was sampled how its first interval closed in, by the property's name.
+
+    Those are left out whose answer is exact, and those beyond the first hundred. So is one that this version computes
+    otherwise than the one that wrote the record: a picture is no place to say so, ``isonomia replay`` is.
+    """
+    try:
+        stated = rebuilt(evidence).stated
+    except IsonomiaError:
+        return {}
+    pairs = [(each, check) for each, check in zip(stated, evidence.checks, strict=True) if _sampled(check)]
+    found = {check.name: _closing(each, check) for each, check in pairs[:MOST]}
+    return {name: points for name, points in found.items() if points}
+
+
+def _sampled(check: CheckEvidence) -> bool:
+    verdict = check.verdict
+    return verdict is not None and verdict["method"] != "exact" and bool(verdict["expressions"])
+
+
+def _closing(each: Stated, check: CheckEvidence) -> tuple[Point, ...]:
+    trace = Tracing()
+    assert check.verdict is not None
+    try:
+        verdict = carry_out(stand_in(each, check).arranged.with_journal(ReadOnly(check.entries)), trace)
+    except (IsonomiaError, NothingMoreError):
+        return ()
+    recorded = Verdict.from_dict(check.verdict)
+    if (verdict.answer, verdict.samples) != (recorded.answer, recorded.samples) or not trace.points:
+        return ()
+    last = recorded.expressions[0]
+    return (*trace.points, (recorded.samples, last.low, last.estimate, last.high))

@@ -1,0 +1,226 @@
+"""Which points have the target.
+
+Finding rows that are the same, so that a model is asked about each only once.
+
+Which points have the target prediction: the model is asked about each different point once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.answers import Asker
+from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError
+from isonomia.interventions import Points
+from isonomia.interventions.features import decoded
+from isonomia.models.protocol import Answer
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.responsiveness import OWN, OWN_SCORE
+from isonomia.spec.tree import Row
+from isonomia.spec.walk import columns_of, outputs_of
+
+__all__ = ["Reaching", "changes_of", "distinct_rows", "own_answers", "profiles"]
+
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_PRIME = np.uint64(0x100000001B3)
+
+
+def profiles(people: Table, apart_from: tuple[str, ...]) -> Places:
+    """A number for each person, the same for people who agree in every column but some."""
+    names = [name for name in people.names if name not in apart_from]
+    if not names:
+        return np.zeros(people.rows, dtype=np.intp)
+    known: dict[tuple[object, ...], int] = {}
+    columns = [[plain_value(value) for value in people.column(name)] for name in names]
+    return np.asarray([known.setdefault(row, len(known)) for row in zip(*columns, strict=True)], dtype=np.intp)
+
+
+def distinct_rows(values: Floats, code: Places) -> tuple[Places, Places]:
+    """The first of each kind of row, and which of these each row is.
+
+    Rows are sorted by a 64-bit hash and then compared with the first of their kind; in the unlikely case that two
+    different rows have the same hash, everything is counted as different, which costs time and nothing else.
+
+    Parameters
+    ----------
+    values
+        Rows of numbers.
+    code
+        A further number for each row, such as a profile.
+    """
+    mixed = code.astype(np.uint64) * _ODD
+    for column in (values + 0.0).T:  # adding nothing makes both zeros the same
+        bits = np.ascontiguousarray(column).view(np.uint64)
+        bits = (bits ^ (bits >> np.uint64(32))) * _ODD
+        mixed = (mixed ^ bits ^ (bits >> np.uint64(29))) * _PRIME
+    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
+    kind = kind.reshape(-1)
+    same = (code == code[first][kind]) & (values == values[first][kind]).all(axis=1)
+    if same.all():
+        return first, kind
+    everything = np.arange(len(code))
+    return everything, everything
+
+
+_ALIKE = 0.9
+"""Where a larger share of many rows differ, looking for the same ones is not worth it any more."""
+_ENOUGH = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class Reaching:
+    """A target, the model, and the people as they are.
+
+    Attributes
+    ----------
+    target
+        The condition on a point.
+    asker
+        The model.
+    people
+        The people.
+    rows
+        Which rows of the population they are, for messages.
+    own
+        The model's answer for each of them as they are, as columns by the names that a target uses.
+    profile
+        A number for each person, the same for people who agree in everything that is no feature.
+    points, distinct
+        How many points were looked at so far, and about how many rows the model was asked.
+    alike
+        Whether it is worth looking for points that are the same.
+    """
+
+    target: Row
+    asker: Asker
+    people: Table
+    rows: NDArray[np.intp]
+    own: dict[str, NDArray[Any]]
+    profile: NDArray[np.intp]
+    points: int = 0
+    distinct: int = 0
+    alike: bool = True
+
+    def __call__(self, points: Points) -> NDArray[np.bool_]:
+        """Whether each point has the target prediction."""
+        answer, kept, kind = self._asked(points)
+        if self.own:  # the same point may be a success for one person and not for another
+            return self._true_of(points, _spread(answer, kind))
+        return np.asarray(self._true_of(kept, answer)[kind])
+
+    def answers(self, points: Points) -> tuple[NDArray[np.bool_], Answer]:
+        """Whether each point has the target prediction, and the answers themselves."""
+        answer, _, kind = self._asked(points)
+        everything = _spread(answer, kind)
+        return self._true_of(points, everything), everything
+
+    def _asked(self, points: Points) -> tuple[Answer, Points, NDArray[np.intp]]:
+        kept, kind = points, np.arange(len(points))
+        if self.alike:
+            first, kind = distinct_rows(points.values, self.profile[points.owner])
+            kept = _take(points, first)
+            self.alike = len(points) < _ENOUGH or len(first) < _ALIKE * len(points)
+        self.points += len(points)
+        self.distinct += len(kept)
+        return self._ask(kept), kept, kind
+
+    def _ask(self, points: Points) -> Answer:
+        outputs = {output.name for output in outputs_of(self.target)}
+        try:
+            return self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+        except UnreliableModelError:
+            raise
+        except ModelError as error:
+            raise self._shown(points, error) from error
+
+    def _true_of(self, points: Points, answer: Answer) -> NDArray[np.bool_]:
+        names = columns_of(self.target)
+        table = points.columns([name for name in names if name not in self.own] or list(points.people.names[:1]))
+        columns: dict[str, Any] = {
+            name: self.own[name][points.owner] if name in self.own else table.column(name) for name in names
+        }
+        batch = Batch(len(points), columns, answer.prediction, answer.score, answer.classes)
+        return np.broadcast_to(truth(self.target, batch), (len(points),))
+
+    def _shown(self, points: Points, error: ModelError) -> ModelError:
+        """Halve the batch until one point is left that the model fails on, and show it."""
+        bad = points
+        while len(bad) > 1:
+            middle = len(bad) // 2
+            halves = [_take(bad, np.arange(middle)), _take(bad, np.arange(middle, len(bad)))]
+            failing = next((half for half in halves if self._fails(half) is not None), None)
+            if failing is None:
+                return error  # it fails on many rows together only
+            bad = failing
+        again = self._fails(bad) or error
+        row, changed = int(self.rows[bad.owner[0]]), changes_of(bad, self.people, 0)
+        told = ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+        return ModelError(
+            f"the model fails on a point that the person in row {row} can reach ({told or 'where they are'}): {again} "
+            f"The point: {bad.columns().row(0)!r}. If there can be no such point, add a constraint that forbids it."
+        )
+
+    def _fails(self, points: Points) -> IsonomiaError | None:
+        outputs = {output.name for output in outputs_of(self.target)}
+        try:
+            self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+        except UnreliableModelError:
+            raise
+        except ModelError as error:
+            return error
+        return None
+
+
+def own_answers(target: Row, asker: Asker, people: Table) -> dict[str, NDArray[Any]]:
+    """The model's answers for people as they are, as far as a target speaks of them."""
+    names = columns_of(target)
+    own: dict[str, NDArray[Any]] = {}
+    if OWN in names or OWN_SCORE in names:
+        answer = asker(people, OWN_SCORE in names, OWN in names)
+        if OWN in names and answer.prediction is not None:
+            own[OWN] = answer.prediction
+        if OWN_SCORE in names and answer.score is not None:
+            own[OWN_SCORE] = _one_score(answer.score, asker)
+    return own
+
+
+def changes_of(points: Points, people: Table, place: int) -> dict[str, tuple[Any, Any]]:
+    """The features in which a point differs from its person, each with both values."""
+    one = _take(points, np.asarray([place]))
+    person, found = int(one.owner[0]), {}
+    for j, feature in enumerate(points.features):
+        before = plain_value(people.column(feature.name)[person])
+        after = plain_value(decoded(feature, one.values[:, j])[0])
+        if before != after:
+            found[feature.name] = (before, after)
+    return found
+
+
+def _one_score(score: NDArray[np.float64], asker: Asker) -> NDArray[np.float64]:
+    if score.ndim == 1:
+        return score
+    if score.shape[1] == 2:
+        return np.asarray(score[:, 1])
+    raise ModelError(f"{asker.model.name} has {score.shape[1]} classes, so that own_score does not say which")
+
+
+def _spread(answer: Answer, kind: NDArray[np.intp]) -> Answer:
+    return Answer(
+        None if answer.prediction is None else answer.prediction[kind],
+        None if answer.score is None else answer.score[kind],
+        answer.classes,
+    )
+
+
+def _take(points: Points, at: NDArray[np.intp]) -> Points:
+    return Points(points.features, points.people, points.owner[at], points.values[at])

@@ -1,0 +1,161 @@
+"""Files that are written; exit code.
+
+Files that tell others: CI servers, code hosts, people.
+
+How verdicts end a command: what is printed, and the exit code.
+
+Texts that a command reads and writes: interventions, and whatever else a person edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from isonomia.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from isonomia.interventions import Interventions
+    from isonomia.records.verdict import Verdict
+    from isonomia.report.entries import Audit
+
+__all__ = ["Gates", "conclude", "read_interventions", "refuse_to_overwrite", "write_gates", "write_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Where each kind of file is to be written; ``None`` for nowhere."""
+
+    junit: Path | None = None
+    sarif: Path | None = None
+    json: Path | None = None
+    markdown: Path | None = None
+    card: Path | None = None
+    report: Path | None = None
+
+    def probe(self) -> None:
+        """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
+        from isonomia.report.files import need_writable
+
+        for name, target in self.wanted():
+            need_writable(target, _what(name))
+
+    def wanted(self) -> list[tuple[str, Path]]:
+        """The files that are wanted, by their kinds."""
+        named = ((part.name, getattr(self, part.name)) for part in fields(self))
+        return [(name, target) for name, target in named if target is not None]
+
+
+def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
+    """Write every file that is wanted, and the summary of a GitHub job where there is one."""
+    from isonomia.report.as_json import as_json
+    from isonomia.report.files import write_file
+    from isonomia.report.junit import junit
+    from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
+    from isonomia.report.sarif import sarif
+
+    makers: dict[str, Callable[[Audit], str]] = {
+        "junit": junit,
+        "sarif": sarif,
+        "json": as_json,
+        "markdown": as_markdown,
+        "card": model_card,
+        "report": _page,
+    }
+    for name, target in gates.wanted():
+        write_file(makers[name](audit), target, _what(name))
+    if summary_file:
+        with Path(summary_file).open("a", encoding="utf-8") as file:
+            file.write(summary(audit))
+        print(github_lines(audit), end="")
+
+
+def _page(audit: Audit) -> str:
+    from isonomia.report.page import page
+
+    return page(audit)
+
+
+def _what(kind: str) -> str:
+    return "the report" if kind == "report" else f"--{kind}"
+
+
+TITLE = "Checked at the command line"
+"""What verdicts are about that no audit file has given a title."""
+
+
+def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:
+    """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
+    from isonomia.report.as_json import as_json
+    from isonomia.report.entries import Audit, Entry, exit_code
+    from isonomia.report.files import write_file
+    from isonomia.report.overview import print_lines
+
+    entries = tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts)
+    if len(verdicts) > 1 or always:
+        print_lines(entries, console)
+    if target is not None:
+        write_file(as_json(Audit(TITLE, entries)), target, "--json")
+    return exit_code(verdicts)
+
+
+def read_interventions(path: Path) -> Interventions:
+    """The interventions of a TOML file.
+
+    Raises
+    ------
+    UsageError
+        Where the file cannot be read.
+    SpecError
+        Where it does not say what people can change; the error names the file, the line and the key.
+    """
+    from isonomia.interventions import Interventions
+
+    return Interventions.from_toml(
+        _text(path, "isonomia init people.csv --interventions writes a first draft"), str(path)
+    )
+
+
+def refuse_to_overwrite(path: Path, *, force: bool) -> None:
+    """Leave a file alone that is there, unless told otherwise: somebody may have edited it.
+
+    Raises
+    ------
+    UsageError
+        Where it is there.
+    """
+    if path.exists() and not force:
+        raise UsageError(
+            f"expected a new file, but {path} is there already, and somebody may have edited it: give another name "
+            "with -o, or --force to write over it"
+        )
+
+
+def write_text(text: str, path: Path, *, force: bool) -> None:
+    """Write a file that a person will edit, and so never over one that is there, unless told to.
+
+    Raises
+    ------
+    UsageError
+        Where the file is there, or cannot be written.
+    """
+    from isonomia.report.files import write_file
+
+    refuse_to_overwrite(path, force=force)
+    write_file(text, path, "the draft")
+
+
+def _text(path: Path, advice: str) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        beside = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        raise UsageError(f"{path} does not exist.{nearest(path.name, beside)} ({advice}.)") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"expected {path} as a text in UTF-8, but byte {error.start} is none: save it again") from None
+    except OSError as error:
+        raise UsageError(f"expected a file that can be read, but {path}: {error.strerror}") from error

@@ -1,0 +1,292 @@
+"""Mixtures, finite populations, many shares at once.
+
+Evidence functions: for each possible mean, how strongly the draws speak against it.
+
+Both come from mixing bets, so they may be looked at after every draw. For the true mean ``theta``
+
+    P(there is an n with L_n(theta) >= log(1/delta)) <= delta.
+
+A yes/no leaf mixes likelihood ratios with a Beta(1/2, 1/2) weight. A number mixes the stakes ``1 + l (x - theta)`` over
+all ``l`` that cannot lose more than everything, with the same weight on the two extreme ones; that mixture is not
+computed but bounded from below by its best stake in hindsight less the known price of not having foreseen it.
+
+Evidence about a share of a finite group that is drawn without replacement.
+
+With a beta-binomial prior on the number of successes among ``N`` people, prior over posterior at the true number is a
+martingale (Waudby-Smith and Ramdas 2020, the prior-posterior ratio). It needs only ``s``, ``n`` and ``N``, and it is
+exact at the end: when everybody is drawn, only the true number is left.
+
+Many shares at once, each against the same threshold: wealths, intervals and tail probabilities.
+
+A share is a probability of yes. Everything here depends on draws only through how many there were and how many said
+yes, so that each person may have had another number of draws, in batches of any size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py, xlogy
+
+from isonomia.errors import UsageError
+from isonomia.evidence.stakes import best_stakes
+
+__all__ = [
+    "IMAGINED",
+    "anytime_interval",
+    "divergence",
+    "finite_interval",
+    "hindsight_price",
+    "interval_within",
+    "log_evidence",
+    "log_finite_evidence",
+    "log_wealth_above",
+    "log_wealth_below",
+    "mean_interval",
+    "tail_above",
+    "tail_below",
+]
+
+
+Floats = NDArray[np.float64]
+
+SECTIONS = 24
+"""Points looked at together in the search for an interval's end."""
+
+IMAGINED = 1e-9
+"""Imagined draws at both ends of a range that keep a projection finite; what they add is subtracted again."""
+
+
+def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
+    """``L(mean)`` for tallies of shape ``(repetitions, nodes)`` and one mean a repetition.
+
+    Guarantee
+    ---------
+    For independent draws in ``[nodes[0], nodes[-1]]`` with true mean ``mean``, ``P(sup over n of L >= log(1/delta)) <=
+    delta``. Sources: Robbins (1970) for the mixture; Cover and Ordentlich (1996), Theorem 2, for the price of
+    hindsight of the number's mixture; Orabona and Jun (2021) for reading it as a confidence sequence.
+    """
+    tally = np.atleast_2d(tally)
+    return np.asarray(divergence(nodes, tally, np.asarray(mean, dtype=float)) - hindsight_price(nodes, tally))
+
+
+def hindsight_price(nodes: Floats, tally: Floats) -> Floats:
+    """How far the mixture stays behind the best bet in hindsight, in nats: ``-L`` at the sample mean."""
+    n = tally.sum(axis=-1)
+    if len(nodes) == 2:
+        no, yes = tally[..., 0], tally[..., 1]
+        best = xlogy(yes, yes) + xlogy(no, no) - xlogy(n, n)
+        return np.asarray(best - (betaln(yes + 0.5, no + 0.5) - betaln(0.5, 0.5)))
+    return np.asarray(0.5 * np.log(np.pi) + gammaln(n + 1.0) - gammaln(n + 0.5))
+
+
+def divergence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
+    """``n`` times the least Kullback-Leibler distance from the tally to a distribution with the given mean."""
+    if len(nodes) == 2:
+        theta = np.clip((mean - nodes[0]) / (nodes[1] - nodes[0]), 0.0, 1.0)
+        no, yes = tally[..., 0], tally[..., 1]
+        n = np.maximum(no + yes, 1e-300)
+        # An end of the range is possible as long as nothing was seen beyond it: 0 log(0 / 0) is 0.
+        return np.asarray(n * (rel_entr(yes / n, theta) + rel_entr(no / n, 1.0 - theta)))
+    return np.maximum(_one_sided(nodes, tally, mean, 1.0), _one_sided(nodes, tally, mean, -1.0))
+
+
+def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, float]:
+    """The means that the evidence does not refute: an interval that holds the true mean at all times.
+
+    Guarantee: ``P(there is an n at which the interval misses the mean) <= delta``. With no draws it is the whole range.
+    """
+    return interval_within(nodes, tally, float(np.log(1.0 / delta) + hindsight_price(nodes, tally[None, :])[0]))
+
+
+def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, float]:
+    """The means whose divergence from the tally is below a limit, in nats; the whole range where nothing was drawn."""
+    low, high = float(nodes[0]), float(nodes[-1])
+    n = float(tally.sum())
+    if n <= 0:
+        return low, high
+    centre = float(tally @ nodes) / n
+    return _root(nodes, tally, limit, centre, low), _root(nodes, tally, limit, centre, high)
+
+
+def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float) -> float:
+    """Find where the divergence passes the limit; returns the far side, so that rounding widens the interval.
+
+    The divergence grows away from the sample mean. Each round looks at many points at once and keeps one section.
+    """
+    rows = np.broadcast_to(tally, (SECTIONS, len(nodes)))
+    if divergence(nodes, rows[:1], np.asarray([end]))[0] < limit:
+        return end
+    outside = end
+    while abs(outside - inside) > 1e-12 * (nodes[-1] - nodes[0]):
+        points = np.linspace(inside, outside, SECTIONS + 2)
+        beyond = np.flatnonzero(divergence(nodes, rows, points[1:-1]) >= limit)
+        first = int(beyond[0]) + 1 if len(beyond) else SECTIONS + 1
+        if (inside, outside) == (points[first - 1], points[first]):
+            break
+        inside, outside = float(points[first - 1]), float(points[first])
+    return outside
+
+
+def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Floats:
+    """The distance to the distributions with ``sign * mean`` at most the one given."""
+    repetitions = len(tally)
+    ends = np.zeros(len(nodes))
+    ends[0] = ends[-1] = IMAGINED
+    weights = tally + ends
+    total = weights.sum(axis=-1)
+    payoffs = np.broadcast_to(sign * (nodes - nodes[0]), (repetitions, 1, 1, len(nodes)))
+    bounds = sign * (np.broadcast_to(mean, (repetitions,)) - nodes[0])[:, None]
+    estimate = (weights / total[:, None])[:, None, :]
+    stakes = best_stakes(payoffs, bounds, estimate, np.ones((repetitions, 1)))
+    logs = np.log(stakes.factors[:, 0, :])
+    gain = (tally * logs).sum(axis=-1) + tally.sum(axis=-1) * (
+        1.0 - stakes.rests[:, 0] - (stakes.on_sides * bounds)[:, 0]
+    )
+    return np.asarray(np.maximum(gain, 0.0))
+
+
+PRIOR = 0.5
+"""Both parameters of the beta-binomial prior."""
+
+
+def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Floats) -> Floats:
+    """Evidence that the group of ``size`` people does not have ``total`` successes, after ``successes`` of ``n`` drawn.
+
+    Guarantee: for the true ``total``, ``P(there is an n with evidence >= log(1/delta)) <= delta``. Infinite for totals
+    that what was drawn rules out.
+    """
+    possible = (total >= successes) & (total <= size - (n - successes))
+    inside = np.clip(total, successes, size - (n - successes))
+    prior = _log_beta_binomial(inside, size, PRIOR, PRIOR)
+    posterior = _log_beta_binomial(inside - successes, size - n, PRIOR + successes, PRIOR + n - successes)
+    return np.where(possible, prior - posterior, np.inf)
+
+
+def finite_interval(successes: float, n: float, size: float, delta: float) -> tuple[float, float]:
+    """The shares that the draws do not refute: holds the group's true share at all times at risk ``delta``.
+
+    With nobody drawn it is ``[0, 1]``; with everybody drawn it is the share itself.
+    """
+    if n <= 0:
+        return 0.0, 1.0
+    most_likely = successes + np.round((size - n) * successes / n)
+    low = _edge(successes, n, size, delta, inside=most_likely, outside=successes)
+    high = _edge(successes, n, size, delta, inside=most_likely, outside=size - (n - successes))
+    return low / size, high / size
+
+
+def _edge(successes: float, n: float, size: float, delta: float, *, inside: float, outside: float) -> float:
+    """Bisect over whole numbers for the farthest total that is not refuted."""
+
+    def kept(total: float) -> bool:
+        arguments = (np.asarray(value) for value in (successes, n, size, total))
+        return bool(log_finite_evidence(*arguments) < np.log(1.0 / delta) + 1e-9)
+
+    if kept(outside):
+        return outside
+    while abs(outside - inside) > 1:
+        middle = float(np.floor(0.5 * (inside + outside)))
+        if middle in (inside, outside):  # whole numbers this large have no others between them in double precision
+            break
+        inside, outside = (middle, outside) if kept(middle) else (inside, middle)
+    return inside
+
+
+def _log_beta_binomial(k: Floats, n: Floats, a: Floats | float, b: Floats | float) -> Floats:
+    choose = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return np.asarray(choose + betaln(k + a, n - k + b) - betaln(a, b))
+
+
+_HALF = 0.5
+"""Both parameters of the weight that alternatives get, a beta distribution cut at the threshold."""
+_HALVINGS = 60
+
+
+def log_wealth_above(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
+    """The logarithm of the wealth of bets that a share lies above the threshold.
+
+    Guarantee: for independent draws with a share ``p <= threshold``, ``P(there is an n with wealth >= 1/delta) <=
+    delta``. The wealth is the mean of the likelihood ratios of ``q`` against the threshold ``t`` over all ``q`` above
+    it. Each is a supermartingale, since one draw multiplies it by ``1 + (q - t)(p - t) / (t (1 - t)) <= 1`` on average;
+    so is their mean, and Ville's inequality applies. Mixing goes back to Robbins (1970).
+    """
+    s, total = _counts(successes, n, threshold)
+    return _log_mixture(s, total, threshold, betaincc)
+
+
+def log_wealth_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
+    """The logarithm of the wealth of bets that a share lies below the threshold.
+
+    Guarantee: for independent draws with a share ``p >= threshold``, ``P(there is an n with wealth >= 1/delta) <=
+    delta``, by the argument of :func:`log_wealth_above`.
+    """
+    s, total = _counts(successes, n, threshold)
+    return _log_mixture(s, total, threshold, betainc)
+
+
+def tail_above(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
+    """The exact p-value of ``p <= threshold`` for a fixed ``n``: the chance of so many successes or more."""
+    from scipy.stats import binom  # half a second, so only where it is needed
+
+    s, total = _counts(successes, n, threshold)
+    return np.asarray(binom.sf(s - 1.0, total, threshold))
+
+
+def tail_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
+    """The exact p-value of ``p >= threshold`` for a fixed ``n``: the chance of so many successes or fewer.
+
+    It is at most ``delta`` exactly where the upper Clopper-Pearson limit at ``delta`` is at most the threshold.
+    """
+    from scipy.stats import binom
+
+    s, total = _counts(successes, n, threshold)
+    return np.asarray(binom.cdf(s, total, threshold))
+
+
+def anytime_interval(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
+    """An interval for each share that may be looked at after every draw.
+
+    Guarantee: for independent draws with share ``p``, ``P(there is an n at which the interval misses p) <= delta``. It
+    is the interval of :func:`mean_interval`, for many people at once; rounding widens it.
+    """
+    if not 0.0 < delta < 1.0:
+        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")
+    s, total = _counts(successes, n, 0.5)
+    pairs, place = np.unique(np.stack([s.reshape(-1), total.reshape(-1)]), axis=1, return_inverse=True)
+    yes, draws = pairs
+    centre = np.where(draws > 0, yes / np.maximum(draws, 1.0), 0.5)
+    price = betaln(yes + _HALF, draws - yes + _HALF) - betaln(_HALF, _HALF) - np.log(1.0 / delta)
+    ends = [_end(yes, draws, price, centre, np.full(len(draws), end)) for end in (0.0, 1.0)]
+    low, high = (end[place.reshape(-1)].reshape(s.shape) for end in ends)
+    return low, high
+
+
+def _end(yes: Floats, draws: Floats, price: Floats, inside: Floats, outside: Floats) -> Floats:
+    """Halve towards where the evidence against a share passes the limit; the far side is given.
+
+    An end of the range at which nothing was seen that it forbids is never given up: the evidence stays below the limit
+    all the way to it, or the centre lies there already.
+    """
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2.0
+        kept = price - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
+        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+    return outside
+
+
+def _log_mixture(s: Floats, n: Floats, threshold: float, mass: np.ufunc) -> Floats:
+    """The mean over the alternatives that ``mass`` measures; a mass that underflows is a wealth of nothing."""
+    with np.errstate(divide="ignore"):
+        weight = np.log(mass(s + _HALF, n - s + _HALF, threshold)) - np.log(mass(_HALF, _HALF, threshold))
+    mean = betaln(s + _HALF, n - s + _HALF) - betaln(_HALF, _HALF) + weight
+    return np.asarray(mean - s * np.log(threshold) - (n - s) * np.log1p(-threshold))
+
+
+def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Floats, Floats]:
+    s, total = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
+    if not 0.0 < threshold < 1.0:
+        raise UsageError(f"expected a threshold strictly between 0 and 1, but {threshold!r} came")
+    if bool(np.any((s < 0) | (s > total))):
+        raise UsageError(f"expected 0 <= successes <= n, but successes={successes!r} and n={n!r} came")
+    return s, total

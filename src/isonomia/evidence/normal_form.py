@@ -1,0 +1,233 @@
+"""From a formula to comparisons with zero: chains split, negations pushed in, ``abs``, ``min`` and ``max`` resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from isonomia.errors import SpecError
+from isonomia.evidence.exact import exact_value
+from isonomia.evidence.intervals import Interval, enclose
+from isonomia.spec.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Each,
+    Extreme,
+    Formula,
+    Implies,
+    Junction,
+    Leaf,
+    Mean,
+    Negative,
+    Not,
+    Power,
+    Quantity,
+    Rate,
+)
+from isonomia.spec.walk import leaves_of, nodes
+
+__all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
+
+Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+
+MOST_CASES = 100_000
+"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """``quantity >= 0``.
+
+    Whether the boundary belongs to it does not matter here: no finite number of samples tells ``>=`` from ``>``, so
+    hypotheses are closed sets.
+    """
+
+    quantity: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the parts; true where there are none."""
+
+    parts: tuple[Normal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of the parts; false where there are none."""
+
+    parts: tuple[Normal, ...]
+
+
+Normal: TypeAlias = Atom | Every | Some
+
+
+def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
+    """Write a formula, or with ``positive=False`` its negation, as a combination of atoms without negations.
+
+    Each side is closed: the formula's form and its negation's form share their boundary. A comparison of constants is
+    not among the atoms: it is true or false, ties included, as decimals are written.
+    """
+    match formula:
+        case Comparison(first=first, rest=rest):
+            return _chain(first, rest, ranges, positive)
+        case Not(operand=operand):
+            return normal_form(operand, ranges, positive=not positive)
+        case Implies(premise=premise, conclusion=conclusion):
+            parts: tuple[Normal, ...] = (
+                normal_form(premise, ranges, positive=not positive),
+                normal_form(conclusion, ranges, positive=positive),
+            )
+            return Some(parts) if positive else Every(parts)
+        case Junction(connective=connective, operands=operands):
+            parts = tuple(normal_form(operand, ranges, positive=positive) for operand in operands)
+            return Every(parts) if (connective == "and") is positive else Some(parts)
+        case Each():
+            raise TypeError("a quantifier is expanded before it is brought to normal form")
+
+
+def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Ranges, positive: bool) -> Normal:
+    _refuse_many_cases((first, *(quantity for _, quantity in rest)))
+    links: list[Normal] = []
+    left = first
+    for relation, right in rest:
+        large, small = (right, left) if relation in {"<", "<="} else (left, right)
+        difference = Arithmetic("-", large, small) if positive else Arithmetic("-", small, large)
+        links.append(_resolved(difference, ranges, closed=(relation in {"<=", ">="}) is positive))
+        left = right
+    if len(links) == 1:
+        return links[0]
+    return Every(tuple(links)) if positive else Some(tuple(links))
+
+
+def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
+    extremes = [node for quantity in quantities for node in nodes(quantity) if isinstance(node, Extreme)]
+    if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MOST_CASES:
+        raise SpecError(
+            f"expected abs, min and max that make at most {MOST_CASES:,} cases together, but the {len(extremes)} in "
+            "this comparison make more: split it into several properties",
+            extremes[0].place,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An ``abs``, ``min`` or ``max`` within a quantity.
+
+    ``direction`` is +1 where the quantity rises with it, -1 where it falls, 0 where neither is known; ``put`` rebuilds
+    the quantity with something else in its place.
+    """
+
+    extreme: Extreme
+    direction: int
+    put: Callable[[Quantity], Quantity]
+
+
+def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
+    """``quantity >= 0``; ``closed`` says whether 0 itself will do, which matters for constants alone."""
+    found = _find(quantity, ranges)
+    if found is None:
+        return Atom(quantity) if leaves_of(quantity) else _known(quantity, closed)
+    function, arguments = _as_chosen(found.extreme)
+    cases = tuple(_resolved(found.put(argument), ranges, closed=closed) for argument in arguments)
+    if found.direction:
+        return Some(cases) if (function == "max") is (found.direction > 0) else Every(cases)
+    return Some(
+        tuple(
+            Every(
+                (
+                    case,
+                    *(_resolved(_wins(function, chosen, other), ranges) for other in arguments if other is not chosen),
+                )
+            )
+            for chosen, case in zip(arguments, cases, strict=True)
+        )
+    )
+
+
+def _as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
+    """Whether the largest or smallest is taken, and of what; ``abs`` takes the larger of a quantity and minus it."""
+    match extreme:
+        case Extreme(function="abs", arguments=(inside,)):
+            return "max", (inside, Negative(inside))
+        case _:
+            return extreme.function, extreme.arguments
+
+
+def _known(constant: Quantity, closed: bool) -> Normal:
+    value = exact_value(constant, {})
+    return Every(()) if value > 0 or (closed and value == 0) else Some(())
+
+
+def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:
+    return Arithmetic("-", chosen, other) if function == "max" else Arithmetic("-", other, chosen)
+
+
+def _find(quantity: Quantity, ranges: Ranges) -> _Found | None:
+    """Find the first outermost extreme."""
+    match quantity:
+        case Extreme():
+            return _Found(quantity, 1, lambda new: new)
+        case Rate() | Mean() | Constant():
+            return None
+        case Negative(operand=operand):
+            return _through(_find(operand, ranges), -1, Negative)
+        case Power(base=base, exponent=exponent):
+            in_base = _find(base, ranges)
+            rises = 1 if exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
+            return _through(in_base, rises, lambda new: Power(new, exponent))
+        case Arithmetic(sign=sign, left=left, right=right):
+            in_left = _find(left, ranges)
+            if in_left is not None:
+                rises = _sign(right, ranges) if sign in {"*", "/"} else 1
+                return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
+            in_right = _find(right, ranges)
+            rises = _right_direction(quantity, in_right, ranges)
+            return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
+
+
+def _right_direction(quantity: Arithmetic, in_right: _Found | None, ranges: Ranges) -> int:
+    match quantity.sign:
+        case "+":
+            return 1
+        case "-":
+            return -1
+        case "*":
+            return _sign(quantity.left, ranges)
+        case "/":
+            return -_sign(quantity.left, ranges) * abs(_sign_of_cases(in_right, ranges))
+
+
+def _through(found: _Found | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> _Found | None:
+    if found is None:
+        return None
+    inner = found.put
+    return _Found(found.extreme, found.direction * direction, lambda new: wrap(inner(new)))
+
+
+def _sign_of_cases(found: _Found | None, ranges: Ranges) -> int:
+    """The sign that a quantity has whichever argument is put in place of its extreme; 0 where it could hang on which.
+
+    The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
+    where it is not, one over it is no longer the larger of the two.
+    """
+    if found is None:
+        return 0
+    signs = {_sign(found.put(argument), ranges) for argument in _as_chosen(found.extreme)[1]}
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def _sign(quantity: Quantity, ranges: Ranges) -> int:
+    """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
+    box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+    value = enclose(quantity, box)
+    # Enclosures are one rounding wider than the truth, which must not hide a sign.
+    slack = 1e-300
+    if value.low[0] >= -slack:
+        return 1
+    return -1 if value.high[0] <= slack else 0

@@ -1,0 +1,364 @@
+"""A first draft from a table.
+
+What a column holds, as far as a first draft of interventions needs to know.
+
+A feature for a column of a first draft, as far as its values and its name tell.
+
+A first draft of what people can change, from data, with what was guessed and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError
+from isonomia.interventions.constraints import Constraint, OneHot, Reachability
+from isonomia.interventions.features import Direction, Feature, chosen
+from isonomia.interventions.hints import (
+    encodings_of,
+    hint_of,
+    is_identifier,
+    likely_outcome,
+    limits_from_above,
+    twins_of,
+)
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+
+if TYPE_CHECKING:
+    from isonomia.interventions.interventions import Interventions
+
+__all__ = ["UNORDERED", "Draft", "Summary", "changed", "described", "drafted", "summary_of"]
+
+
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """One column in short.
+
+    Attributes
+    ----------
+    name
+        The column.
+    kind
+        What its values are; ``"nothing"`` where all are missing, ``"other"`` for what no feature is made of.
+    missing
+        How many are missing.
+    numbers
+        The numbers that are there; truth values as 0 and 1.
+    counts
+        How often each text occurs, in the order of the categories where the column has one, else sorted.
+    """
+
+    name: str
+    kind: Literal["numbers", "texts", "dates", "nothing", "other"]
+    missing: int
+    numbers: NDArray[np.float64]
+    counts: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """How many values are there."""
+        return sum(self.counts.values()) if self.counts else len(self.numbers)
+
+    @property
+    def varieties(self) -> int:
+        """How many different values are there."""
+        return len(self.counts) if self.counts else len(np.unique(self.numbers))
+
+    def words(self) -> str:
+        """The values as a sentence."""
+        if self.counts:
+            most = max(self.counts, key=lambda text: self.counts[text])
+            return f"{len(self.counts)} categories, most often {most!r} ({self.counts[most] / self.size:.0%})."
+        if self.varieties == 1:
+            return f"Always {self.numbers[0]:g}."
+        if np.isin(self.numbers, (0.0, 1.0)).all():
+            return f"1 for {self.numbers.mean():.1%} of the people."
+        low, first, third, high = np.quantile(self.numbers, (0.0, 0.25, 0.75, 1.0))
+        half = f"at {first:g}" if first == third else f"between {first:g} and {third:g}"
+        return f"From {low:g} to {high:g}, half of the people or more {half}."
+
+
+def summary_of(table: Table, name: str) -> Summary:
+    """Look at one column."""
+    column = table.column(name)
+    none = np.empty(0)
+    if column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        return Summary(name, "numbers" if len(numbers) else "nothing", len(column) - len(numbers), numbers, {})
+    if column.dtype.kind != "O":
+        return Summary(name, "dates" if column.dtype.kind == "M" else "other", 0, none, {})
+    values = [value for value in map(plain_value, column) if value is not None]
+    missing = len(column) - len(values)
+    if not values:
+        return Summary(name, "nothing", missing, none, {})
+    if all(isinstance(value, bool) for value in values):
+        return Summary(name, "numbers", missing, np.asarray(values, dtype=np.float64), {})
+    if not all(isinstance(value, str) for value in values):
+        return Summary(name, "other", missing, none, {})
+    found = Counter(map(str, values))
+    order = [text for text in table.order(name) if text in found] or sorted(found)
+    dates = all(_DATE.match(text) for text in order)
+    return Summary(name, "dates" if dates else "texts", missing, none, {text: found[text] for text in order})
+
+
+_MANY = 50
+"""With more categories than this, a column is taken for a name rather than for something that people choose."""
+_FEW, _GAPS, _EACH = 12, 3, 5
+"""So few whole numbers, so far apart and each so frequent, are taken for a list of choices."""
+UNORDERED = "Put the categories in order, and set direction to up."
+"""What is said of texts that rise, as long as their order is not known."""
+
+
+def described(seen: Summary) -> tuple[Feature, str] | str:
+    """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
+    unfit = _unfit(seen)
+    if unfit:
+        return unfit
+    hint = hint_of(seen.name)
+    free = seen.varieties > 1 and (hint is None or hint.actionable)
+    feature = _of_texts(seen) if seen.counts else _of_numbers(seen)
+    told = [seen.words()]
+    if seen.varieties > 1 and hint is not None:
+        told.append(hint.why)
+    if hint is not None and hint.rises:
+        feature = changed(feature, direction=_rising(feature))
+        if feature.kind == "categorical" and free:
+            told.append(UNORDERED)
+    return changed(feature, actionable=free), " ".join(told)
+
+
+def _unfit(seen: Summary) -> str:
+    """Why no feature is made of a column, as the end of a sentence that begins with its name; empty where one is."""
+    if seen.kind == "nothing":
+        return "has no value at all"
+    if seen.kind == "dates":
+        return "holds dates"
+    if seen.kind == "other":
+        return "holds neither numbers nor truth values nor texts"
+    if seen.missing:
+        return f"is missing in {seen.missing:,} rows, so that what these people could change is not known"
+    if is_identifier(seen.name) and seen.varieties > 0.9 * seen.size > 2:
+        return "tells people apart"
+    if len(seen.counts) > _MANY:
+        return f"has {len(seen.counts):,} different texts, so that it is a name rather than a choice"
+    return ""
+
+
+def _of_texts(seen: Summary) -> Feature:
+    return Feature(seen.name, "categorical", values=tuple(seen.counts))
+
+
+def _of_numbers(seen: Summary) -> Feature:
+    numbers, name = seen.numbers, seen.name
+    low, high = float(numbers.min()), float(numbers.max())
+    if np.isin(numbers, (0.0, 1.0)).all():
+        return Feature(name, "binary")
+    if (numbers == np.round(numbers)).all():
+        values = np.unique(numbers)
+        apart = high - low + 1 >= _GAPS * len(values)
+        if 2 < len(values) <= _FEW and apart and len(numbers) >= _EACH * len(values):
+            return Feature(name, "categorical", values=tuple(int(value) for value in values))
+        return Feature(name, "integer", low, high)
+    if low >= 0.0 and high <= 1.0:
+        return Feature(name, "real", 0.0, 1.0)
+    return Feature(name, "real", low, high)
+
+
+def _rising(feature: Feature) -> Direction:
+    """The way of a feature that only rises: a dummy for at most so much turns off, and texts have no order yet."""
+    if feature.kind == "binary" and limits_from_above(feature.name):
+        return "down"
+    return "both" if feature.values and isinstance(feature.values[0], str) else "up"
+
+
+def changed(feature: Feature, **changes: Any) -> Feature:
+    """The same feature with something else about it."""
+    return replace(feature, **_bounds(feature), **changes)
+
+
+def _bounds(feature: Feature) -> dict[str, Any]:
+    """Bounds that a list of categories implies are left to it."""
+    return {"low": None, "high": None} if feature.kind == "categorical" else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Interventions guessed from a table, with the reasons.
+
+    Attributes
+    ----------
+    features, constraints
+        What people can change, as far as names and values tell.
+    why
+        For each feature, what its values are and what was guessed, as sentences.
+    rules
+        For each constraint, what speaks for it.
+    left_out
+        Columns that are no features, which stay as they are, each with the reason; people can be audited with a draft
+        of their own table at once, because a column with a missing value is one of them.
+    rows
+        How many people the table has.
+    """
+
+    features: tuple[Feature, ...]
+    constraints: tuple[Constraint, ...]
+    why: Mapping[str, str]
+    rules: tuple[str, ...]
+    left_out: Mapping[str, str]
+    rows: int
+
+    @classmethod
+    def of(
+        cls, table: Any, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None
+    ) -> Draft:
+        """Guess from any kind of table; see :func:`drafted`."""
+        return drafted(Table.of(table), leave_out, outcome)
+
+    @property
+    def interventions(self) -> Interventions:
+        """The guesses without their reasons."""
+        from isonomia.interventions.interventions import Interventions
+
+        return Interventions(self.features, self.constraints)
+
+    def to_toml(self, source: str = "a table") -> str:
+        """The draft as a TOML text with comments; :meth:`Interventions.from_toml` reads it.
+
+        Parameters
+        ----------
+        source
+            What the people came from, for the first comment.
+        """
+        from isonomia.interventions.toml import Comments, written
+
+        missing = [f"- {name} {reason}" for name, reason in self.left_out.items()]
+        head = (
+            f"What people can change: a first draft, guessed from the names and the values of {source} ({self.rows:,} "
+            "rows). Correct it: an audit takes every word of it for the truth.",
+            *(["", "Columns that are not listed stay as they are:", *missing] if missing else []),
+            "",
+        )
+        return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
+
+
+def drafted(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Draft:
+    """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem.
+
+    Parameters
+    ----------
+    table
+        The people.
+    leave_out
+        Columns that are no features: a name, a list, or a pattern; or each with the reason, as the end of a sentence
+        that begins with its name, and then these are all.
+    outcome
+        What is predicted; a column that looks like it unless given, or unless reasons are.
+
+    Raises
+    ------
+    DataError
+        Where not a single column is left.
+    UsageError
+        Where there is no such column.
+    """
+    left = _left_out(table, leave_out, outcome)
+    features: dict[str, Feature] = {}
+    why: dict[str, str] = {}
+    for name in table.names:
+        if name not in left:
+            made = described(summary_of(table, name))
+            if isinstance(made, str):
+                left[name] = made
+            else:
+                features[name], why[name] = made
+    if not features:
+        raise DataError(_nothing_left(left))
+    rules = [*_rules(features, table)]
+    for rule, _ in rules:
+        features |= _fitted(rule, features, why)
+    kept = [(rule, reason) for rule, reason in rules if any(features[name].actionable for name in rule.names)]
+    return Draft(
+        features=tuple(features.values()),
+        constraints=tuple(rule for rule, _ in kept),
+        why=why,
+        rules=tuple(reason for _, reason in kept),
+        left_out={name: left[name] for name in table.names if name in left},
+        rows=table.rows,
+    )
+
+
+def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], outcome: str | None) -> dict[str, str]:
+    """The columns that are no features from the start, each with the reason."""
+    if isinstance(leave_out, Mapping):
+        return dict(leave_out)
+    given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]
+    left = dict.fromkeys(chosen(given, table.names, "column"), "is left out as you said") if given else {}
+    likely = likely_outcome([name for name in table.names if name not in left])
+    if outcome is None and likely is not None:
+        left[likely] = "looks like the outcome, which is predicted"
+    return left
+
+
+def _rules(features: Mapping[str, Feature], table: Table) -> Iterator[tuple[Constraint, str]]:
+    dummies = {f.name: table.column(f.name).astype(np.float64) for f in features.values() if f.kind == "binary"}
+    taken: set[str] = set()
+    for rule, reason in encodings_of(dummies):
+        taken.update(rule.names)
+        yield rule, reason
+    free = [f.name for f in features.values() if f.actionable and f.name not in taken and f.kind != "real"]
+    yield from twins_of({name: [_of_kind(value) for value in table.column(name)] for name in free})
+
+
+def _of_kind(value: Any) -> Any:
+    """A value as a feature has it: a truth value is 0 or 1."""
+    plain = plain_value(value)
+    return int(plain) if isinstance(plain, bool) else plain
+
+
+def _fitted(rule: Constraint, features: Mapping[str, Feature], why: dict[str, str]) -> dict[str, Feature]:
+    """The features of a rule as they can be under it.
+
+    Of dummies of which one is on, none can be turned on alone, so that they have no direction of their own; and where
+    one is not a person's to change, none is. Texts that go with numbers take their order.
+    """
+    mine = {name: features[name] for name in rule.names}
+    if isinstance(rule, Reachability):
+        for name in mine:
+            why[name] = why[name].replace(UNORDERED, "The categories are in the order of what goes with them.")
+        return {name: _in_order(feature, rule) for name, feature in mine.items()}
+    fixed = [name for name in mine if not mine[name].actionable and hint_of(name) is not None]
+    if fixed:
+        for name in mine:
+            if mine[name].actionable:
+                why[name] += f" It is encoded together with {fixed[0]}, which people cannot change."
+        return {name: changed(feature, actionable=False) for name, feature in mine.items()}
+    if not isinstance(rule, OneHot):
+        return mine
+    for name in mine:
+        if mine[name].direction != "both":
+            why[name] += " One of several dummies has no direction; an ordinal constraint could say that all rise."
+    return {name: changed(feature, direction="both") for name, feature in mine.items()}
+
+
+def _in_order(feature: Feature, rule: Reachability) -> Feature:
+    if feature.kind != "categorical":
+        return feature
+    place = rule.names.index(feature.name)
+    return changed(feature, values=tuple(pair[place] for pair in rule.values))
+
+
+def _nothing_left(left: Mapping[str, str]) -> str:
+    told = "; ".join(f"{name!r} {reason}" for name, reason in list(left.items())[:3])
+    return f"expected columns of which features can be made, numbers, truth values or texts, but there are none: {told}"

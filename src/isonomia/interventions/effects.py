@@ -1,0 +1,286 @@
+"""Downstream effects: causes, noise, sampler.
+
+Effects of chance and of causes that come after a person's own action.
+
+What follows from an action by a causal model: abduction, action, prediction.
+
+Noise that does not depend on the action: measurements that vary from one time to the next.
+
+Any conditional law of the user's own.
+
+Downstream effects: one file a kind, and one line in the registry below.
+
+Deterministic effects are linkages, which are constraints (:class:`~isonomia.interventions.constraints.Linkage`): they
+take part in what is enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import UsageError
+from isonomia.interventions.constraints.base import check_number, check_one_of, check_truth, names_of, numbers_of
+from isonomia.interventions.features import Feature
+
+if TYPE_CHECKING:
+    from isonomia.populations.causal import Causal
+
+__all__ = ["EFFECTS", "Causes", "Columns", "Effect", "Noise", "Sampler"]
+
+
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+class Effect(Protocol):
+    """What becomes of a person after an action: ``x' = x + a + r``, with ``r`` drawn given ``x`` and ``a``.
+
+    Constraints bind ``x + a`` with the effects of linkages; effects come after, and are never drawn again.
+    """
+
+    kind: ClassVar[str]
+    """What the effect is called in a file."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that it may change."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The features that it looks at."""
+
+    def words(self) -> str:
+        """The effect as a sentence, without its full stop."""
+
+    def respond(
+        self, features: Sequence[Feature], before: Columns, after: Columns, rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """The values of the features that it may change, ``x + a + r``.
+
+        Parameters
+        ----------
+        features
+            Those that it may change, in the order of ``names``.
+        before, after
+            The features that it looks at or may change, as the people are, and after their actions.
+        rng
+            The randomness.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Causes:
+    """Everything that a causal model makes of an action.
+
+    The noise behind each person is found out from what they are like. The variables that their action changed are then
+    set to what it made of them, whatever causes them; the others take the values that follow, with the same noise. A
+    variable that the person acted on thus stays where they put it, and one that they did not responds to its causes.
+
+    Attributes
+    ----------
+    model
+        Whose every variable must be a feature, and whose every equation can be undone.
+    """
+
+    kind: ClassVar[str] = "causes"
+
+    model: Causal
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The model's variables."""
+        return self.model.names
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The model's variables."""
+        return self.model.names
+
+    def words(self) -> str:
+        """The effect as a sentence."""
+        return f"{', '.join(self.names)} respond as the causal model says"
+
+    def respond(
+        self,
+        features: Sequence[Feature],  # noqa: ARG002
+        before: Columns,
+        after: Columns,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> dict[str, NDArray[Any]]:
+        """What follows, in groups of people who acted on the same variables."""
+        acted = np.column_stack([np.asarray(before[name] != after[name], dtype=bool) for name in self.names])
+        ended = {name: np.array(after[name]) for name in self.names}
+        patterns, group = np.unique(acted, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            rows = np.flatnonzero(group.reshape(-1) == number)
+            chosen = [name for name, done in zip(self.names, pattern, strict=True) if done]
+            if chosen:
+                people = {name: before[name][rows] for name in self.names}
+                followed = self.model.counterfactual(people, **{name: after[name][rows] for name in chosen})
+                for name in self.names:
+                    if name not in chosen:
+                        ended[name] = _assigned(ended[name], rows, followed.column(name))
+        return ended
+
+
+def _assigned(column: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "biu" and values.dtype.kind == "f":
+        column = column.astype(np.float64)
+    column[rows] = values
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Some features vary around what the person made of them.
+
+    Attributes
+    ----------
+    names
+        The features, which must be numbers.
+    scale
+        The standard deviation of normal noise, half the width of uniform noise; one number, or one a feature.
+    law
+        ``"normal"`` or ``"uniform"``.
+    relative
+        Whether the scale is a share of the person's own value, as it was before the action.
+    correlation
+        The correlations of normal noise, one row a feature; independent where it is left out.
+    keep_bounds
+        Whether a value beyond the feature's bounds is moved to the bound.
+    """
+
+    kind: ClassVar[str] = "noise"
+
+    names: tuple[str, ...]
+    scale: float | tuple[float, ...]
+    law: Literal["normal", "uniform"] = "normal"
+    relative: bool = False
+    correlation: tuple[tuple[float, ...], ...] = ()
+    keep_bounds: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", names_of(self.kind, self.names))
+        if isinstance(self.scale, int | float):
+            check_number(self.kind, "scale", self.scale)
+        else:
+            object.__setattr__(self, "scale", numbers_of(self.kind, "scale", self.scale, len(self.names)))
+        if min(np.atleast_1d(self.scale)) < 0:
+            raise UsageError(f"scale of the noise is how far it reaches and at least 0, but it is {self.scale!r}")
+        check_one_of(self.kind, "law", self.law, ("normal", "uniform"))
+        check_truth(self.kind, "relative", self.relative)
+        check_truth(self.kind, "keep_bounds", self.keep_bounds)
+        rows = tuple(numbers_of(self.kind, "correlation", row, len(self.names)) for row in self.correlation)
+        object.__setattr__(self, "correlation", rows)
+        self._check_correlation()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The features themselves."""
+        return self.names
+
+    def words(self) -> str:
+        """The effect as a sentence."""
+        unit = " times the value" if self.relative else ""
+        return f"{', '.join(self.names)} vary by {self.law} noise of scale {self.scale}{unit}"
+
+    def respond(
+        self, features: Sequence[Feature], before: Columns, after: Columns, rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Add the noise; a feature of whole numbers is rounded."""
+        start = np.column_stack([before[name] for name in self.names]).astype(np.float64)
+        scale = np.broadcast_to(np.asarray(self.scale, dtype=np.float64), start.shape)
+        noise = self._unit(start.shape, rng) * (scale * np.abs(start) if self.relative else scale)
+        values = np.column_stack([after[name] for name in self.names]) + noise
+        return {feature.name: self._kept(feature, values[:, j]) for j, feature in enumerate(features)}
+
+    def _unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+        if self.law == "uniform":
+            return rng.uniform(-1.0, 1.0, shape)
+        drawn = rng.standard_normal(shape)
+        return drawn @ np.linalg.cholesky(np.asarray(self.correlation)).T if self.correlation else drawn
+
+    def _kept(self, feature: Feature, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        if feature.whole:
+            values = np.round(values)
+        return np.clip(values, feature.low, feature.high) if self.keep_bounds else values
+
+    def _check_correlation(self) -> None:
+        if not self.correlation:
+            return
+        matrix = np.asarray(self.correlation)
+        square = matrix.shape == (len(self.names), len(self.names))
+        if (
+            self.law != "normal"
+            or not square
+            or not np.allclose(matrix, matrix.T)
+            or not np.allclose(np.diag(matrix), 1.0)
+            or np.linalg.eigvalsh(matrix).min() <= 0
+        ):
+            raise UsageError(
+                "correlation of noise should be a symmetric, positive definite matrix with ones on its diagonal, one "
+                f"row for each of {', '.join(self.names)}, and the law normal; it is {self.correlation!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """The changes that come after an action are drawn by a function.
+
+    Attributes
+    ----------
+    names
+        The features that change.
+    draw
+        ``draw(before, after, rng)``: two mappings from name to column, as the people are and after their actions, and
+        the randomness; it gives a mapping from each name to ``r``, one number a row, which is added to what the action
+        made of the feature.
+    reads
+        Further features that the function looks at.
+    """
+
+    kind: ClassVar[str] = "sampler"
+
+    names: tuple[str, ...]
+    draw: Callable[[Columns, Columns, np.random.Generator], Mapping[str, Any]]
+    reads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", names_of(self.kind, self.names))
+        further = names_of(self.kind, self.reads, "reads", least=0)
+        object.__setattr__(self, "reads", tuple(dict.fromkeys((*self.names, *further))))
+        if not callable(self.draw):
+            raise UsageError(f"draw of a sampler should be a function, but it is {self.draw!r}")
+
+    def words(self) -> str:
+        """The effect as a sentence."""
+        return f"{', '.join(self.names)} change as {getattr(self.draw, '__name__', 'a function')} draws"
+
+    def respond(
+        self, features: Sequence[Feature], before: Columns, after: Columns, rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Add what the function draws."""
+        drawn = self.draw(before, after, rng)
+        if set(drawn) != set(self.names):
+            raise UsageError(
+                f"{self.words()}: it should give a change for each of {', '.join(self.names)}, but gave "
+                f"{', '.join(map(str, drawn)) or 'nothing'}"
+            )
+        return {feature.name: self._added(feature, after[feature.name], drawn[feature.name]) for feature in features}
+
+    def _added(self, feature: Feature, value: NDArray[Any], change: Any) -> NDArray[Any]:
+        found = np.asarray(change, dtype=np.float64)
+        if found.shape != value.shape or not np.isfinite(found).all():
+            raise UsageError(
+                f"{self.words()}: the change of {feature.name!r} should be {len(value)} finite numbers, but it has "
+                f"shape {found.shape} and {int((~np.isfinite(found)).sum())} entries that are not finite"
+            )
+        return np.asarray(value + found)
+
+
+EFFECTS: Final[dict[str, type[Effect]]] = {Noise.kind: Noise, Sampler.kind: Sampler, Causes.kind: Causes}
+"""Every kind of effect, by name."""

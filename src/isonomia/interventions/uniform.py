@@ -1,0 +1,274 @@
+"""Uniform draws from a block: proposals, pieces.
+
+Uniform draws by proposing points of each person's box and keeping those that the constraints allow.
+
+A tight block of whole and real features as polytopes: one for each way of choosing what is whole.
+
+The uniform law on such a set counts whole values and measures real ones. A piece weighs as much as the volume of its
+real part. Where the pieces differ in dimension, those of the highest weigh everything, as they do for any sampler that
+proposes points of the whole box; real features are measured in units of their own range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import NumericalError
+from isonomia.interventions.blocks import Block, components
+from isonomia.interventions.constraints import Predicate
+from isonomia.interventions.constraints.base import Bools, Floats
+from isonomia.interventions.milp import Program, program_of
+from isonomia.interventions.polytopes import Polytope, Shape, shape_of
+
+__all__ = ["Boxes", "Piece", "Pieces", "accepted_share", "draw_by_proposals", "pieces_of"]
+
+
+_ROWS = 1 << 18  # proposals that are held at once
+_MOST_TRIES = 1_000_000  # proposals for each draw that is wanted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """Where some people are in a block, the ranges of their own actions, and a box that holds all their moves.
+
+    Every array has one person a row and one of the block's columns a column.
+    """
+
+    start: Floats
+    least: Floats
+    most: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, block: Block, start: Floats) -> Boxes:
+        """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
+        least, most = block.ranges(start)
+        return cls(start, least, most, *block.within(start, least, most))
+
+    def at(self, rows: NDArray[np.intp]) -> Boxes:
+        """The boxes of some people, in this order."""
+        return Boxes(self.start[rows], self.least[rows], self.most[rows], self.low[rows], self.high[rows])
+
+    def allowed(self, block: Block, acted: Floats) -> Bools:
+        """Whether one move of each person is allowed."""
+        return block.holds(block.moves(self.start, acted, self.least, self.most))
+
+
+def accepted_share(block: Block, boxes: Boxes, tries: int, rng: np.random.Generator) -> Floats:
+    """The share of proposals that are allowed, for each person."""
+    count = len(boxes.start)
+    found = np.zeros(count)
+    size = max(_ROWS // tries, 1)
+    for first in range(0, count, size):
+        owner = np.repeat(np.arange(first, min(first + size, count)), tries)
+        here = boxes.at(owner)
+        found += np.bincount(owner[here.allowed(block, _proposed(block, here, rng))], minlength=count)
+    return found / tries
+
+
+def draw_by_proposals(block: Block, boxes: Boxes, n: int, rng: np.random.Generator) -> Floats:
+    """So many independent uniform moves of each person, of shape ``(people, n, columns)``.
+
+    Guarantee: given that it returns, each draw has the uniform law on the person's moves, and draws are independent.
+
+    Raises
+    ------
+    NumericalError
+        Where a person's proposals are refused a million times on end.
+    """
+    drawn = np.full((len(boxes.start) * n, boxes.start.shape[1]), np.nan)
+    wanted, tries = np.arange(len(drawn)), 0
+    while len(wanted):
+        if tries > _MOST_TRIES:
+            raise NumericalError(_given_up(block, tries))
+        times = max(1, min(_ROWS // len(wanted), 64))
+        for first in range(0, len(wanted), _ROWS):
+            _fill(block, boxes, drawn, wanted[first : first + _ROWS], n, times, rng)
+        wanted = wanted[np.isnan(drawn[wanted, 0])]
+        tries += times
+    return drawn.reshape(len(boxes.start), n, -1)
+
+
+def _fill(
+    block: Block, boxes: Boxes, drawn: Floats, slots: NDArray[np.intp], n: int, times: int, rng: np.random.Generator
+) -> None:
+    """Try each slot so many times, and give it the first proposal that is allowed."""
+    place = np.repeat(np.arange(len(slots)), times)
+    here = boxes.at(slots[place] // n)
+    acted = _proposed(block, here, rng)
+    kept = np.flatnonzero(here.allowed(block, acted))
+    filled, first = np.unique(place[kept], return_index=True)
+    drawn[slots[filled]] = acted[kept[first]]
+
+
+def _proposed(block: Block, boxes: Boxes, rng: np.random.Generator) -> Floats:
+    """One uniform point of each row's box; what cannot be acted on stays at its only value."""
+    acted = boxes.low.copy()
+    for j in block.free:
+        low, high = boxes.low[:, j], boxes.high[:, j]
+        share = rng.random(len(low))
+        acted[:, j] = low + (np.floor(share * (high - low + 1.0)) if block.features[j].whole else share * (high - low))
+    return acted
+
+
+def _given_up(block: Block, tries: int) -> str:
+    return (
+        f"no allowed change of {', '.join(feature.name for feature in block.features)} was found for a person among "
+        f"{tries:,} proposals. Loosen the constraints, or write them as linear ones, which are drawn from directly."
+    )
+
+
+_MOST_PIECES = 100_000
+_SLACK = 1e-9
+_TOO_MANY = (
+    f"a block of whole and real features falls into more than {_MOST_PIECES:,} pieces; give the whole features fewer "
+    "values, or narrower steps"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """The moves with the same whole values: ``acted`` has them, and each shape gives the real columns named with it."""
+
+    acted: Floats
+    shapes: tuple[tuple[tuple[int, ...], Shape], ...]
+
+    @property
+    def dimension(self) -> int:
+        """Of the real part."""
+        return sum(shape.dimension for _, shape in self.shapes)
+
+    @property
+    def log_volume(self) -> float:
+        """Of the real part."""
+        return sum(shape.log_volume for _, shape in self.shapes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The pieces of one person's moves, with their shares of the uniform law.
+
+    ``exact`` says that the shares and the draws are exact, up to rounding.
+    """
+
+    pieces: tuple[Piece, ...]
+    shares: Floats
+    low: Floats
+    width: Floats
+    exact: bool
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """Uniform moves, as acted values."""
+        which = rng.choice(len(self.pieces), size=n, p=self.shares)
+        acted = np.empty((n, len(self.low)))
+        for number in np.unique(which):
+            rows = np.flatnonzero(which == number)
+            piece = self.pieces[number]
+            acted[rows] = piece.acted
+            for columns, shape in piece.shapes:
+                at = list(columns)
+                acted[np.ix_(rows, at)] = self.low[at] + self.width[at] * shape.draw(len(rows), rng)
+        return acted
+
+
+def pieces_of(block: Block, start: Floats, low: Floats, high: Floats) -> Pieces:
+    """Cut one person's moves in a block into polytopes.
+
+    Parameters
+    ----------
+    block
+        Some of whose features may be real.
+    start
+        Where the person is.
+    low, high
+        A box of acted values that holds every move.
+
+    Raises
+    ------
+    NumericalError
+        Where there are too many pieces.
+    """
+    program = program_of(block, start, (low, high))
+    width = np.where(high > low, high - low, 1.0)
+    found = [_piece(program, leaf, len(start), low, width) for leaf in _leaves(program)]
+    pieces = [piece for piece in found if piece is not None and not _spurious(block, start, piece, low, width)]
+    if not pieces:
+        pieces = [Piece(start, ())]
+    highest = max(piece.dimension for piece in pieces)
+    kept = tuple(piece for piece in pieces if piece.dimension == highest)
+    logs = np.asarray([piece.log_volume for piece in kept])
+    shares = np.exp(logs - logs.max())
+    exact = all(shape.exact for piece in kept for _, shape in piece.shapes)
+    return Pieces(kept, shares / shares.sum(), low, width, exact)
+
+
+def _spurious(block: Block, start: Floats, piece: Piece, low: Floats, width: Floats) -> bool:
+    """Whether a piece lies on a boundary that rows cannot leave out, as those of a strict inequality.
+
+    A piece is allowed or forbidden as a whole, but for its own boundary, by the constraints that have linear rows.
+    """
+    acted = Pieces((piece,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
+    here = np.repeat(start[None], len(acted), axis=0)
+    moves = block.moves(here, acted, *block.ranges(here))
+    allowed = np.ones(len(acted), dtype=bool)
+    for constraint, places in block.constraints:
+        if not isinstance(constraint, Predicate):
+            allowed &= constraint.holds(moves.only(places))
+    return not np.median(allowed | (acted == start).all(1))
+
+
+def _leaves(program: Program) -> NDArray[np.float64]:
+    """Every choice of the whole variables from which the rows can still be satisfied; the rest is left as it was."""
+    low, high = program.least[None], program.most[None]
+    up, down = np.maximum(program.matrix, 0.0).T, np.minimum(program.matrix, 0.0).T
+    slack = _SLACK * (1.0 + np.abs(program.matrix).sum(1))
+    for column in np.flatnonzero(program.whole & (program.most > program.least)):
+        times = high[:, column] - low[:, column] + 1.0
+        if times.sum() > 20 * _MOST_PIECES:
+            raise NumericalError(_TOO_MANY)
+        row = np.repeat(np.arange(len(times)), times.astype(np.intp))
+        low, high = low[row], high[row]
+        low[:, column] += np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times.astype(np.intp))
+        high[:, column] = low[:, column]
+        keep = (low @ up + high @ down <= program.high + slack) & (high @ up + low @ down >= program.low - slack)
+        low, high = low[keep.all(1)], high[keep.all(1)]
+        if len(low) > _MOST_PIECES:
+            raise NumericalError(_TOO_MANY)
+    return low
+
+
+def _piece(program: Program, leaf: Floats, count: int, least: Floats, width: Floats) -> Piece | None:
+    """The real part of a leaf, in units of each feature's range; ``None`` where it is empty."""
+    real = np.flatnonzero(~program.whole[:count] & (program.most > program.least)[:count])
+    base = leaf.copy()
+    base[real] = least[real]
+    fixed = program.matrix @ base
+    rows = program.matrix[:, real] * width[real]
+    low, high = program.low - fixed, program.high - fixed
+    used = (rows != 0).any(1)
+    slack = _SLACK * (1.0 + np.abs(fixed))
+    if ((low > slack) | (high < -slack))[~used].any():
+        return None
+    rows, low, high = rows[used], low[used], high[used]
+    shapes = []
+    for group in components(len(real), [np.flatnonzero(row).tolist() for row in rows]):
+        mine = (rows[:, group] != 0).any(1)
+        shape = shape_of(_polytope(rows[mine][:, group], low[mine], high[mine]))
+        if shape is None:
+            return None
+        shapes.append((tuple(int(real[j]) for j in group), shape))
+    return Piece(base[:count], tuple(shapes))
+
+
+def _polytope(rows: Floats, low: Floats, high: Floats) -> Polytope:
+    """Rows with two ends as inequalities and equations, inside the unit box."""
+    size = rows.shape[1]
+    same = low == high
+    above, below = ~same & np.isfinite(high), ~same & np.isfinite(low)
+    matrix = np.vstack([np.eye(size), -np.eye(size), rows[above], -rows[below]])
+    bound = np.concatenate([np.ones(size), np.zeros(size), high[above], -low[below]])
+    return Polytope(matrix, bound, rows[same], high[same])

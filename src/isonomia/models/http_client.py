@@ -1,0 +1,387 @@
+"""Sending, retrying, pacing, the token.
+
+When the next request may be sent.
+
+A bearer token that is read from the environment when it is needed, and is shown nowhere.
+
+Sending a request until it is answered, without losing a row or showing a token.
+
+Nothing that httpx raises leaves :meth:`Sender._once`: its errors carry the request, and with it the token, in their
+attributes and in the frames of their traceback. They become plain values here, and new errors are made of those.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from html import escape
+from logging import LogRecord, getLogger
+from random import Random
+from threading import Event, Lock
+from time import monotonic
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from isonomia.errors import ModelError, UnreliableModelError, UsageError
+from isonomia.models.inputs import needed
+from isonomia.models.payloads import brief
+
+__all__ = ["LONGEST_HOLD", "Pace", "Sender", "Token", "retry_after"]
+
+
+_LONGEST_STEP = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class Pace:
+    """A rate limit and the waits between attempts, shared by all threads that ask one service.
+
+    Attributes
+    ----------
+    rate
+        The most requests a second, each attempt counted; ``None`` for no limit.
+    first_wait
+        Roughly how long to wait after the first failure, in seconds; it doubles with each further one, up to 30.
+    """
+
+    rate: float | None
+    first_wait: float
+    _free_at: float = 0.0
+    _lock: Any = field(default_factory=Lock, repr=False)
+    _random: Random = field(default_factory=Random, repr=False)
+
+    def wait_for_turn(self, stop: Event) -> None:
+        """Wait until a request may be sent, and take that turn; or until it is not needed any more."""
+        with self._lock:
+            now = monotonic()
+            turn = max(now, self._free_at)
+            self._free_at = turn + (1.0 / self.rate if self.rate else 0.0)
+        if turn > now:
+            stop.wait(turn - now)
+
+    def hold(self, seconds: float) -> None:
+        """Let nobody send anything for some time: the service asked for that."""
+        with self._lock:
+            self._free_at = max(self._free_at, monotonic() + seconds)
+
+    def back_off(self, failures: int, stop: Event) -> None:
+        """Wait after so many failures; by a random share, so that many clients do not come back together."""
+        longest = min(_LONGEST_STEP, self.first_wait * 2.0 ** (failures - 1))
+        stop.wait(longest * self._random.uniform(0.5, 1.0))
+
+
+def retry_after(value: str | None) -> float | None:
+    """The seconds that a ``Retry-After`` header asks for, written as a number or as a date; ``None`` without one."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+_SHOWN = "[token]"
+_SHORTEST = 6
+"""Shorter tokens are not looked for in answers, where they could be anything."""
+
+_LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Where a token is found, and which header it goes into. The token itself is never held.
+
+    Attributes
+    ----------
+    variable
+        The environment variable.
+    header
+        The header; ``Authorization`` gets ``Bearer`` in front.
+    """
+
+    variable: str
+    header: str = "Authorization"
+
+    def check(self) -> None:
+        """Make sure that there is a token which can be sent.
+
+        Raises
+        ------
+        ModelError
+            Where there is none; the message names the variable and never its value.
+        """
+        value = os.environ.get(self.variable, "").strip()
+        if not value:
+            raise ModelError(
+                f"the environment variable {self.variable} should hold the token of the service, but it is "
+                f"{'empty' if self.variable in os.environ else 'not set'}."
+            )
+        if not value.isascii() or not value.isprintable():
+            raise ModelError(
+                f"the token in the environment variable {self.variable} has characters that a header cannot hold. "
+                "Was it pasted with a line break?"
+            )
+
+    def headers(self) -> dict[str, str]:
+        """The header with the token. Call it only where no error can carry the frame away."""
+        value = os.environ.get(self.variable, "").strip()
+        return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
+
+    def hide(self, text: str) -> str:
+        """Take the token out of a text: some services repeat it in their complaints.
+
+        It is found as it is, as addresses and web pages write it, and behind the escapes of JSON.
+        """
+        value = os.environ.get(self.variable, "").strip()
+        if len(value) < _SHORTEST:
+            return text
+        for form in (value, quote(value, safe=""), escape(value)):
+            text = text.replace(form, _SHOWN)
+        if "\\" not in text or value not in _ESCAPED.sub(_plain, text):
+            return text
+        try:
+            return json.dumps(_without(value, json.loads(text)))
+        except (ValueError, RecursionError):
+            return f"an answer with the {_SHOWN} in it"
+
+    def filter(self, record: LogRecord) -> bool:
+        """Take the token out of a line of a log, as a filter of :mod:`logging`; the line stays."""
+        record.msg, record.args = self.hide(record.getMessage()), None
+        return True
+
+    def keep_out_of_logs(self) -> None:
+        """Take the token out of what the libraries that send it log: the headers of an answer may repeat it."""
+        for name in _LOGGERS:
+            getLogger(name).addFilter(self)  # once: a logger does not take an equal one again
+
+
+def _plain(escaped: re.Match[str]) -> str:
+    return chr(int(escaped[1], 16)) if escaped[1] else str(escaped[2])
+
+
+def _without(value: str, tree: Any) -> Any:
+    match tree:
+        case str():
+            return tree.replace(value, _SHOWN)
+        case list():
+            return [_without(value, part) for part in tree]
+        case dict():
+            return {key.replace(value, _SHOWN): _without(value, part) for key, part in tree.items()}
+        case _:
+            return tree
+
+
+T = TypeVar("T")
+
+LONGEST_HOLD = 300.0
+"""The longest time that a service may ask for before the audit gives up, in seconds."""
+
+_GARBLED = 2  # further attempts after an answer that cannot be read: more likely a wrong description than bad luck
+_START = 300
+_LONGEST = 2**28  # bytes of an answer; an endless one would fill the memory before its time is up
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came back, with any token taken out."""
+
+    status: int
+    text: str
+    hold: float | None
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why nothing, or nothing usable, came back; whether the rows could be the reason; whether something did come."""
+
+    told: str
+    rows: bool = False
+    garbled: bool = False
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Sender:
+    """Sends bodies to one address.
+
+    Asking twice does a scoring service no harm, so a request is repeated after a lost connection, a time-out, 429,
+    5xx, and, less often, after an answer that cannot be read. Other statuses are errors at once.
+
+    Attributes
+    ----------
+    url, headers, token
+        Where to, with what.
+    timeout
+        Seconds that connecting may take, that may pass without a sign, and that an answer may take as a whole.
+    retries
+        How many further attempts there are.
+    pace
+        When.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    token: Token | None
+    timeout: float
+    retries: int
+    pace: Pace
+    _client: Any = field(default=None, repr=False)
+    _process: int = 0
+
+    def post(self, body: bytes, read: Callable[[Any], T], who: str, stop: Event) -> T:
+        """Send a body and read the answer, unless it is not needed any more.
+
+        Raises
+        ------
+        UnreliableModelError
+            When the service cannot be reached or refuses to serve.
+        ModelError
+            When it refuses this request, or its answers cannot be read.
+        """
+        if self.token is not None:
+            self.token.check()
+        garbled = failures = 0
+        while True:
+            self.pace.wait_for_turn(stop)
+            if stop.is_set():
+                raise ModelError(f"{who} was not asked any further, since another request failed.")
+            outcome = self._judged(self._once(body), read, who)
+            if not isinstance(outcome, _Trouble):
+                return outcome[0]
+            failures, garbled = failures + 1, garbled + outcome.garbled
+            if failures > self.retries or garbled > _GARBLED:
+                kind = ModelError if outcome.rows else UnreliableModelError
+                times = f"{failures} attempts" if failures > 1 else "one attempt"
+                raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.told}")
+            self.pace.back_off(failures, stop)
+
+    def _judged(self, reply: _Reply | _Trouble, read: Callable[[Any], T], who: str) -> tuple[T] | _Trouble:
+        if isinstance(reply, _Trouble):
+            return reply
+        if reply.hold is not None and reply.status in {429, 503}:
+            if reply.hold > LONGEST_HOLD:
+                raise UnreliableModelError(f"{who} answered {reply.status} and asks to wait {reply.hold:,.0f} seconds.")
+            self.pace.hold(reply.hold)
+        if reply.status == 429 or reply.status >= 500:
+            return _Trouble(
+                f"the status {reply.status} came: {brief(reply.text, _START) or 'no text'}", reply.status == 500
+            )
+        if not 200 <= reply.status < 300:
+            raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.token)}")
+        try:
+            return (read(_json(reply.text)),)
+        except ModelError as error:
+            told = (
+                f"an answer that cannot be used came: {error} The answer begins: {brief(reply.text, _START) or 'empty'}"
+            )
+            return _Trouble(told, rows=True, garbled=True)
+
+    def _once(self, body: bytes) -> _Reply | _Trouble:
+        try:
+            return self._exchange(body)
+        except KeyboardInterrupt:
+            pass  # raised anew below, without the frames that know the token
+        except UsageError:
+            raise
+        except Exception as error:
+            return _Trouble(brief(self._hidden(_why(error, self.timeout)), _START))
+        raise KeyboardInterrupt
+
+    def _exchange(self, body: bytes) -> _Reply | _Trouble:
+        client, until = self._connected(), monotonic() + self.timeout
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
+        headers |= {} if self.token is None else self.token.headers()
+        with client.stream("POST", self.url, content=body, headers=headers) as response:
+            content = bytearray()
+            for part in response.iter_bytes():
+                content += part
+                if monotonic() > until:
+                    return _Trouble(_late(self.timeout))
+                if len(content) > _LONGEST:
+                    return _Trouble(f"an answer of more than {_LONGEST:,} bytes came (batch_size=...)", garbled=True)
+            text = content.decode("utf-8-sig", "replace")
+            where = response.headers.get("location", "")
+            hold = retry_after(response.headers.get("retry-after"))
+            return _Reply(response.status_code, self._hidden(text), hold, self._hidden(where))
+
+    def _hidden(self, text: str) -> str:
+        return text if self.token is None else self.token.hide(text)
+
+    def _connected(self) -> Any:
+        if self._client is None or self._process != os.getpid():
+            httpx = needed("httpx", "http", "a model behind HTTP")
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+            # A redirect could carry the token to another host.
+            self._client = httpx.Client(timeout=self.timeout, limits=limits, follow_redirects=False)
+            self._process = os.getpid()
+            if self.token is not None:
+                self.token.keep_out_of_logs()
+            weakref.finalize(self, self._client.close)
+        return self._client
+
+    def close(self) -> None:
+        """Close the connections; they are opened again when they are needed."""
+        if self._client is not None and self._process == os.getpid():
+            self._client.close()
+        self._client = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        pace = (self.pace.rate, self.pace.first_wait)
+        return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace)
+
+
+def _made(
+    url: str, headers: dict[str, str], token: Token | None, timeout: float, retries: int, pace: tuple[Any, float]
+) -> Sender:
+    return Sender(url, headers, token, timeout, retries, Pace(*pace))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"expected JSON, but {error}.") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON's")
+
+
+def _late(timeout: float) -> str:
+    return f"no complete answer came within {timeout:g} s (timeout=...)"
+
+
+def _why(error: Exception, timeout: float) -> str:
+    """What went wrong, in words; the type's name carries it, the text may be empty."""
+    if "Timeout" in type(error).__name__:
+        return _late(timeout)
+    return f"the connection failed ({type(error).__name__}: {str(error) or 'no more is known'})"
+
+
+def _advice(reply: _Reply, token: Token | None) -> str:
+    said = f": {brief(reply.text, _START)}" if reply.text.strip() else "."
+    match reply.status:
+        case 401 | 403:
+            how = f"the token in {token.variable} was not accepted" if token else "name a token: token_env='VARIABLE'"
+            return f"{said} ({how})"
+        case 413:
+            return f"{said} (send fewer rows at a time: batch_size=...)"
+        case 301 | 302 | 303 | 307 | 308:
+            parts = urlsplit(reply.location)
+            there = f"{parts.scheme and parts.scheme + ':'}//{parts.hostname}" if parts.hostname else ""
+            return f", a redirect to {there}{parts.path}, which is not followed. Give that address if you trust it."
+        case _:
+            return said

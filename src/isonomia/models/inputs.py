@@ -1,0 +1,392 @@
+"""What of a table a model is given.
+
+What of a table an estimator is given, and in which form.
+
+Columns of a table as the arrays that a compiled model takes, checked and reported by name.
+
+Batches cut to the size that a model can take.
+
+Packages that only some models need: imported when used, and named with what installs them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.populations.batches import BATCH
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+
+__all__ = [
+    "choose_features",
+    "columns_for",
+    "converted",
+    "fitted_names",
+    "in_portions",
+    "input_for",
+    "matrix",
+    "needed",
+    "quiet_about_names",
+    "refuse",
+]
+
+
+def fitted_names(estimator: Any) -> tuple[str, ...] | None:
+    """Give the names of the columns that an estimator was fitted with; ``None`` when it knows none.
+
+    ``Column_0``, ``Column_1``, ... count as none: some libraries make them up for arrays.
+    """
+    found = getattr(estimator, "feature_names_in_", None)
+    if found is None:
+        return None
+    names = tuple(str(name) for name in found)
+    return None if names == tuple(f"Column_{i}" for i in range(len(names))) else names
+
+
+def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | None) -> Table:
+    """Keep the columns that an estimator takes, in its order.
+
+    They are those that the user named, else those it was fitted with, else all of them when their number is right.
+
+    Raises
+    ------
+    ModelError
+        When a column is missing, or when there is no telling which ones to give.
+    """
+    if table.kind == BATCH:
+        return _without_columns(table, features)
+    wanted = features or fitted_names(estimator)
+    if wanted is not None:
+        _check_present(estimator, wanted, table.names)
+        return table.select(wanted)
+    expected = getattr(estimator, "n_features_in_", None)
+    if expected is not None and expected != len(table.names):
+        raise ModelError(
+            f"{type(estimator).__name__} was fitted on {expected} columns without names, but the table has "
+            f"{len(table.names)}: {', '.join(map(repr, table.names))}. Say which ones to give it, in its order: "
+            "features=[...]."
+        )
+    return table
+
+
+def _without_columns(table: Table, features: tuple[str, ...] | None) -> Table:
+    if features is not None:
+        raise ModelError(f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.")
+    return table
+
+
+def _check_present(estimator: Any, wanted: Sequence[str], names: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ModelError(
+            f"{type(estimator).__name__} needs columns that the table does not have: "
+            f"{', '.join(map(repr, missing))}.{nearest(missing[0], names)} "
+            "Add them to the table, or name the right ones: features=[...]."
+        )
+
+
+def input_for(estimator: Any, table: Table) -> Any:
+    """Give a table in the form that an estimator was fitted on.
+
+    Fitted with names: a pandas or polars frame as it is, any other kind as a pandas frame where pandas is installed.
+    Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it. A batch
+    of arrays that is no table goes to an estimator that was fitted on as many numbers with each array as one row.
+    """
+    if table.kind == BATCH:
+        return _flattened(estimator, table)
+    if fitted_names(estimator) is None:
+        says_number = getattr(estimator, "n_features_in_", None) is not None
+        return _stacked(table) if says_number or table.kind in {"columns", "rows"} else table.native
+    if table.kind in {"pandas", "polars"}:
+        return table.native
+    if find_spec("pandas") is None:
+        return _stacked(table)
+    import pandas as pd
+
+    return pd.DataFrame({name: table.column(name) for name in table.names})
+
+
+def _flattened(estimator: Any, table: Table) -> Any:
+    """A batch in the form that an estimator was fitted on, as far as it says how many numbers a row had.
+
+    Raises
+    ------
+    ModelError
+        Where no form of the batch has as many.
+    """
+    native, expected = table.native, getattr(estimator, "n_features_in_", None)
+    if expected is None:
+        return native
+    arrays = native if isinstance(native, np.ndarray) else [np.asarray(record) for record in native]
+    sizes = sorted({record.size for record in arrays})
+    if sizes == [expected] and all(record.dtype.kind in "biuf" for record in arrays):
+        return np.stack([record.reshape(-1) for record in arrays])
+    if isinstance(native, np.ndarray) and native.ndim > 2 and native.shape[1] == expected:
+        return native  # fitted on such arrays: scikit-learn counts along the second dimension
+    told = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    raise ModelError(
+        f"{type(estimator).__name__} was fitted on rows of {expected:,} numbers, but each {table.names[0]} has {told}. "
+        "Wrap it in a function that computes its features first."
+    )
+
+
+def _stacked(table: Table) -> Any:
+    if table.kind == "array":
+        return table.native
+    columns = [table.column(name) for name in table.names]
+    numeric = all(column.dtype.kind in "biuf" for column in columns)
+    return np.column_stack([column.astype(np.float64 if numeric else object) for column in columns])
+
+
+@contextmanager
+def quiet_about_names(given: Any) -> Iterator[None]:
+    """Silence the warning that an array has no column names, which is no news when there is no pandas."""
+    if not isinstance(given, np.ndarray):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
+def columns_for(name: str, table: Table, wanted: Sequence[str] | None, width: int | None) -> tuple[str, ...]:
+    """Choose the columns that a model takes, in its order.
+
+    Parameters
+    ----------
+    name
+        The model's name, for messages.
+    table
+        The batch.
+    wanted
+        The columns by name; ``None`` where the model does not know and nobody said: then all of them, when their
+        number is right.
+    width
+        How many the model takes; ``None`` where it does not say.
+
+    Raises
+    ------
+    ModelError
+        When a column is missing, or when there is no telling which ones to give.
+    """
+    if wanted is None:
+        _check_number(name, table, width)
+        return table.names
+    missing = [column for column in wanted if column not in table.names]
+    if missing:
+        raise ModelError(
+            f"{name} needs columns that the table does not have: {', '.join(map(repr, missing))}."
+            f"{nearest(missing[0], table.names)} Add them to the table, or name the right ones: features=[...]."
+        )
+    if width is not None and len(wanted) != width:
+        raise ModelError(
+            f"{name} takes {width} columns, but features names {len(wanted)}: {', '.join(map(repr, wanted))}."
+        )
+    return tuple(wanted)
+
+
+def _check_number(name: str, table: Table, width: int | None) -> None:
+    if width is not None and width != len(table.names):
+        raise ModelError(
+            f"{name} takes {width} columns and does not know their names, but the table has {len(table.names)}: "
+            f"{', '.join(map(repr, table.names))}. Say which ones to give it, in its order: features=[...]."
+        )
+
+
+def matrix(name: str, table: Table, columns: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
+    """Put columns of numbers side by side, as rows of one array in C order.
+
+    Raises
+    ------
+    ModelError
+        When a column holds no numbers, or numbers that the type cannot hold; it is named.
+    """
+    whole = _at_once(table, columns)
+    if whole is not None and np.dtype(dtype).kind == "f":
+        return _narrowed(name, table, columns, whole, np.dtype(dtype))
+    side_by_side = np.empty((len(columns), table.rows), dtype)
+    for place, column in enumerate(columns):
+        side_by_side[place] = converted(name, column, table.column(column), dtype)
+    return np.ascontiguousarray(side_by_side.T)
+
+
+def _at_once(table: Table, columns: Sequence[str]) -> NDArray[Any] | None:
+    """All columns in one conversion, where the table's owner can do it and every column is plain numbers."""
+    match table.kind:
+        case "array":
+            return np.asarray(table.select(columns).native) if table.native.dtype.kind in "biuf" else None
+        case "pandas":
+            return _of_pandas(table.native if tuple(columns) == table.names else table.native[list(columns)])
+        case "polars":
+            frame = table.native.select(columns)
+            plain = all(kind.is_integer() or kind.is_float() for kind in frame.dtypes)
+            return np.asarray(frame.to_numpy()) if plain else None
+        case "pyarrow":
+            return _of_arrow([table.native.column(column) for column in columns])
+        case _:
+            return None
+
+
+def _of_pandas(frame: Any) -> NDArray[Any] | None:
+    plain = all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes)
+    return np.asarray(frame.to_numpy()) if plain else None
+
+
+def _of_arrow(columns: Sequence[Any]) -> NDArray[Any] | None:
+    numbers = ("int", "uint", "float", "double", "halffloat")
+    plain = all(str(column.type).startswith(numbers) and not column.null_count for column in columns)
+    return np.column_stack([column.to_numpy() for column in columns]) if plain and columns else None
+
+
+def _narrowed(
+    name: str, table: Table, columns: Sequence[str], whole: NDArray[Any], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        # In the order in which they lie in memory first: data frames hold columns, and rows are gathered much faster
+        # from the narrower numbers.
+        result = whole.astype(dtype, order="K", copy=False)
+    if dtype.itemsize < whole.dtype.itemsize and np.isinf(result).any():
+        for column in columns:
+            converted(name, column, table.column(column), dtype)
+    return np.ascontiguousarray(result)
+
+
+def converted(name: str, column: str, values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """Convert one column to the type that a model takes.
+
+    A number is rounded to the width of the type. Whole numbers must be whole, truth values 0 or 1. What is missing
+    becomes NaN where the type has it.
+
+    Raises
+    ------
+    ModelError
+        When a value cannot be converted; column and value are named.
+    """
+    target = np.dtype(dtype)
+    match target.kind:
+        case "O" | "U":
+            return _text(name, column, values)
+        case "f":
+            return _floats(name, column, values, target)
+        case _:
+            return _whole(name, column, values, target)
+
+
+def _floats(name: str, column: str, values: NDArray[Any], target: np.dtype[Any]) -> NDArray[Any]:
+    if values.dtype.kind not in "biuf":
+        values = _from_truth_values(name, column, values)
+    with np.errstate(over="ignore"):
+        result = values.astype(target)
+    if target.itemsize < 8:
+        refuse(name, column, values, np.isinf(result) & ~np.isinf(values), f"numbers that fit into {target}")
+    return result
+
+
+def _whole(name: str, column: str, values: NDArray[Any], target: np.dtype[Any]) -> NDArray[Any]:
+    expected = "truth values, or 0 and 1" if target.kind == "b" else f"whole numbers that fit into {target}"
+    if values.dtype.kind not in "biuf":
+        values = _from_truth_values(name, column, values)
+    with np.errstate(invalid="ignore"):
+        result = values.astype(target)
+    refuse(name, column, values, result != values, expected)
+    return result
+
+
+def _text(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind in "biufMm":
+        raise ModelError(
+            f"{name} takes text in column {column!r}, but the column is {values.dtype}. "
+            "Turn its values into the texts that the model was fitted with."
+        )
+    refuse(name, column, values, np.array([not isinstance(value, str) for value in values]), "text and not missing")
+    return values.astype(object)
+
+
+def _from_truth_values(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of a column of objects: truth values with some missing."""
+    if values.dtype.kind in "Mm":
+        raise ModelError(f"{name} takes numbers in column {column!r}, but the column holds dates or times.")
+    refused = np.array([not (value is None or isinstance(value, bool | int | float)) for value in values])
+    refuse(name, column, values, refused, "numbers")
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def refuse(name: str, column: str, values: NDArray[Any], refused: NDArray[Any], expected: str) -> None:
+    """Raise where a value of a column is not what a model takes, naming the column and the first such value."""
+    if refused.any():
+        first = int(np.argmax(refused))
+        raise ModelError(
+            f"{name} takes {expected} in column {column!r}, but row {first} of the batch has "
+            f"{plain_value(values[first])!r} ({int(refused.sum()):,} of {len(values):,} rows are like that)."
+        )
+
+
+def in_portions(
+    run: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Mapping[str, NDArray[Any]], size: int, *, fixed: bool
+) -> list[Any]:
+    """Run a model on a batch, a portion at a time.
+
+    Parameters
+    ----------
+    run
+        Called with each portion.
+    inputs
+        The batch, arrays with one entry a row.
+    size
+        How many rows a portion has at most; exactly, if ``fixed``.
+    fixed
+        Whether the model takes this number of rows only. The last portion is then filled up with its last row.
+
+    Returns
+    -------
+    list
+        What ``run`` returned, portion by portion; a filled one has answers too many at its end.
+    """
+    rows = len(next(iter(inputs.values())))
+    if rows <= size and not (fixed and rows < size):
+        return [run(inputs)]
+    portions = []
+    for start in range(0, rows, size):
+        portion = {name: values[start : start + size] for name, values in inputs.items()}
+        short = size - min(size, rows - start)
+        if fixed and short:
+            portion = {name: np.concatenate([v, np.repeat(v[-1:], short, axis=0)]) for name, v in portion.items()}
+        portions.append(run(portion))
+    return portions
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """Import a package that is not always installed.
+
+    Parameters
+    ----------
+    module
+        The module to import, such as ``"onnxruntime"``.
+    extra
+        The extra of Isonomia that brings it.
+    what
+        What needs it, for the message: ``"an ONNX file"``.
+
+    Raises
+    ------
+    UsageError
+        When the package is not installed, with the command that installs it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise  # the package is there, and something that it needs itself is not
+        package = module.partition(".")[0]
+        raise UsageError(
+            f"{what} needs the package {package}, which is not installed. Install it: pip install 'isonomia[{extra}]'."
+        ) from error

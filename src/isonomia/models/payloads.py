@@ -1,0 +1,416 @@
+"""What is sent and what comes back: rows, templates, paths, answers.
+
+The rows of a table as values that JSON and CSV can hold.
+
+What is sent to a service: JSON with a place for the rows.
+
+Where in an answer something is: ``predictions[*].label``.
+
+What an answer from outside says: predictions and scores out of JSON values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.models.checked import score_from
+from isonomia.models.protocol import Answer
+from isonomia.populations.columns import column_from, plain_value
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = [
+    "AnswerPath",
+    "PlainRows",
+    "Said",
+    "Template",
+    "answer_of",
+    "brief",
+    "check_classes",
+    "labels",
+    "plain_rows",
+    "scores",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """Columns of text, numbers, truth values and ``None``; dates are ISO text.
+
+    Attributes
+    ----------
+    names
+        The columns.
+    columns
+        The values of each.
+    rows
+        How many there are.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[list[Any], ...]
+    rows: int
+
+    def slice(self, start: int, stop: int) -> PlainRows:
+        """The rows from ``start`` up to ``stop``."""
+        stop = min(stop, self.rows)
+        return PlainRows(self.names, tuple(column[start:stop] for column in self.columns), stop - start)
+
+    def matrix(self) -> list[list[Any]]:
+        """Each row as a list."""
+        return [list(row) for row in zip(*self.columns, strict=True)]
+
+    def objects(self) -> list[dict[str, Any]]:
+        """Each row as a mapping from column to value."""
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*self.columns, strict=True)]
+
+    def by_column(self) -> dict[str, list[Any]]:
+        """Each column as a list."""
+        return dict(zip(self.names, self.columns, strict=True))
+
+
+def plain_rows(table: Table, features: Sequence[str] | None, who: str) -> PlainRows:
+    """Choose columns, and make plain values of them.
+
+    Raises
+    ------
+    ModelError
+        Where a column is missing, or a value is of a kind that cannot be sent.
+    """
+    names = tuple(features) if features is not None else table.names
+    for name in names:
+        if name not in table.names:
+            known = ", ".join(map(repr, table.names[:12]))
+            raise ModelError(
+                f"{who} needs the column {name!r}, which the table does not have: it has {known}."
+                f"{nearest(name, table.names)}"
+            )
+    return PlainRows(names, tuple(_plain(table.column(name), name, who) for name in names), table.rows)
+
+
+def _plain(column: NDArray[Any], name: str, who: str) -> list[Any]:
+    if column.dtype.kind in "biu":
+        return column.tolist()  # type: ignore[no-any-return]
+    if column.dtype.kind == "f":
+        endless = np.isinf(column)
+        if endless.any():
+            raise _unsendable(column[int(np.argmax(endless))].item(), int(np.argmax(endless)), name, who)
+        values: list[Any] = column.astype(np.float64).tolist()
+        return [None if value != value else value for value in values] if np.isnan(column).any() else values
+    plain = [value if type(value) is str else plain_value(value) for value in column]
+    for row, value in enumerate(plain):
+        if value is not None and not isinstance(value, str | bool | int | float):
+            raise _unsendable(value, row, name, who)
+    return plain
+
+
+def _unsendable(value: object, row: int, name: str, who: str) -> ModelError:
+    return ModelError(
+        f"{who} can be sent text, finite numbers, truth values and dates, but column {name!r} has {value!r} "
+        f"({type(value).__name__}) in row {row} of the batch."
+    )
+
+
+_MANY = ("$rows", "$matrix", "$columns")
+_ONE = ("$row", "$vector")
+_NAKED = re.compile(r'(?<!["\w$])\$\w+(?!")')
+_MARK = re.compile(r"\$\w+")
+_MEANING = (
+    "$rows (a list of objects), $matrix (a list of lists), $columns (an object of lists), or, for one row a request, "
+    "$row (an object) or $vector (a list)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A request, with a mark where the rows belong.
+
+    Attributes
+    ----------
+    tree
+        The JSON value, in which a text that is a mark stands for rows.
+    single
+        Whether a request is about one row.
+    """
+
+    tree: Any
+    single: bool
+
+    @classmethod
+    def of(cls, request: str | Mapping[str, Any]) -> Template:
+        """Read a template: JSON text in which a mark may stand without quotes, or the value itself.
+
+        Raises
+        ------
+        UsageError
+            Where it is no JSON, has no mark, an unknown one, or marks of both kinds.
+        """
+        tree = _parsed(request) if isinstance(request, str) else request
+        marks = _marks(tree)
+        for mark in marks:
+            if mark not in _MANY + _ONE:
+                raise UsageError(
+                    f"request has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}"
+                )
+        if not marks:
+            raise UsageError(f"request should have a mark where the rows belong, but {request!r} has none: {_MEANING}.")
+        if len({mark in _ONE for mark in marks}) > 1:
+            raise UsageError(f"request should be about one row or about many, but it has {' and '.join(marks)}.")
+        return cls(tree, marks[0] in _ONE)
+
+    def body(self, rows: PlainRows) -> bytes:
+        """The request about some rows; for a single one, about the first."""
+        return json.dumps(_filled(self.tree, rows), allow_nan=False).encode()
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(_NAKED.sub(lambda mark: f'"{mark[0]}"', text))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"request should be JSON with a mark for the rows, but {text!r} is not: {error}.") from error
+
+
+def _marks(tree: Any) -> list[str]:
+    match tree:
+        case str() if _MARK.fullmatch(tree):
+            return [tree]
+        case dict():
+            return [mark for part in tree.values() for mark in _marks(part)]
+        case list():
+            return [mark for part in tree for mark in _marks(part)]
+        case _:
+            return []
+
+
+def _filled(tree: Any, rows: PlainRows) -> Any:
+    match tree:
+        case "$rows":
+            return rows.objects()
+        case "$matrix":
+            return rows.matrix()
+        case "$columns":
+            return rows.by_column()
+        case "$row":
+            return rows.objects()[0]
+        case "$vector":
+            return rows.matrix()[0]
+        case dict():
+            return {key: _filled(part, rows) for key, part in tree.items()}
+        case list():
+            return [_filled(part, rows) for part in tree]
+        case _:
+            return tree
+
+
+_STEP = re.compile(
+    r"""
+    \.? (?P<name> [A-Za-z_][\w-]* )
+    | \[ (?P<every> \* ) \]
+    | \[ (?P<index> -?\d+ ) \]
+    | \[ (?P<quote> ['"] ) (?P<key> .*? ) (?P=quote) \]
+    """,
+    re.VERBOSE,
+)
+
+Step: TypeAlias = str | int | None
+"""A key of an object, a place in a list, or every item of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPath:
+    """A path into a JSON value.
+
+    Attributes
+    ----------
+    text
+        How it is written. ``.name`` and ``['any name']`` go to a key of an object, ``[0]`` to an item of a list, and
+        ``[*]`` to every item; ``$`` alone, or nothing, is the answer itself.
+    steps
+        Its steps.
+    """
+
+    text: str
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, text: str) -> AnswerPath:
+        """Read a path.
+
+        Raises
+        ------
+        UsageError
+            Where it is not one.
+        """
+        if not isinstance(text, str):
+            raise UsageError(f"a path into the answer should be text, such as 'predictions[*].label', but is {text!r}.")
+        rest, steps = text.strip().removeprefix("$"), []
+        while rest:
+            found = _STEP.match(rest)
+            if found is None:
+                raise UsageError(
+                    f"{text!r} is no path into an answer: at {rest!r} there should be .name, ['any name'], [0] or [*], "
+                    "as in predictions[*].label."
+                )
+            steps.append(_step(found))
+            rest = rest[found.end() :]
+        return cls(text, tuple(steps))
+
+    def find(self, answer: Any) -> Any:
+        """What is there; a list with an entry for each item where the path says ``[*]``.
+
+        Raises
+        ------
+        ModelError
+            Where the answer has nothing there.
+        """
+        return self._from(answer, 0, "the answer")
+
+    def _from(self, value: Any, number: int, where: str) -> Any:
+        if number == len(self.steps):
+            return value
+        step = self.steps[number]
+        if step is None and isinstance(value, list):
+            return [self._from(item, number + 1, f"{where}[{place}]") for place, item in enumerate(value)]
+        if isinstance(step, str) and isinstance(value, dict) and step in value:
+            return self._from(value[step], number + 1, f"{where}.{step}")
+        if isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            return self._from(value[step], number + 1, f"{where}[{step}]")
+        raise ModelError(f"expected {self.text!r} in the answer, but {where} {_lacks(step, value)}")
+
+
+def _step(found: re.Match[str]) -> Step:
+    if found["every"]:
+        return None
+    if found["index"]:
+        return int(found["index"])
+    return found["name"] if found["name"] is not None else found["key"]
+
+
+def _lacks(step: Step, value: Any) -> str:
+    if isinstance(step, str) and isinstance(value, dict):
+        return f"has no {step!r} among {', '.join(map(repr, list(value)[:12])) or 'no keys'}.{nearest(step, value)}"
+    if isinstance(step, int) and isinstance(value, list):
+        return f"has {len(value)} items, and so none at [{step}]."
+    wanted = "an object" if isinstance(step, str) else "a list"
+    return f"is not {wanted}: {brief(value)}"
+
+
+def brief(value: Any, most: int = 120) -> str:
+    """The beginning of a value, as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, default=repr)
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said about some rows, as plain values; ``None`` for what was not looked for."""
+
+    predictions: list[Any] | None = None
+    scores: list[Any] | None = None
+
+
+def check_classes(classes: Sequence[Value]) -> tuple[Value, ...]:
+    """Make sure that classes are a list of distinct labels.
+
+    Raises
+    ------
+    UsageError
+        Where they are not.
+    """
+    plain = isinstance(classes, list | tuple) and all(isinstance(label, str | bool | int | float) for label in classes)
+    if not plain or len(set(classes)) != len(classes):
+        raise UsageError(f"classes should be a list of distinct labels, such as ['no', 'yes'], but is {classes!r}.")
+    return tuple(classes)
+
+
+def labels(found: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
+    """One prediction a row, each one of the classes where these are declared.
+
+    Raises
+    ------
+    ModelError
+        Where there are more or fewer, or something else.
+    """
+    values = _one_a_row(found, rows, "predictions", where)
+    known = {label: label for label in classes}
+    for row, value in enumerate(values):
+        if value is not None and not isinstance(value, str | bool | int | float):
+            raise ModelError(f"expected a label or a number at {where}, but row {row} got {brief(value)}")
+        if known and value is not None and value not in known:
+            raise ModelError(
+                f"expected one of the classes {list(classes)!r} at {where}, but row {row} got {value!r}. "
+                "Declare the labels as the model gives them."
+            )
+    return [known.get(value, value) for value in values] if known else values
+
+
+def scores(found: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
+    """One score a row, or one for each class, in their order.
+
+    Raises
+    ------
+    ModelError
+        Where there are more or fewer, or something that is no number.
+    """
+    values = _one_a_row(found, rows, "scores", where)
+    read = [_score(value, row, classes, where) for row, value in enumerate(values)]
+    widths = {len(value) if isinstance(value, list) else 0 for value in read}
+    if len(widths) > 1:
+        raise ModelError(f"expected as many scores for every row at {where}, but there are {sorted(widths)} of them")
+    return read
+
+
+def answer_of(said: Said, classes: tuple[Value, ...], *, want_score: bool, want_prediction: bool) -> Answer:
+    """Make arrays of what was said; predictions that are floating-point numbers are scores too."""
+    prediction = None if said.predictions is None else column_from(said.predictions, "prediction")
+    score: NDArray[np.float64] | None = None
+    if want_score and said.scores is not None:
+        score = np.array(said.scores, dtype=np.float64)
+    elif want_score and prediction is not None:
+        score = score_from(prediction)
+    by_class = score is not None and score.ndim == 2
+    return Answer(prediction if want_prediction else None, score, classes if by_class else ())
+
+
+def _one_a_row(found: Any, rows: int, what: str, where: str) -> list[Any]:
+    if not isinstance(found, list):
+        raise ModelError(f"expected a list of {rows:,} {what} at {where}, but {brief(found)} came")
+    if len(found) != rows:
+        raise ModelError(f"expected {rows:,} {what} at {where}, one for each row, but {len(found):,} came")
+    return found
+
+
+def _score(value: Any, row: int, classes: Sequence[Value], where: str) -> Any:
+    if isinstance(value, dict):
+        by_name = {str(key): number for key, number in value.items()}
+        if not classes or set(by_name) != {str(label) for label in classes}:
+            raise ModelError(
+                f"expected a score for each of the classes {list(classes)!r} at {where}, but row {row} got "
+                f"{brief(value)}. Declare all classes: classes=[...]."
+            )
+        value = [by_name[str(label)] for label in classes]
+    if isinstance(value, list):
+        if classes and len(value) != len(classes):
+            raise ModelError(
+                f"expected {len(classes)} scores a row at {where}, for the classes {list(classes)!r}, but row {row} "
+                f"got {brief(value)}"
+            )
+        return [_number(item, row, where) for item in value]
+    return _number(value, row, where)
+
+
+def _number(value: Any, row: int, where: str) -> float:
+    if value is None:
+        return float("nan")  # refused where the answer is checked, with the row
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ModelError(f"expected a number at {where}, but row {row} got {brief(value)}")
+    return float(value)

@@ -1,0 +1,329 @@
+"""The noise behind real people; counterfactuals.
+
+People who cannot have come from the equations of a causal model: the first one is named by the row.
+
+Abduction: the noise behind people whose variables are known.
+
+What real people would have been like: the noise behind them is found out, and the equations run again with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from isonomia.errors import DataError, SpecError
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
+from isonomia.populations.worlds.distributions import StepTable
+from isonomia.populations.worlds.equations import settings_for
+from isonomia.populations.worlds.mechanisms import Mechanism
+from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.populations.worlds.world import Columns, World, check_version
+from isonomia.spec.fairsquare.tree import (
+    Arithmetic,
+    Assign,
+    Choice,
+    Expression,
+    Gaussian,
+    If,
+    Negative,
+    Number,
+    Site,
+    Step,
+    draws_of,
+)
+from isonomia.spec.tree import Do
+
+__all__ = [
+    "TOLERANCE",
+    "abduct",
+    "had_been_set",
+    "need_equal",
+    "need_noise",
+    "need_telling",
+    "numbers",
+    "under_interventions",
+    "why_not",
+]
+
+
+Array = NDArray[Any]
+
+TOLERANCE = 1e-6
+"""How far, relative to its size, a value may lie from what an equation without noise gives for it."""
+
+
+def numbers(target: str, value: Array) -> Array:
+    """The values of a variable whose equation draws numbers."""
+    if value.dtype.kind not in "biuf":
+        raise DataError(
+            f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
+            "the column"
+        )
+    return np.asarray(value, dtype=float)
+
+
+def need_telling(target: str, hidden: Array, frame: Frame) -> None:
+    """Refuse people whose draw does not show, because it counts for nothing."""
+    if hidden.any():
+        first = int(np.argmax(hidden))
+        row = _row(first, frame.origin)
+        raise DataError(
+            f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
+            "choice, such as `gaussian(5, 1) if employed else 0`"
+        )
+
+
+def need_noise(target: str, value: Array, noise: Array, frame: Frame) -> None:
+    """Refuse people whom no noise explains, and those of whom a value is missing."""
+    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        row = _row(first, frame.origin)
+        if plain_value(value[first]) is None:
+            raise DataError(
+                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
+                "is known of complete people only; leave the others out"
+            )
+        raise DataError(
+            f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
+            "come from the equations; mend the equation, or leave the person out"
+        )
+
+
+def need_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
+    """Refuse people who are not what an equation gives for them."""
+    expected = np.broadcast_to(given, value.shape)
+    if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
+        right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
+    else:
+        right = np.asarray(value == expected)
+    if not np.all(right):
+        first = int(np.argmin(right))
+        row = _row(first, origin)
+        raise DataError(
+            f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
+            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
+        )
+
+
+def _row(place: int, origin: Array | None) -> int:
+    """The number of a person in the whole table, by their place among those of a branch."""
+    return place if origin is None else int(origin[place])
+
+
+def why_not(world: World) -> dict[str, str]:
+    """For each variable whose noise cannot be found out, why."""
+    reasons = {}
+    for item in world.statements:
+        if isinstance(item, If):
+            raise SpecError("people of a program with branches cannot be abducted: write it as equations, Causal(...)")
+        if isinstance(item, Mechanism):
+            if item.takes_noise and item.abduct_needs_inverse:
+                reasons[item.target] = (
+                    "its function has noise and no inverse; give one, Equation(function, inverse=...)"
+                )
+        elif draws_of(item.value) and not _solvable(item.value):
+            reasons[item.target] = "its draw cannot be isolated; write it as one draw, plus or times what has no draw"
+    return reasons
+
+
+def abduct(world: World, people: Mapping[str, Array], rows: int) -> Kept:
+    """Find the noise behind people.
+
+    Raises
+    ------
+    SpecError
+        Where an equation cannot be undone.
+    DataError
+        Where the people could not have come from the equations.
+    """
+    reasons = why_not(world)
+    if reasons:
+        name, reason = next(iter(reasons.items()))
+        raise SpecError(f"the equation of {name!r} cannot be undone: {reason}")
+    kept = Kept(rows, np.random.default_rng(0), known={})
+    frame = Frame(rows, Run(rows, kept.rng, kept), dict(people))
+    with np.errstate(all="ignore"):
+        for item in world.statements:
+            value = np.asarray(frame.read(item.target)) if not isinstance(item, If) else np.empty(0)
+            match item:
+                case Mechanism(target=target):
+                    _abduct_mechanism(item, value, frame)
+                    _settle(kept, target, value, item.run(frame))
+                case Assign(target, expression):
+                    _abduct_expression(target, expression, value, frame)
+                    _settle(kept, target, value, compile_expression(expression)(frame))
+                case If():
+                    raise AssertionError("why_not has refused branches")
+    return kept
+
+
+def _settle(kept: Kept, target: str, value: Array, computed: Any) -> None:
+    """Note what a variable is, and what its equation makes of the noise that was found."""
+    if kept.known is None:
+        raise AssertionError("what abducted people are like is always known")
+    need_equal(target, value, np.asarray(computed), None)
+    kept.known[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
+
+
+def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
+    if not item.random:
+        return
+    noise = item.abduct(frame)
+    if noise is None:
+        raise AssertionError("why_not has refused what cannot be inverted")
+    need_noise(item.target, value, noise, frame)
+    item.keep(frame, noise)
+    share = frame.run.kept.shares.get((item.target, 0)) if frame.run.kept else None
+    if share is not None:
+        possible = (share >= -TOLERANCE) & (share <= 1.0 + TOLERANCE)
+        need_noise(item.target, value, np.where(possible, share, np.nan), frame)
+
+
+def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
+    """Peel an expression off its one draw, and undo the draw."""
+    if not draws_of(expression):
+        need_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
+        return
+    value = numbers(target, value)
+    match expression:
+        case Gaussian():
+            _abduct_gaussian(target, expression, value, frame)
+        case Step(cells, site):
+            table = StepTable(cells)
+            share = np.where(table.possible(value), table.share(value), np.nan)
+            need_noise(target, value, share, frame)
+            _keep(frame, site, ndtri(share), share)
+        case Negative(operand):
+            _abduct_expression(target, operand, -value, frame)
+        case Arithmetic():
+            _abduct_arithmetic(target, expression, value, frame)
+        case Choice(condition, then, otherwise):
+            met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
+            for arm, chosen in ((then, met), (otherwise, ~met)):
+                _abduct_some(target, arm, value, frame, chosen)
+        case _:
+            raise AssertionError("why_not has refused other expressions")
+
+
+def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
+    """Undo an expression for some of the people; of the noise of the others nothing is known."""
+    rows = np.flatnonzero(chosen)
+    if len(rows):
+        _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
+
+
+def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
+    middle = _everybody(draw.mean, frame)
+    spread = _everybody(draw.variance, frame)
+    # Where there never is variance any noise will do, if only the value is right.
+    noise = (value - middle) / np.sqrt(spread)
+    if draw.variance == Number(0.0):
+        noise = np.where(value == middle, 0.0, np.nan)
+    else:
+        need_telling(target, (spread == 0) & (value == middle), frame)
+    need_noise(target, value, noise, frame)
+    _keep(frame, draw.site, noise, ndtr(noise))
+
+
+def _abduct_arithmetic(target: str, expression: Arithmetic, value: Array, frame: Frame) -> None:
+    on_left = bool(draws_of(expression.left))
+    known = _everybody(expression.right if on_left else expression.left, frame)
+    inner = expression.left if on_left else expression.right
+    match expression.sign, on_left:
+        case "+", _:
+            peeled = value - known
+        case "-", True:
+            peeled = value + known
+        case "-", False:
+            peeled = known - value
+        case "*", _:
+            peeled = value / known
+        case "/", True:
+            peeled = np.where(known != 0, value * known, np.nan)
+        case _:
+            peeled = known / value
+    if expression.sign == "*" or (expression.sign == "/" and not on_left):
+        need_telling(target, (known == 0) & (value == 0), frame)
+    need_noise(target, value, peeled, frame)
+    _abduct_expression(target, inner, peeled, frame)
+
+
+def _everybody(expression: Expression, frame: Frame) -> Array:
+    """The numbers that an expression gives, one a person."""
+    return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
+
+
+def _keep(frame: Frame, site: Site, normals: Array, shares: Array) -> None:
+    if frame.run.kept is None:
+        raise AssertionError("abducted noise is always kept")
+    frame.run.kept.keep(site, normals, shares, frame.origin)
+
+
+def _solvable(expression: Expression) -> bool:
+    """Whether there is one draw, reached through arithmetic whose other side has none."""
+    match expression:
+        case Gaussian(mean, variance):
+            return not draws_of(mean) and not draws_of(variance)
+        case Step():
+            return True
+        case Negative(operand):
+            return _solvable(operand)
+        case Arithmetic(_, left, right):
+            drawn = [side for side in (left, right) if draws_of(side)]
+            return len(drawn) == 1 and _solvable(drawn[0])
+        case Choice(condition, then, otherwise):
+            arms = [arm for arm in (then, otherwise) if draws_of(arm)]
+            return not draws_of(condition) and all(map(_solvable, arms))
+        case _:
+            return False
+
+
+def had_been_set(world: World, people: Table, settings: Mapping[str, Any]) -> Table:
+    """People as they would have been with some variables set, each to one value or to one for each person.
+
+    Raises
+    ------
+    UsageError
+        Where a variable is set to what is no value.
+    SpecError
+        Where a category is set to what is none of its values, or an equation cannot be undone.
+    DataError
+        Where the people could not have come from the equations.
+    """
+    fixed = settings_for(world, settings, people.rows)
+    kept = abduct(world, _variables(world, people), people.rows)
+    return Table.of(world.rerun_with(kept, fixed, world.names))
+
+
+def under_interventions(world: World, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+    """The columns of people under each of several interventions.
+
+    Raises
+    ------
+    SpecError
+        Where an intervention sets what has no equation, or an equation cannot be undone.
+    DataError
+        Where the people could not have come from the equations.
+    """
+    for version in wanted:
+        check_version(world, version)
+    columns = _variables(world, people)
+    kept = abduct(world, columns, people.rows)
+    return {version: world.rerun(kept, columns, version, names) for version, names in wanted.items()}
+
+
+def _variables(world: World, people: Table) -> Columns:
+    missing = [name for name in world.names if name not in people.names]
+    if missing:
+        raise DataError(
+            f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
+        )
+    return {name: people.column(name) for name in world.names}

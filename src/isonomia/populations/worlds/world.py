@@ -1,0 +1,329 @@
+"""Equations in order; drawing people; which interventions mean something.
+
+Which variables the statements of a program set, how often, and whether by chance.
+
+A world: equations in order, people drawn from them, and the same people in other circumstances.
+
+Whether an intervention means something in a world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, SpecError, nearest
+from isonomia.populations.worlds.compile import Block, compile_block
+from isonomia.populations.worlds.distributions import Intervals
+from isonomia.populations.worlds.mechanisms import Categories, Mechanism
+from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.spec.fairsquare.tree import Assign, If, Statement, draws_of
+from isonomia.spec.tree import AsIf, Do, Literal, Setting
+
+__all__ = [
+    "Columns",
+    "Drawn",
+    "World",
+    "assignments",
+    "check_version",
+    "most_assignments",
+    "set_by_chance",
+    "why_not_set",
+]
+
+
+def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
+    """Every assignment, those within branches included."""
+    for statement in statements:
+        if isinstance(statement, If):
+            yield from assignments(statement.then)
+            yield from assignments(statement.otherwise)
+        else:
+            yield statement
+
+
+def set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool = False) -> Iterator[str]:
+    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
+    for item in statements:
+        match item:
+            case If(condition, then, otherwise):
+                chance = by_chance or bool(draws_of(condition))
+                yield from set_by_chance((*then, *otherwise), chance)
+            case Mechanism(target=target):
+                if item.random:
+                    yield target
+            case Assign(target, value):
+                if by_chance or draws_of(value):
+                    yield target
+
+
+def most_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
+    """How often a variable is set, on the way that sets it most often."""
+    return sum(
+        max(most_assignments(statement.then, name), most_assignments(statement.otherwise, name))
+        if isinstance(statement, If)
+        else int(statement.target == name)
+        for statement in statements
+    )
+
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """People as they are, and as they would be.
+
+    Attributes
+    ----------
+    columns
+        Those of the people as they are.
+    versions
+        Those of the same people, in the same order, under each intervention.
+    weights
+        For draws directed at a group: the probability that undirected ones would have met the direction.
+    """
+
+    columns: Columns
+    versions: Mapping[Do, Columns]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class World:
+    """Equations, each of which reads variables that earlier ones set.
+
+    Attributes
+    ----------
+    statements
+        The equations, as statements of a program or as functions.
+    names
+        The variables that are set in every run, in order.
+    """
+
+    statements: tuple[Statement | Mechanism, ...]
+    names: tuple[str, ...]
+    _compiled: dict[tuple[frozenset[str], frozenset[str]], Block] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @cached_property
+    def random_names(self) -> frozenset[str]:
+        """The variables with noise of their own."""
+        return frozenset(set_by_chance(self.statements))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what was compiled, which another process compiles again."""
+        return World, (self.statements, self.names)
+
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        wanted: Sequence[str],
+        versions: Mapping[Do, Sequence[str]],
+        directed: Mapping[str, Intervals] | None = None,
+    ) -> Drawn:
+        """Draw people, and run the same people again under each intervention.
+
+        Parameters
+        ----------
+        rows, rng
+            How many, and the randomness.
+        wanted
+            The columns that somebody will read; others are computed only where these need them.
+        versions
+            For each intervention, the columns that somebody will read.
+        directed
+            Variables to be drawn within some intervals only.
+        """
+        kept = Kept(rows, rng) if versions else None
+        run = Run(rows, rng, kept, directed or {})
+        asked = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
+        actual = Frame(rows, run, {})
+        with self._watched():
+            self._block(asked, frozenset()).run(actual)
+            others = {
+                version: _columns(self._version(actual, version, frozenset(names)), names)
+                for version, names in versions.items()
+            }
+        return Drawn(_columns(actual, wanted), others, run.weights)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Refuse numbers that overflow, since whatever is compared with what is no number counts as false.
+
+        Functions of the user's may well go through what is no number, so a model that has one is not watched.
+        """
+        own = any(isinstance(item, Mechanism) for item in self.statements)
+        try:
+            with np.errstate(all="ignore") if own else np.errstate(over="raise", invalid="raise", divide="ignore"):
+                yield
+        except FloatingPointError:
+            raise DataError(
+                "a number grew beyond what can be computed, and no comparison with it would mean anything: give the "
+                "variables another scale"
+            ) from None
+
+    def rerun(self, kept: Kept, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]) -> Columns:
+        """Run people whose noise and actual values are known under an intervention."""
+        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), dict(actual))
+        with np.errstate(all="ignore"):
+            return _columns(self._version(frame, version, frozenset(wanted)), wanted)
+
+    def rerun_with(self, kept: Kept, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
+        """Run people whose noise is known with some variables set, each to one value for all or to one a person."""
+        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), {})
+        with np.errstate(all="ignore"):
+            return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
+
+    def categories(self, name: str) -> Categories | None:
+        """The categories of a variable that has some."""
+        for item in self.statements:
+            if isinstance(item, Mechanism) and item.target == name and isinstance(item.equation, Categories):
+                return item.equation
+        return None
+
+    def read_by_mediator(self, item: AsIf) -> frozenset[str]:
+        """The noise-bearing variables that a mediator reads and that stay as they are."""
+        return self._mediator_block(item).needs & self._held(item)
+
+    def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
+        """Run the people of a frame under an intervention, each with the noise that they have."""
+        fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
+        mediators = sorted((item for item in version.items if isinstance(item, AsIf)), key=self._order)
+        before = self._with(actual, fixed, self._parents_of_mediators(version)) if fixed and mediators else actual
+        values: dict[str, Any] = {}
+        for item in mediators:
+            values[item.name] = self._mediator(before, values, item)
+        return self._with(actual, {**fixed, **values}, wanted)
+
+    def _order(self, item: AsIf) -> int:
+        """When a mediator is first set: one that causes another comes before it."""
+        targets = [found.target for found in assignments(self.statements)]
+        return targets.index(item.name)
+
+    def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
+        frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.kept), dict(fixed))
+        self._block(wanted, frozenset(fixed)).run(frame)
+        return frame
+
+    def _mediator(self, before: Frame, earlier: Mapping[str, Any], item: AsIf) -> Any:
+        """A mediator's value had some variables been otherwise.
+
+        All other noise-bearing variables are as they are, but for mediators that come earlier: together they are what
+        they would have been.
+        """
+        block = self._mediator_block(item)
+        changed = {setting.name: _plain(setting) for setting in item.settings}
+        kept = [name for name in block.needs if name not in changed]
+        values = {name: earlier[name] if name in earlier else before.read(name) for name in kept}
+        frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.kept), {**values, **changed})
+        block.run(frame)
+        return frame.read(item.name)
+
+    def _mediator_block(self, item: AsIf) -> Block:
+        changed = frozenset(setting.name for setting in item.settings)
+        return self._block(frozenset({item.name}), (self._held(item) | changed) - {item.name})
+
+    def _held(self, item: AsIf) -> frozenset[str]:
+        changed = {setting.name for setting in item.settings}
+        return self.random_names - changed - {item.name}
+
+    def _parents_of_mediators(self, version: Do) -> frozenset[str]:
+        found = frozenset[str]()
+        for item in version.items:
+            if isinstance(item, AsIf):
+                found |= self._mediator_block(item).needs - {setting.name for setting in item.settings}
+        return found
+
+    def _block(self, wanted: frozenset[str], given: frozenset[str]) -> Block:
+        key = wanted, given
+        if key not in self._compiled:
+            self._compiled[key] = compile_block(self.statements, wanted, given)
+        return self._compiled[key]
+
+
+def _plain(setting: Setting) -> Any:
+    if not isinstance(setting.value, Literal):
+        raise SpecError(f"`{setting.value.name}` is a variable that stands for no value yet", setting.value.place)
+    value = setting.value.value
+    return np.asarray(value, dtype=object) if isinstance(value, str) else value
+
+
+def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
+    columns = {}
+    for name in wanted:
+        value = np.asarray(frame.read(name))
+        columns[name] = value if value.ndim else np.full(frame.rows, value)
+    return columns
+
+
+def check_version(world: World, version: Do) -> None:
+    """Make sure that an intervention means something here.
+
+    Raises
+    ------
+    SpecError
+        Where it sets what is no variable, or a category to what is none of its values; or where a mediator reads a
+        variable that is set twice or that some people do not have.
+    """
+    for item in version.items:
+        _need(world, item)
+        for setting in item.settings if isinstance(item, AsIf) else (item,):
+            _need(world, setting)
+            _need_category(world, setting)
+        if isinstance(item, AsIf):
+            _check_mediator(world, item)
+
+
+def why_not_set(world: World, name: str, value: Any) -> str | None:
+    """Why a variable cannot be set to a value, or ``None`` where it can.
+
+    Equations that read a category compare it with its values. Any other value would take the last way through
+    each of them, silently: a misspelt one must not pass for a group.
+    """
+    found = world.categories(name)
+    if found is None or value in found.shares:
+        return None
+    listed = ", ".join(map(repr, found.shares))
+    hint = nearest(str(value), map(str, found.shares))
+    return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
+
+
+def _need_category(world: World, item: Setting) -> None:
+    if isinstance(item.value, Literal):
+        why = why_not_set(world, item.name, item.value.value)
+        if why is not None:
+            raise SpecError(why, item.place)
+
+
+def _need(world: World, item: Setting | AsIf) -> None:
+    if item.name not in world.names:
+        raise SpecError(
+            f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
+            f"{nearest(item.name, world.names)}",
+            item.place,
+        )
+
+
+def _check_mediator(world: World, item: AsIf) -> None:
+    for parent in sorted(world.read_by_mediator(item)):
+        if parent not in world.names:
+            raise SpecError(
+                f"{item.name!r} reads {parent!r}, which some people do not have, so it cannot stay as it is: set "
+                "it on every way",
+                item.place,
+            )
+        if most_assignments(world.statements, parent) > 1:
+            raise SpecError(
+                f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
+                "which of its values stays as it is: give the later value another name",
+                item.place,
+            )

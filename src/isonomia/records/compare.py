@@ -1,0 +1,219 @@
+"""Two verdicts, two runs.
+
+Two runs side by side: which answers changed, for better or worse, and what else did.
+
+Where two plain values differ, leaf by leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import DataError, RecordError
+from isonomia.records.display.words import cut_short
+from isonomia.records.evidence import broken, evidence_in, is_evidence, is_keyed
+from isonomia.records.store import Store
+from isonomia.records.strict_json import read_strictly
+from isonomia.records.verdict import Verdict
+
+__all__ = ["ABSENT", "Changed", "Difference", "Side", "changes", "differences", "side_of_file", "side_of_run"]
+
+
+RANKS: Mapping[str, int] = {"holds": 3, "undecided": 2, "violated": 1, "not checked": 0}
+"""How good it is to have an answer. *Undecided* proves nothing, but a property that is no longer checked hides all."""
+
+NOT_CHECKED = "not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two runs: what it is called, the versions that computed it, and its verdicts by name.
+
+    A property that could not be checked has the verdict ``None``.
+    """
+
+    name: str
+    verdicts: Mapping[str, Verdict | None]
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One property in two runs.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    before, after
+        The verdicts; ``None`` where it was not checked.
+    others
+        What changed besides the answer: ``model``, ``population``, ``property``, ``delta``, ``seed``, ``version``.
+    """
+
+    name: str
+    before: Verdict | None
+    after: Verdict | None
+    others: tuple[str, ...]
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """Both answers, in words."""
+        return _answer(self.before), _answer(self.after)
+
+    @property
+    def worse(self) -> bool:
+        """Whether the second answer is worse than the first."""
+        before, after = self.answers
+        return RANKS[after] < RANKS[before]
+
+
+def changes(before: Side, after: Side) -> Iterator[Changed]:
+    """Every property of either run, those of the first in their order, then those that are new."""
+    for name in dict.fromkeys((*before.verdicts, *after.verdicts)):
+        first, second = before.verdicts.get(name), after.verdicts.get(name)
+        yield Changed(name, first, second, () if first is None or second is None else tuple(_others(first, second)))
+
+
+def side_of_run(store: Store, name: str) -> Side:
+    """A run of a store; checks that have neither verdict nor error yet are left out.
+
+    Raises
+    ------
+    RecordError
+        Where there is no such run.
+    """
+    run = store.run(name)
+    checks = [check for check in store.checks(run.id) if check.verdict is not None or check.error is not None]
+    return Side(run.id, {check.name: check.verdict for check in checks}, run.versions)
+
+
+def side_of_file(path: Path, key: bytes | None = None) -> Side:
+    """An evidence file, or the verdicts that ``--json`` writes; the key is for a file that was sealed with one.
+
+    Raises
+    ------
+    RecordError
+        Where it is neither, the seal of an evidence file is broken, or a property comes twice.
+    """
+    content = read_strictly(path)
+    return _side_of_evidence(content, path, key) if is_evidence(content) else _side_of_verdicts(content, path)
+
+
+def _side_of_evidence(content: Any, path: Path, key: bytes | None) -> Side:
+    evidence = evidence_in(content, str(path))
+    wrong = broken(content, key if is_keyed(content) else None)
+    if wrong is not None:
+        raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
+    verdicts = evidence.verdicts
+    pairs = [(each.name, verdicts.get(each.name)) for each in evidence.checks]
+    return Side(path.name, _each_once(pairs, path), evidence.run["versions"])
+
+
+def _side_of_verdicts(content: Any, path: Path) -> Side:
+    listed, failed = content, []
+    if isinstance(content, dict):
+        listed, failed = content.get("verdicts"), content.get("failures", [])
+    if not isinstance(listed, list) or not isinstance(failed, list):
+        raise RecordError(f"expected an evidence file or verdicts as --json writes them, but {path} is neither")
+    return Side(path.name, _each_once([*_verdicts(listed, path), *_failures(failed, path)], path))
+
+
+def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[str, Verdict | None]:
+    """Properties by their names, none of which hides another."""
+    found: dict[str, Verdict | None] = {}
+    for name, verdict in pairs:
+        if name in found:
+            raise RecordError(
+                f"expected every property of {path} once, but {name!r} comes twice: nobody can tell which is meant"
+            )
+        found[name] = verdict
+    return found
+
+
+def _verdicts(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
+    for number, each in enumerate(listed, start=1):
+        try:
+            verdict = Verdict.from_dict(each)
+        except DataError as error:
+            raise RecordError(f"{path}, verdict {number}: {error}") from error
+        yield verdict.name or verdict.text, verdict
+
+
+def _failures(failed: list[Any], path: Path) -> Iterator[tuple[str, None]]:
+    for number, each in enumerate(failed, start=1):
+        name = each.get("name") if isinstance(each, dict) else None
+        if not isinstance(name, str):
+            raise RecordError(f"{path}, failure {number}: expected a property with a name, but {str(each)[:60]} came")
+        yield name, None
+
+
+def _others(before: Verdict, after: Verdict) -> Iterator[str]:
+    for what in ("model", "population"):
+        if getattr(before, what).get("fingerprint") != getattr(after, what).get("fingerprint"):
+            yield what
+    if before.text != after.text:
+        yield "property"
+    for what in ("delta", "seed", "version"):
+        if getattr(before, what) != getattr(after, what):
+            yield what
+
+
+def _answer(verdict: Verdict | None) -> str:
+    return NOT_CHECKED if verdict is None else verdict.answer
+
+
+ABSENT = "(absent)"
+"""Stands for what one side does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where two values differ: its path, such as ``leaves[0].low``, and what either has there."""
+
+    path: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_brief(self.before)} in the record, {_brief(self.after)} now"
+
+
+def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) -> Iterator[Difference]:
+    """Every leaf in which two plain values differ.
+
+    Parameters
+    ----------
+    before, after
+        The values.
+    path
+        Where they are.
+    rounding
+        By which part of themselves floats may differ, since processors and libraries round the last digits
+        differently; 0 for not at all. Values of different kinds always differ: 1 is not 1.0, nor ``True``.
+    """
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys((*before, *after)):
+            step = f"{path}.{key}" if path else str(key)
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), step, rounding)
+    elif isinstance(before, list | tuple) and isinstance(after, list | tuple):
+        if len(before) != len(after):
+            yield Difference(f"{path}, how many", len(before), len(after))
+        for place, (old, new) in enumerate(zip(before, after, strict=False)):
+            yield from differences(old, new, f"{path}[{place}]", rounding)
+    elif type(before) is not type(after) or not _alike(before, after, rounding):
+        yield Difference(path, before, after)
+
+
+def _alike(before: Any, after: Any, rounding: float) -> bool:
+    if isinstance(before, float) and rounding:
+        return isclose(before, after, rel_tol=rounding, abs_tol=rounding / 1000.0)
+    return repr(before) == repr(after)  # tells -0.0 from 0.0
+
+
+def _brief(value: Any) -> str:
+    return cut_short(repr(value), 60)

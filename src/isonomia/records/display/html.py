@@ -1,0 +1,189 @@
+"""A verdict in a notebook; the gauge.
+
+A gauge as a small picture in SVG: an interval, its estimate and its threshold on one line.
+
+A verdict for a notebook: a small piece of HTML without any script.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from isonomia.records.display.counterexamples import comparison_of, lines_of
+from isonomia.records.display.words import (
+    RESPONSIVENESS,
+    SAFETY,
+    SIGNS,
+    answer_line,
+    compared,
+    cut,
+    guarantee,
+    interval,
+    known,
+    number,
+    remarks_of,
+    scale_of,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from isonomia.records.verdict import Expression, LeafRecord, Verdict
+
+__all__ = ["COLOURS", "as_html", "badge", "gauge_picture", "safe"]
+
+
+_HEIGHT = 18
+_MARGIN = 5
+
+
+def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
+    """Draw an expression's interval against its threshold, on the scale of :func:`scale_of`.
+
+    The picture holds no text and is hidden from screen readers: what it shows must stand beside it in words. Every
+    number in it is made here, so that nothing from outside gets into the markup.
+
+    Parameters
+    ----------
+    item
+        What to draw.
+    colour
+        The colour of the interval, as CSS has it.
+    width
+        How wide the picture is, in pixels.
+    """
+    left, right = scale_of(item)
+
+    def place(value: float) -> float:
+        part = (min(max(value, left), right) - left) / (right - left)
+        return round(_MARGIN + part * (width - 2 * _MARGIN), 1)
+
+    middle, low, high, edge = _HEIGHT / 2, place(item.low), place(item.high), place(item.threshold)
+    parts = [
+        f'<line x1="0" x2="{width}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-opacity=".25"/>',
+        f'<line x1="{min(low, high - 1)}" x2="{high}" y1="{middle}" y2="{middle}" stroke="{colour}" stroke-width="5" '
+        'stroke-linecap="round"/>',
+        f'<line x1="{edge}" x2="{edge}" y1="1" y2="{_HEIGHT - 1}" stroke="currentColor" stroke-width="2"/>',
+    ]
+    if item.estimate is not None and isfinite(item.estimate):
+        parts.append(
+            f'<circle cx="{place(item.estimate)}" cy="{middle}" r="3.5" fill="{colour}" stroke="#fff" '
+            'stroke-width="1.5"/>'
+        )
+    size = f'width="{width}" height="{_HEIGHT}" viewBox="0 0 {width} {_HEIGHT}" style="vertical-align:middle"'
+    return f'<svg class="gauge" {size} aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+
+
+COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "no answer": "#7b2d8b"}
+"""The colour of each answer: white letters on it can be read, and it can be seen on light and on dark ground."""
+
+MOST_ROWS = 12
+"""Quantities that are shown; the verdict has all."""
+
+_CELL = "text-align:left;vertical-align:middle;padding:.2em .8em .2em 0;background:none;white-space:normal"
+_QUIET = "opacity:.75;font-size:.92em"
+
+
+def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = None) -> str:
+    """The verdict for a notebook, on light and on dark ground; every text from outside is escaped and cut.
+
+    Parameters
+    ----------
+    verdict
+        What to show.
+    explanation
+        What is claimed, in plain English; it stands before the text of the property.
+    why
+        Why it must hold.
+    """
+    name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
+    counts = verdict.details.get("audit") in (SAFETY, RESPONSIVENESS)
+    found = f"<p style='margin:.2em 0'>Found: {safe(known(verdict), 200)}.</p>" if counts else ""
+    reason = f"<p style='margin:.2em 0;font-style:italic'>{safe(why, 400)}</p>" if why else ""
+    return (
+        "<div style='border-left:4px solid "
+        f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
+        f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
+        f"<p style='margin:.2em 0'>{safe(_sentence(answer_line(verdict)), 400)} {safe(guarantee(verdict), 400)}</p>"
+        f"{found}{_table(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
+    )
+
+
+def _claim(verdict: Verdict, explanation: str | None) -> str:
+    """What is claimed: in words first where there are some; a program is folded away."""
+    told = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
+    text = verdict.text.strip("\n")
+    if "\n" not in text:
+        return f"{told}<code>{safe(text, 600)}</code>"
+    return f"{told}{_folded('the program', _lines(safe(text, 3_000)))}"
+
+
+def _counterexample(verdict: Verdict) -> str:
+    """The first counterexample, folded away."""
+    if not verdict.counterexamples:
+        return ""
+    count = len(verdict.counterexamples)
+    title = "the counterexample" if count == 1 else f"the first of {count:,} counterexamples"
+    lines = lines_of(comparison_of(verdict.counterexamples[0], verdict.population), 100)
+    return _folded(title, _lines(safe("\n".join(lines), 3_000)))
+
+
+def _folded(title: str, inside: str) -> str:
+    return f"<details style='{_QUIET}'><summary style='cursor:pointer'>{title}</summary>{inside}</details>"
+
+
+def _lines(text: str) -> str:
+    return f"<pre style='margin:.3em 0;white-space:pre-wrap;background:none;color:inherit'>{text}</pre>"
+
+
+def badge(answer: str) -> str:
+    """An answer as a coloured word with its sign."""
+    style = f"background:{COLOURS[answer]};color:#fff;border-radius:.3em;padding:.1em .5em;font-weight:600"
+    return f"<span style='{style}'>{SIGNS.get(answer, '!')} {answer}</span>"
+
+
+def safe(text: str, most: int) -> str:
+    """Text from outside as HTML shows it: cut, escaped, and with nothing invisible in it."""
+    return escape(visible(cut(text, most)))
+
+
+def _table(verdict: Verdict) -> str:
+    rows = [_compared_row(item, verdict.answer) for item in verdict.expressions[:MOST_ROWS]]
+    rows += [_leaf_row(item) for item in verdict.leaves[:MOST_ROWS]]
+    if not rows:
+        return ""
+    more = len(verdict.expressions) + len(verdict.leaves) - len(rows)
+    rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
+    heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "draws"))
+    style = "margin:.4em 0;color:inherit;font-size:inherit"
+    return f"<table style='{style}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
+
+
+def _compared_row(item: Expression, answer: str) -> str:
+    picture = gauge_picture(item, COLOURS[answer])
+    return _row(f"<code>{safe(compared(item), 200)}</code>", picture, number(item.estimate), _unbroken(item), "")
+
+
+def _leaf_row(item: LeafRecord) -> str:
+    return _row(f"<code>{safe(item.text, 200)}</code>", "", number(item.estimate), _unbroken(item), f"{item.n:,}")
+
+
+def _unbroken(item: Expression | LeafRecord) -> str:
+    return f"<span style='white-space:nowrap'>{interval(item)}</span>"
+
+
+def _row(*cells: str) -> str:
+    return "<tr>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _notes(verdict: Verdict) -> str:
+    told = [f"assumes that {item}" for item in verdict.assumptions] + remarks_of(verdict)
+    if not told:
+        return ""
+    items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MOST_ROWS])
+    return _folded("what it rests on", f"<ul style='margin:.2em 0'>{items}</ul>")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

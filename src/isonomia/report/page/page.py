@@ -1,0 +1,377 @@
+"""The page and its sections.
+
+A property on the page: everything that its section says, as values for the template.
+
+How to repeat an audit, as commands that can be copied.
+
+The page as a whole: from an audit to one HTML file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from isonomia.records.database import run_command, with_records
+from isonomia.records.display.html import gauge_picture
+from isonomia.records.display.words import (
+    PRINCIPAL,
+    RESPONSIVENESS,
+    SAFETY,
+    SIGNS,
+    cost,
+    cut,
+    guarantee,
+    known,
+    remarks_of,
+    telling,
+    visible,
+)
+from isonomia.records.verdict import Verdict
+from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, counted
+from isonomia.report.files import write_file
+from isonomia.report.page.charts import (
+    Drawing,
+    closing_in,
+    compared_drawings,
+    principal_drawings,
+    printed,
+    rates,
+    responsiveness_drawings,
+    short,
+)
+from isonomia.report.page.counterexamples import Case, cases_of, left_out_cases
+from isonomia.report.page.meaning import (
+    KINDS,
+    METHODS,
+    Limits,
+    certainty,
+    explained,
+    kind_of,
+    limits_for,
+    meaning,
+    odds,
+)
+from isonomia.report.page.script import as_data, bundle, own_script, policy, style
+from isonomia.report.page.vega import chart_specs
+from isonomia.version import __version__
+
+__all__ = ["Section", "commands", "page", "section_of", "write_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the page says of one property.
+
+    Attributes
+    ----------
+    anchor
+        Its name within the page.
+    name, answer, sign, kind
+        What it is called, its answer with a sign, and which audit it is of.
+    meaning, certainty
+        What the answer means and how sure it is, in words.
+    claim, text, why
+        What is claimed, in words and as it is written, and why it must hold.
+    gauge, known
+        The first compared quantity as a small picture, and in words.
+    facts
+        Counts that stand beside the charts.
+    drawings
+        The charts.
+    cases, cases_left_out
+        Counterexamples, and a word on those that are not shown.
+    guarantee, method, assumptions, remarks
+        What the answer is worth and rests on.
+    repeat
+        What somebody needs to repeat it, by name.
+    """
+
+    anchor: str
+    name: str
+    answer: str
+    sign: str
+    kind: str
+    meaning: str
+    certainty: str
+    claim: str | None
+    text: str
+    why: str | None
+    gauge: str
+    known: str
+    facts: tuple[tuple[str, str], ...]
+    drawings: tuple[Drawing, ...]
+    cases: tuple[Case, ...]
+    cases_left_out: str
+    guarantee: str
+    method: str
+    assumptions: tuple[str, ...]
+    remarks: tuple[str, ...]
+    repeat: tuple[tuple[str, str], ...]
+
+
+def section_of(number_of_it: int, entry: Entry, limits: Limits) -> Section:
+    """Everything that the page says of a property."""
+    verdict = entry.verdict
+    cases = cases_of(verdict, limits)
+    claim = explained(verdict, entry.explanation)
+    return Section(
+        anchor=f"property-{number_of_it}",
+        name=short(entry.name, 200) or "a property without a name",
+        answer=verdict.answer,
+        sign=SIGNS[verdict.answer],
+        kind=KINDS[kind_of(verdict)],
+        meaning=meaning(verdict),
+        certainty=certainty(verdict),
+        claim=None if claim is None else cut(claim, limits.text),
+        text=visible(cut(verdict.text, limits.text)),
+        why=None if entry.why is None else cut(entry.why, limits.text),
+        gauge=_gauge(verdict),
+        known=_known(verdict),
+        facts=_facts(verdict),
+        drawings=_drawings(entry, limits),
+        cases=cases,
+        cases_left_out=left_out_cases(verdict, len(cases)),
+        guarantee=guarantee(verdict),
+        method=METHODS.get(verdict.method, verdict.method),
+        assumptions=_some(verdict.assumptions, limits),
+        remarks=_some(remarks_of(verdict), limits),
+        repeat=_repeat(verdict),
+    )
+
+
+def _drawings(entry: Entry, limits: Limits) -> tuple[Drawing, ...]:
+    verdict = entry.verdict
+    closing = closing_in(entry, limits)
+    found = [] if closing is None else [closing]
+    match kind_of(verdict):
+        case kind if kind == PRINCIPAL:
+            found += principal_drawings(verdict, limits)
+        case kind if kind == RESPONSIVENESS:
+            found += responsiveness_drawings(verdict, limits)
+        case kind if kind == SAFETY:
+            found += compared_drawings(verdict, limits)
+        case _:
+            found += compared_drawings(verdict, limits)
+            leaves = rates(verdict, limits)
+            found += [] if leaves is None else [leaves]
+    return tuple(found)
+
+
+def _gauge(verdict: Verdict) -> str:
+    item = telling(verdict)
+    return "" if item is None else gauge_picture(item, f"var(--{verdict.answer})")
+
+
+def _known(verdict: Verdict) -> str:
+    """What is known, in a few words for the list of all properties."""
+    return printed(short(known(verdict), 160))
+
+
+def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """Counts, by what they count."""
+    found = [("asked about", cost(verdict)), ("stopped because", short(verdict.stopped, 120))]
+    if kind_of(verdict) == SAFETY:
+        cases, bad = verdict.details["cases"], verdict.details["violations"]
+        found += [("cases that break it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
+        if corners := verdict.details.get("corners"):
+            found.append(("corners that break it", f"{corners['violating']:,} of {corners['tried']:,}"))
+        told = {"rejected": "draws turned away", "vacuous": "cases without a test", "failed": "cases that failed"}
+        found += [(words, f"{cases[key]:,}") for key, words in told.items() if cases[key]]
+    if kind_of(verdict) == PRINCIPAL and verdict.details["overall"].get("need") is not None:
+        overall = verdict.details["overall"]
+        found.append(("evidence of unequal treatment", f"{overall['peak']:.1f} of {overall['need']:.1f} needed (nats)"))
+    return tuple(found)
+
+
+def _some(items: Sequence[str], limits: Limits) -> tuple[str, ...]:
+    shown = tuple(cut(item, 800) for item in items[: limits.notes])
+    more = len(items) - len(shown)
+    return (*shown, f"… and {more:,} more, which the record has.") if more else shown
+
+
+def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """What has to be the same for the same answer."""
+    model, population = verdict.model, verdict.population
+    size = population.get("size")
+    people = f"{population.get('kind', 'unknown')}{f' of {size:,}' if isinstance(size, int) else ''}"
+    found = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
+    if model:
+        found += [("model", short(str(model.get("name", "-")), 120)), ("its fingerprint", _fingerprint(model))]
+    found += [("population", people), ("its fingerprint", _fingerprint(population))]
+    found += [("Isonomia", verdict.version or "-"), ("time", f"{verdict.seconds:.2f} s")]
+    return tuple(found)
+
+
+def _fingerprint(of: object) -> str:
+    return short(str(of.get("fingerprint", "-")), 80) if isinstance(of, dict) else "-"
+
+
+def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
+    """What each command does, and the command; empty for an audit that was not kept and has no file."""
+    found = []
+    if audit.run is not None:
+        run = quote(audit.run)
+
+        def about(command: str) -> str:
+            return with_records(command, audit.records)
+
+        found += [
+            ("Show the record of this run again", about(f"isonomia show {run}")),
+            ("Write this page again from the record", about(f"isonomia report {run}")),
+            ("Hand over the evidence, as one sealed file", about(f"isonomia export {run} -o evidence.json")),
+            ("Recompute every verdict from that file alone", "isonomia replay evidence.json"),
+        ]
+    if audit.file is not None:
+        again = run_command(audit.file, audit.records)
+        found.append(("Run the audit again: the same seed, the same answers", again))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """How many properties had an answer, or had none.
+
+    Attributes
+    ----------
+    answer
+        The answer; ``failed`` or ``open`` for the properties without one.
+    count, words
+        How many, and how that is said.
+    """
+
+    answer: str
+    count: int
+    words: str
+
+
+def write_page(audit: Audit, path: str | PathLike[str]) -> None:
+    """Write the report of an audit as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    audit
+        What to show.
+    path
+        The file; it is replaced if it is there.
+
+    Raises
+    ------
+    UsageError
+        Where the file cannot be written.
+    """
+    write_file(page(audit), Path(path), "the report")
+
+
+def page(audit: Audit) -> str:
+    """The report of an audit, as the text of one HTML file.
+
+    It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
+    that are undecided, then those that hold.
+    """
+    template = _environment().get_template("page.html")
+    limits = limits_for(len(audit.entries))
+    ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
+    sections = [section_of(place, entry, limits) for place, entry in enumerate(ordered, start=1)]
+    verdicts = [entry.verdict for entry in audit.entries]
+    return str(
+        template.render(
+            audit=audit,
+            title=short(audit.title, 200) or "Audit",
+            sections=sections,
+            tiles=_tiles(sections, audit),
+            when=_day(audit.when),
+            conclusion=counted(verdicts, audit.failures),
+            together=_together(verdicts),
+            commands=commands(audit),
+            models=_names(verdicts),
+            specs=chart_specs(),
+            bundle=bundle(),
+            script=own_script(),
+            style=style(),
+            policy=policy(bundle(), own_script()),
+            version=__version__,
+        )
+    )
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("isonomia.report.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+    )
+    environment.filters["data"] = as_data
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Whatever the templates print, with nothing invisible in it; markup of our own as it is."""
+    return value if hasattr(value, "__html__") else visible(str(value))
+
+
+def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
+    """One for each answer, and one for those that have none, where there are such."""
+    answers = [section.answer for section in sections]
+    unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
+    without = [
+        Tile("failed", len(audit.failures) - unfinished, "could not be checked"),
+        Tile("open", unfinished, "not checked to the end"),
+    ]
+    words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
+    if answers.count("holds") == 1:
+        words["holds"] = "holds"
+    return [tile for tile in without if tile.count] + [
+        Tile(answer, answers.count(answer), words[answer]) for answer in ORDER
+    ]
+
+
+def _day(when: str | None) -> str | None:
+    """A moment as people write it, such as ``15 November 2026, 17:55 UTC``; as it is where it is none."""
+    if when is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(when)
+    except ValueError:
+        return short(when, 40)
+    zone = moment.strftime("%Z") if moment.tzinfo is not None else ""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} {zone}".rstrip()
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+"""In English, as the page is, whatever the machine's language."""
+
+
+def _together(verdicts: Sequence[Verdict]) -> str:
+    """What can be said of all answers at once: the risks that were chosen beforehand add up, at worst."""
+    chances = [verdict.delta for verdict in verdicts if not verdict.exact]
+    if not chances:
+        return "Every answer is exact: none depends on chance." if verdicts else ""
+    if sum(chances) >= 1:
+        return (
+            "Each answer has its own risk of being wrong, which its section states; there is no risk for all at once."
+        )
+    return (
+        f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
+        "that were chosen beforehand, added up."
+    )
+
+
+def _names(verdicts: Sequence[Verdict]) -> list[str]:
+    """The models that were audited, each once."""
+    names = dict.fromkeys(short(str(verdict.model["name"]), 80) for verdict in verdicts if "name" in verdict.model)
+    shown = list(names)[:5]
+    return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown

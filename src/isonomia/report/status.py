@@ -1,0 +1,167 @@
+"""States, signs and colours.
+
+Where a property of a running audit stands: waiting, running, or what came of it.
+
+How states and answers look on a terminal: a colour, a sign and a word, so that none of them is needed alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.text import Text
+
+from isonomia.engine.observer import Progress
+from isonomia.records.display.words import cost, known, on_one_line, visible
+from isonomia.records.verdict import Verdict
+from isonomia.report.entries import Failure
+
+__all__ = [
+    "COLOURS",
+    "FAILED",
+    "OPEN",
+    "SIGNED",
+    "STYLED",
+    "Result",
+    "Standing",
+    "is_fancy",
+    "known_of",
+    "line_of",
+    "sign_of",
+    "title_of",
+]
+
+
+FAILED = "could not be checked"
+"""What is said in the place of an answer."""
+
+OPEN = "not finished"
+"""What is said of a property that was not checked to the end."""
+
+EVERY = 0.5
+"""Seconds between two looks at an interval; one costs more than a batch."""
+
+Result: TypeAlias = Verdict | Failure
+"""What came of a property."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """One property: written by the thread that checks it, read by the one that shows it.
+
+    Attributes
+    ----------
+    name
+        What it is called, on one line and without anything invisible.
+    began
+        When it began, by the monotonic clock; ``None`` before.
+    result
+        What came of it; ``None`` before.
+    """
+
+    name: str
+    began: float | None = None
+    result: Result | None = None
+    share: float = 0.0
+    samples: str = ""
+    closing_in: str = ""
+    _looked: float = field(default=0.0, repr=False)
+
+    def begin(self, text: str) -> None:  # noqa: ARG002
+        """It begins."""
+        self.began = time.monotonic() if self.began is None else self.began
+
+    def advance(self, progress: Progress) -> None:
+        """A batch was taken in."""
+        self.share, self.samples = progress.share, f"{progress.samples:,} {progress.counted}"
+        now = time.monotonic()
+        if now - self._looked >= EVERY:
+            self.closing_in = visible(progress.closing_in())
+            self._looked = time.monotonic()
+
+    def end(self) -> None:
+        """The check is over; what came of it is told separately."""
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``running``, an answer, or that it could not be checked."""
+        match self.result:
+            case None:
+                return "waiting" if self.began is None else "running"
+            case Failure():
+                return FAILED
+            case Verdict() as verdict:
+                return verdict.answer
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken."""
+        match self.result:
+            case None:
+                return 0.0 if self.began is None else time.monotonic() - self.began
+            case Failure():
+                return 0.0
+            case Verdict() as verdict:
+                return verdict.seconds
+
+
+def known_of(result: Result, *, compact: bool = False) -> str:
+    """What is known, in one line: how many break the claim, an interval, or why there is none."""
+    if isinstance(result, Failure):
+        return on_one_line(result.message)
+    return visible(known(result, compact=compact))
+
+
+def line_of(standing: Standing) -> str:
+    """What came of a property, as one line of plain text."""
+    assert standing.result is not None
+    told = f"{standing.state}: {standing.name}: {known_of(standing.result)}"
+    if isinstance(standing.result, Failure):
+        return told
+    return f"{told}; {cost(standing.result)}, {standing.seconds:.1f} s"
+
+
+COLOURS = {"holds": "green", "violated": "red", "undecided": "yellow"}
+"""The colour of each answer."""
+
+STYLED = {
+    **COLOURS,
+    "violated": "bold red",
+    FAILED: "bold magenta",
+    OPEN: "yellow",
+    "running": "cyan",
+    "waiting": "dim",
+}
+"""The style of each state."""
+
+SIGNED = {
+    FAILED: "could not be checked",
+    "violated": "violated",
+    "undecided": "undecided",
+    "running": "running",
+    "waiting": "waiting",
+    "holds": "hold",
+}
+"""The states, what needs attention first, as they are counted."""
+
+_SIGNS = {"holds": "✔ holds", "violated": "✘ violated", "undecided": "? undecided", FAILED: "! error"}
+
+
+def sign_of(state: str, console: Console) -> str:
+    """A state with its sign, in characters that the terminal has."""
+    told = _SIGNS.get(state, state)
+    return told if is_fancy(console) else told.lstrip("✔✘? ")
+
+
+def title_of(answer: str, name: str | None, console: Console) -> Text:
+    """The title of a verdict: its answer in capitals with its sign, and its name where it has one."""
+    title = Text(sign_of(answer, console).upper(), style=f"bold {COLOURS[answer]}")
+    return title.append(f"  {name}", style="bold") if name else title
+
+
+def is_fancy(console: Console) -> bool:
+    """Whether the terminal has more characters than a typewriter."""
+    return console.encoding.lower().startswith("utf")

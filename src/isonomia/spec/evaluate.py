@@ -1,0 +1,385 @@
+"""Row expressions on whole batches.
+
+One batch of people as columns, with what the model said about them, and with other versions of the same people.
+
+What the model answered, as an array: its predictions, its scores, or the scores of one class.
+
+Numbers that a Python function makes of two people: evaluated once a batch, and believed only after checks.
+
+Evaluating row expressions on whole columns.
+
+Conventions
+-----------
+* A missing value (NaN, None, NaT) satisfies no comparison, not even ``!=``, and is a member of no set. Only
+  ``is missing`` sees it. ``not`` turns true into false and false into true and nothing else, so ``not (c == 1)`` and
+  ``c not in {1}`` are true where ``c`` is missing, while ``c != 1`` is false there.
+* Arithmetic is in double precision, with missing in, missing out. A division by zero gives an infinity, or a missing
+  value for 0 / 0.
+* A column of truth values can stand as a condition and be compared with ``true`` or with 1. A column of numbers can
+  stand as a condition where all its values are 0, 1 or missing; missing counts as false.
+* Text is compared with text, letter by letter; a time with an ISO 8601 text or another time.
+* Another version of a person is a batch of its own, in step with the first; a missing value there is like any other.
+* ``score`` alone means the only score, or that of the second of two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, SpecError
+from isonomia.spec.columns import compare, equal_any, kind_of, missing, plain
+from isonomia.spec.text import to_text, value_text
+from isonomia.spec.tree import (
+    Call,
+    Column,
+    Compare,
+    Literal,
+    Member,
+    Missing,
+    Other,
+    Output,
+    PairCall,
+    Row,
+    RowArithmetic,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Value,
+    Variable,
+    Version,
+)
+from isonomia.spec.walk import place_of
+
+__all__ = ["Batch", "as_version", "evaluate", "numbers", "output_values", "pair_values", "truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a row expression is evaluated on.
+
+    Attributes
+    ----------
+    rows
+        How many people the batch has.
+    columns
+        The table's columns that the property names, each of length ``rows``.
+    prediction
+        The model's prediction for each person; ``None`` without a model, and then ``prediction`` means a column of
+        that name.
+    score
+        The model's score for each person, of shape ``(rows,)``, or ``(rows, classes)``; ``None`` where there is none.
+    classes
+        The class that each column of a two-dimensional ``score`` belongs to.
+    versions
+        Other versions of the same people, in the same order: for ``other`` the second person of each pair, for
+        ``do(...)`` the same person under the changes. Each has as many rows.
+    """
+
+    rows: int
+    columns: Mapping[str, NDArray[Any]]
+    prediction: NDArray[Any] | None = None
+    score: NDArray[np.float64] | None = None
+    classes: tuple[Value, ...] = field(default=())
+    versions: Mapping[Version, Batch] = field(default_factory=dict)
+    _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, looked through once.
+
+        Raises
+        ------
+        DataError
+            Where it holds what no expression can use.
+        """
+        if name not in self._plain:
+            self._plain[name] = plain(self.columns[name], name)
+        return self._plain[name]
+
+
+def as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:
+    """The people of a batch in the version that a part of an expression speaks of; ``None`` is as they are.
+
+    Raises
+    ------
+    SpecError
+        Where the batch has no such version; the error names the part.
+    DataError
+        Where the version is about another number of people.
+    """
+    if version is None:
+        return batch
+    if version not in batch.versions:
+        raise SpecError(_absent(node, version), node.place)
+    found = batch.versions[version]
+    if found.rows != batch.rows:
+        raise DataError(
+            f"expected `{to_text(version)}` to be about the {batch.rows:,} people of the batch, but it is about "
+            f"{found.rows:,}"
+        )
+    return found
+
+
+def _absent(node: Column | Output | PairCall, version: Version) -> str:
+    if isinstance(version, Other):
+        return f"`{to_text(node)}` speaks of a second person, but people are not drawn in pairs here"
+    return (
+        f"`{to_text(node)}` speaks of the same person had things been otherwise, but `{to_text(version)}` cannot be "
+        "told here: that needs a causal model of the population"
+    )
+
+
+def output_values(row: Output, batch: Batch) -> NDArray[Any]:
+    """The model's answer for each person, in the version meant; without one, the column of that name.
+
+    Raises
+    ------
+    SpecError
+        Where there is neither, where it is not clear which class's score is meant, or where the batch has no such
+        version of its people.
+    """
+    batch = as_version(row, row.version, batch)
+    answered = batch.prediction if row.name == "prediction" else batch.score
+    if answered is None:
+        return _from_column(row, batch)
+    if row.name == "score" and answered.ndim == 2:
+        return answered[:, _index(row, batch, answered.shape[1])]
+    if row.label is not None:
+        raise SpecError(f"the model gives one score for each person: write `score`, not `{to_text(row)}`", row.place)
+    return plain(answered, row.name)
+
+
+def _from_column(row: Output, batch: Batch) -> NDArray[Any]:
+    if row.name in batch.columns and row.label is None:
+        return plain(batch.columns[row.name], row.name)
+    message = f"there is no `{to_text(row)}`: the model gives no {row.name}, and there is no column of that name"
+    raise SpecError(message, row.place)
+
+
+def _index(row: Output, batch: Batch, count: int) -> int:
+    classes = batch.classes or tuple(range(count))
+    listed = ", ".join(value_text(value) for value in classes)
+    if row.label is None:
+        if count == 2:
+            return 1
+        first = value_text(classes[0])
+        raise SpecError(
+            f"the model scores {count} classes ({listed}): say which one, as in `score[{first}]`", row.place
+        )
+    for index, value in enumerate(classes):
+        if _same_class(row.label, value):
+            return index
+    raise SpecError(f"the model has no class {value_text(row.label)}; its classes are {listed}", row.place)
+
+
+def _same_class(written: Value, actual: Value) -> bool:
+    return written == actual or str(written) == str(actual)
+
+
+def pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
+    """What the function says of every pair: one finite number a row.
+
+    The function sees read-only columns in the form that row expressions see them, so it cannot change what is audited.
+
+    Raises
+    ------
+    SpecError
+        Where the people of the batch are not paired, or a column is not there.
+    DataError
+        Where the function raises, or returns something other than one finite number a row.
+    """
+    second = as_version(node, Other(), batch)
+    people = [_seen(node, person) for person in (batch, second)]
+    try:
+        returned = node.function(*people)
+    except Exception as error:
+        raise DataError(
+            f"the function `{node.name}` of two people raised {type(error).__name__}: {error}. It is called with two "
+            f"mappings, of the first and of the second person of {batch.rows:,} pairs, from a column's name to an array"
+        ) from error
+    return _checked(node, returned, batch.rows)
+
+
+def _seen(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
+    absent = [name for name in node.columns if name not in person.columns]
+    if absent:
+        raise SpecError(f"there is no column `{absent[0]}`, which the function `{node.name}` needs", node.place)
+    columns = {name: plain(person.columns[name], name).view() for name in node.columns}
+    for column in columns.values():
+        column.flags.writeable = False
+    return columns
+
+
+def _checked(node: PairCall, returned: Any, rows: int) -> NDArray[np.float64]:
+    expected = f"expected the function `{node.name}` of two people to return {rows:,} finite numbers, one for each pair"
+    try:
+        found = np.asarray(returned)
+    except ValueError:
+        raise DataError(f"{expected}, but it returned {returned!r}") from None
+    if not found.shape:
+        raise DataError(f"{expected}, but it returned {returned!r} of type {type(returned).__name__}")
+    if found.shape != (rows,) or found.dtype.kind not in "biuf":
+        raise DataError(f"{expected}, but it returned an array of {found.dtype} of shape {found.shape}")
+    values = found.astype(np.float64)
+    odd = ~np.isfinite(values)
+    if odd.any():
+        raise DataError(f"{expected}, but for pair {int(np.argmax(odd)):,} of the batch it is {values[odd][0]}")
+    return values
+
+
+Array: TypeAlias = NDArray[Any]
+Truth: TypeAlias = NDArray[np.bool_]
+
+_SIGNS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+
+
+def evaluate(row: Row, batch: Batch) -> Array:
+    """The value of a row expression for each person of a batch.
+
+    Parameters
+    ----------
+    row
+        An expression in which no variable of a ``for`` is left.
+    batch
+        The people, as columns, and what the model said about them.
+
+    Returns
+    -------
+    NDArray
+        Of length ``batch.rows``. Treat it as read-only: it may be a column of the batch itself.
+
+    Raises
+    ------
+    SpecError
+        Where kinds do not fit, such as text compared with a number.
+    DataError
+        Where a column holds what the expression cannot use.
+    """
+    values = _values(row, batch)
+    return values if values.ndim else np.full(batch.rows, values)
+
+
+def truth(row: Row, batch: Batch) -> Truth:
+    """Whether a condition is true, for each person of a batch.
+
+    Raises
+    ------
+    SpecError
+        Where the expression is no condition.
+    DataError
+        Where a column of numbers stands as a condition but holds something other than 0 and 1.
+    """
+    values = _truth(row, batch)
+    return values if values.ndim else np.full(batch.rows, values)
+
+
+def numbers(row: Row, batch: Batch) -> NDArray[np.float64]:
+    """The number that a term is, for each person of a batch; truth values count as 0 and 1.
+
+    Raises
+    ------
+    SpecError
+        Where the term is text or a time.
+    """
+    values = _number(row, batch)
+    return values if values.ndim else np.full(batch.rows, values)
+
+
+def _values(row: Row, batch: Batch) -> Array:
+    match row:
+        case Column():
+            return _column(row, batch)
+        case Output():
+            return output_values(row, batch)
+        case PairCall():
+            return pair_values(row, batch)
+        case Literal():
+            return np.asarray(row.value, dtype=object if isinstance(row.value, str) else None)
+        case Variable():
+            raise SpecError(f"`{row.name}` is a variable that stands for no value yet: expand the formula", row.place)
+        case RowNegative() | RowArithmetic() | Call():
+            with np.errstate(all="ignore"):
+                return _arithmetic(row, batch)
+        case _:
+            return _truth(row, batch)
+
+
+def _column(row: Column, batch: Batch) -> Array:
+    people = as_version(row, row.version, batch)
+    if row.name not in people.columns:
+        whose = "" if row.version is None else f" of `{to_text(row.version)}`"
+        raise SpecError(f"there is no column `{row.name}`{whose}", row.place)
+    return people.column(row.name)
+
+
+def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArray[np.float64]:
+    match row:
+        case RowNegative():
+            return np.negative(_number(row.operand, batch))
+        case RowArithmetic():
+            return np.asarray(_SIGNS[row.sign](_number(row.left, batch), _number(row.right, batch)))
+        case Call():
+            arguments = [_number(argument, batch) for argument in row.arguments]
+            if row.function == "abs":
+                return np.absolute(arguments[0])
+            return np.asarray(reduce(np.minimum if row.function == "min" else np.maximum, arguments))
+
+
+def _number(row: Row, batch: Batch) -> NDArray[np.float64]:
+    values = _values(row, batch)
+    if isinstance(row, Literal):
+        if isinstance(row.value, str):
+            raise SpecError(f"{to_text(row)} is text; expected a number", row.place)
+        return np.asarray(row.value, np.float64)
+    if kind_of(values) not in {"number", "truth"}:
+        raise SpecError(f"`{to_text(row)}` is {kind_of(values)}; expected a number", place_of(row))
+    return values.astype(np.float64, copy=False)
+
+
+def _truth(row: Row, batch: Batch) -> Truth:
+    match row:
+        case Compare():
+            return compare(row, _values(row.left, batch), _values(row.right, batch))
+        case Member():
+            return equal_any(row, _values(row.operand, batch))
+        case Missing():
+            return missing(_values(row.operand, batch))
+        case RowNot():
+            return np.logical_not(_truth(row.operand, batch))
+        case RowJunction():
+            join = np.logical_and if row.connective == "and" else np.logical_or
+            return np.asarray(reduce(join, (_truth(operand, batch) for operand in row.operands)))
+        case Literal(bool() as value):
+            return np.asarray(value)
+        case Column() | Output():
+            return _as_condition(row, _values(row, batch))
+        case _:
+            raise SpecError(f"`{to_text(row)}` is no condition: compare it with something", place_of(row))
+
+
+def _as_condition(row: Column | Output, values: Array) -> Truth:
+    kind = kind_of(values)
+    if kind == "truth":
+        return values
+    if kind != "number":
+        raise SpecError(
+            f"`{to_text(row)}` is {kind}, so it is no condition by itself: compare it with a value", row.place
+        )
+    ones = values == 1
+    odd = ~(ones | (values == 0) | missing(values))
+    if odd.any():
+        raise DataError(
+            f"`{to_text(row)}` stands as a condition, so its values must be 0 and 1, but one is "
+            f"{values[odd][0].item()!r}; compare it with a value instead"
+        )
+    return np.asarray(ones)

@@ -1,0 +1,280 @@
+"""Counterfactual, total effect, path-specific.
+
+What would have been decided about the same people, had they belonged to another group.
+
+What would be decided, were everybody of one group or everybody of another.
+
+What the attribute does to the decision other than through accepted mediators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from isonomia.errors import UsageError
+from isonomia.spec.fairness.comparison import (
+    Group,
+    GroupLike,
+    attributes_of,
+    both,
+    claim_for,
+    condition_of,
+    favourable_event,
+    names_of,
+    number_within,
+    relate,
+    term_of,
+    title,
+    tolerance_of,
+    toward,
+    under,
+    who_of,
+)
+from isonomia.spec.operators import P, as_if, do, prediction
+from isonomia.spec.property import Property
+from isonomia.spec.terms import Term
+from isonomia.spec.tree import Value
+
+__all__ = ["causal", "counterfactual", "counterfactual_effect", "no_causal_discrimination", "path_specific"]
+
+
+def counterfactual(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    share: float,
+    groups: Iterable[GroupLike] | None = None,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """Most people would have been decided about in the same way, had they belonged to another group.
+
+    It demands ``P[decision == do(attribute = majority).decision | attribute == minority] >= share``, for the same
+    people with everything that does not depend on the attribute as it is. Without a majority, it is demanded of every
+    group under the value of every other.
+
+    It does **not** imply parity: groups may differ for reasons that do not depend on the attribute. It rests on the
+    causal model, which no data can prove, and needs a population that has one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    share
+        Which share of the people must be decided about in the same way; above 0 and at most 1.
+    decision
+        What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
+
+    References
+    ----------
+    Kusner, Loftus, Russell and Silva (2017), "Counterfactual fairness".
+
+    Examples
+    --------
+    >>> print(counterfactual("sex", "F", "M", share=0.95))
+    P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95
+    >>> print(counterfactual("race", share=0.9))
+    for g in race: for h in race except g: P[prediction == do(race = h).prediction | race == g] >= 0.9
+    """
+    who, term = who_of(attribute, minority, majority, groups), term_of("decision", decision)
+    condition, least = condition_of("given", given), number_within("share", share, 0, 1, above=True)
+
+    def claim(group: Group, reference: Group) -> Property:
+        same = term == under(do(reference.settings), term)
+        return P(same, given=both(group.condition, condition)) >= least
+
+    return claim_for(who, claim).named(title("counterfactual fairness", who))
+
+
+def counterfactual_effect(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    groups: Iterable[GroupLike] | None = None,
+    ratio: float | None = None,
+    difference: float | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """A group is selected about as often as it would have been, had its people belonged to another group.
+
+    It compares ``P[favourable | minority]`` with ``P[do(attribute = majority).favourable | minority]``, the same people
+    in both: the effect of the attribute on those who have it.
+
+    It does **not** imply that any single person would have been decided about in the same way: gains and losses may
+    cancel, which :func:`counterfactual` does not allow. It rests on the causal model, and needs a population that has
+    one.
+
+    The parameters are those that these properties share; ``isonomia.fairness`` describes them. A ratio is that of what
+    is to what would have been, for every pair of groups; it has no value where nobody would have been selected.
+
+    References
+    ----------
+    Zhang and Bareinboim (2018), "Fairness in decision-making: the causal explanation formula".
+
+    Examples
+    --------
+    >>> print(counterfactual_effect("sex", "F", "M", difference=0.05))
+    abs(P[prediction == 1 | sex == 'F'] - P[do(sex = 'M').prediction == 1 | sex == 'F']) <= 0.05
+    """
+    who, event = who_of(attribute, minority, majority, groups), favourable_event(favourable, decision)
+    condition, tolerance = condition_of("given", given), tolerance_of(ratio, difference)
+
+    def claim(group: Group, reference: Group) -> Property:
+        people = both(group.condition, condition)
+        return toward(tolerance, P(event, given=people), P(under(do(reference.settings), event), given=people))
+
+    return claim_for(who, claim).named(title("counterfactual effect", who))
+
+
+def causal(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    groups: Iterable[GroupLike] | None = None,
+    ratio: float | None = None,
+    difference: float | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """The attribute has little total effect on the decisions.
+
+    It compares ``P[do(attribute = minority).favourable]`` with ``P[do(attribute = majority).favourable]``, over
+    everybody: what would be decided, were all people of one group, or all of the other.
+
+    It does **not** imply that nobody is affected: gains and losses may cancel, which :func:`no_causal_discrimination`
+    does not allow. It counts every path from the attribute to the decision, legitimate ones too. It rests on the causal
+    model, and needs a population that has one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    given
+        A condition on the people as they are.
+
+    References
+    ----------
+    Kilbertus, Rojas-Carulla, Parascandolo, Hardt, Janzing and Schölkopf (2017), "Avoiding discrimination through causal
+    reasoning".
+
+    Examples
+    --------
+    >>> print(causal("sex", "F", "M", difference=0.05))
+    abs(P[do(sex = 'F').prediction == 1] - P[do(sex = 'M').prediction == 1]) <= 0.05
+    """
+    event, condition = favourable_event(favourable, decision), condition_of("given", given)
+    return relate(
+        "causal fairness",
+        who_of(attribute, minority, majority, groups),
+        tolerance_of(ratio, difference),
+        lambda group: P(under(do(group.settings), event), given=condition),
+    )
+
+
+def no_causal_discrimination(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    share: float,
+    groups: Iterable[GroupLike] | None = None,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """Most people would be decided about in the same way, whichever group they belonged to.
+
+    It demands ``P[do(attribute = minority).decision == do(attribute = majority).decision] >= share``, over everybody.
+
+    It does **not** imply parity, and says nothing about which group gains where the decisions differ. It rests on the
+    causal model, and needs a population that has one: where nothing else depends on the attribute, this is the test of
+    flipping it alone.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    share
+        Which share of the people must be decided about in the same way; above 0 and at most 1.
+    decision
+        What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
+    given
+        A condition on the people as they are.
+
+    References
+    ----------
+    Galhotra, Brun and Meliou (2017), "Fairness testing: testing software for discrimination".
+
+    Examples
+    --------
+    >>> print(no_causal_discrimination("sex", "F", "M", share=0.99))
+    P[do(sex = 'F').prediction == do(sex = 'M').prediction] >= 0.99
+    """
+    who, term = who_of(attribute, minority, majority, groups), term_of("decision", decision)
+    condition, least = condition_of("given", given), number_within("share", share, 0, 1, above=True)
+
+    def claim(group: Group, reference: Group) -> Property:
+        same = under(do(group.settings), term) == under(do(reference.settings), term)
+        return P(same, given=condition) >= least
+
+    return claim_for(who, claim).named(title("no causal discrimination", who))
+
+
+def path_specific(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    mediators: str | Sequence[str],
+    shortfall: float,
+    groups: Iterable[GroupLike] | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """With the mediators as if they belonged to the majority, a minority is selected about as often as the majority.
+
+    It demands ``P[do(mediator as if attribute = majority).favourable | minority] - P[favourable | majority] >=
+    -shortfall``: the mediator, such as education, may make a difference, and the attribute itself may not. Everything
+    else about the minority stays as it is.
+
+    It does **not** imply demographic parity: what goes through the mediators is accepted, and whether that is right is
+    not asked. It is one-sided: the minority may do better. It rests on the causal model, and needs a population that
+    has one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    mediators
+        The column, or the columns, through which the attribute may act.
+    shortfall
+        By how much the minority's rate may fall below the majority's; from 0 to 1.
+
+    References
+    ----------
+    Nabi and Shpitser (2018), "Fair inference on outcomes"; Definition 3.3 of Bastani, Zhang and Solar-Lezama (2019),
+    "Probabilistic verification of fairness properties via concentration".
+
+    Examples
+    --------
+    >>> print(path_specific("sex", "F", "M", mediators="school", shortfall=0.1))
+    P[do(school as if sex = 'M').prediction == 1 | sex == 'F'] - P[prediction == 1 | sex == 'M'] >= -0.1
+    """
+    who, event = who_of(attribute, minority, majority, groups), favourable_event(favourable, decision)
+    condition, most = condition_of("given", given), number_within("shortfall", shortfall, 0, 1)
+    through = names_of("mediators", mediators)
+    if shared := set(through) & set(attributes_of(who)):
+        raise UsageError(f"mediators must be other columns than attribute, but both name {shared.pop()!r}")
+
+    def claim(group: Group, reference: Group) -> Property:
+        person = do({name: as_if(reference.settings) for name in through})
+        rate = P(under(person, event), given=both(group.condition, condition))
+        return rate - P(event, given=both(reference.condition, condition)) >= 0 - most
+
+    return claim_for(who, claim).named(f"{title('path-specific fairness', who)} through {' and '.join(through)}")

@@ -1,0 +1,505 @@
+"""Who is compared with whom, of what, by which tolerance.
+
+Checks of what a property is asked for: every message names the argument, its value and its type.
+
+What is counted, and among whom: the decision that a person gets, the outcome, and further conditions.
+
+Who is compared with whom.
+
+How far two measures may be apart.
+
+From groups, measures and a tolerance to a property: the one construction behind every comparison of groups.
+
+A whole term as it is for another version of a person: the second one of a pair, or the same one under changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import permutations
+from math import inf, isfinite
+from operator import and_
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isonomia.errors import UsageError
+from isonomia.spec.operators import PersonVersion, col, prediction
+from isonomia.spec.parser import parse_condition
+from isonomia.spec.property import Property
+from isonomia.spec.terms import Measure, Term, value_of
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import (
+    Call,
+    Column,
+    Compare,
+    Each,
+    Formula,
+    Junction,
+    Literal,
+    Member,
+    Missing,
+    Output,
+    PairCall,
+    Row,
+    RowArithmetic,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Value,
+    Variable,
+)
+
+__all__ = [
+    "Against",
+    "Difference",
+    "Group",
+    "GroupLike",
+    "MeasureOf",
+    "Mutual",
+    "Pair",
+    "Ratio",
+    "Tolerance",
+    "Who",
+    "attributes_of",
+    "both",
+    "claim_for",
+    "compare",
+    "compare_within",
+    "condition_of",
+    "difference_of_means",
+    "exactly_one",
+    "favourable_event",
+    "for_values",
+    "mutual",
+    "names_of",
+    "number_within",
+    "relate",
+    "shown",
+    "term_of",
+    "title",
+    "tolerance_of",
+    "toward",
+    "under",
+    "who_of",
+]
+
+
+def shown(value: Any) -> str:
+    """A value and its type, as an error message shows them."""
+    return f"{value!r} of type {type(value).__name__}"
+
+
+def number_within(name: str, value: Any, low: float, high: float, *, above: bool = False, why: str = "") -> float:
+    """A finite number between two others.
+
+    Parameters
+    ----------
+    name, value
+        The argument.
+    low, high
+        The range that it must lie in; ``high`` may be infinite.
+    above
+        Whether ``low`` itself is refused.
+    why
+        What the number is, for the message.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    number = isinstance(plain, int | float) and not isinstance(plain, bool)
+    if not number or not isfinite(plain) or not low <= plain <= high or (above and plain == low):
+        raise UsageError(f"{name} must be a number {_span(low, high, above)}{why}, but it is {shown(value)}")
+    return float(plain)
+
+
+def _span(low: float, high: float, above: bool) -> str:
+    if high == inf:
+        return f"above {low:g}" if above else f"of at least {low:g}"
+    return f"above {low:g} and at most {high:g}" if above else f"from {low:g} to {high:g}"
+
+
+def exactly_one(**given: Any) -> str:
+    """The name of the one argument that is not ``None``."""
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        names = " and ".join(given)
+        came = " and ".join(f"{name}={given[name]!r}" for name in named) or "none"
+        raise UsageError(f"give exactly one of {names}, which says how far apart the groups may be, but {came} came")
+    return named[0]
+
+
+def names_of(argument: str, value: Any) -> tuple[str, ...]:
+    """The names of one column, or of several different ones."""
+    listed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    for name in listed:
+        if not isinstance(name, str) or not name:
+            raise UsageError(
+                f"{argument} must be the name of a column, or a list of such names, but it holds {shown(name)}"
+            )
+    if not listed or len(set(listed)) < len(listed):
+        raise UsageError(f"{argument} must name one column or several different ones, but it is {value!r}")
+    return tuple(listed)
+
+
+def term_of(argument: str, value: Any) -> Term:
+    """A term, or the column of a name."""
+    if isinstance(value, Term):
+        return value
+    if isinstance(value, str) and value:
+        return col(value)
+    raise UsageError(f"{argument} must be the name of a column, or a term such as prediction, but it is {shown(value)}")
+
+
+def favourable_event(favourable: Any, decision: Any) -> Term:
+    """That a person gets the favourable decision: a condition by itself, or a value of the decision."""
+    term = term_of("decision", decision)
+    if not isinstance(favourable, Term):
+        event: Term = term == favourable
+        return event
+    if term.node != prediction.node:
+        raise UsageError(
+            f"favourable is the condition {favourable!r}, which says by itself what is favourable, so decision cannot "
+            f"be given as well, but it is {decision!r}"
+        )
+    return favourable
+
+
+def condition_of(argument: str, value: Any) -> Term | None:
+    """A condition from a term or from text; ``None`` where there is none."""
+    if value is None or isinstance(value, Term):
+        return value
+    if isinstance(value, str):
+        return Term(parse_condition(value))
+    raise UsageError(f"{argument} must be a condition, such as col('age') >= 18 or its text, but it is {shown(value)}")
+
+
+def both(first: Term, second: Term | None) -> Term:
+    """One condition and another, where there is another."""
+    return first if second is None else first & second
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The people with certain values of the attributes; inside a ``for``, a value is its variable."""
+
+    attributes: tuple[str, ...]
+    values: tuple[Value | Term, ...]
+
+    @property
+    def condition(self) -> Term:
+        """Whether a person belongs to the group."""
+        return reduce(and_, (col(name) == value for name, value in self.settings.items()))
+
+    @property
+    def settings(self) -> dict[str, Value | Term]:
+        """The value of each attribute."""
+        return dict(zip(self.attributes, self.values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A minority is compared with a majority."""
+
+    minority: Group
+    majority: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Each of several groups is compared with one majority; all other groups that occur where none are listed."""
+
+    groups: tuple[Group, ...] | None
+    majority: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Mutual:
+    """Each of several groups is compared with each other; all that occur where none are listed."""
+
+    attributes: tuple[str, ...]
+    groups: tuple[Group, ...] | None
+
+
+GroupLike: TypeAlias = Value | Sequence[Value]
+"""A group as people write it: a value, or one value for each of several attributes."""
+
+Who: TypeAlias = Pair | Against | Mutual
+Claim: TypeAlias = Callable[[Group, Group], Property]
+
+
+def who_of(attribute: Any, minority: Any, majority: Any, groups: Any) -> Who:
+    """Who is compared, from the arguments of a property.
+
+    Raises
+    ------
+    UsageError
+        Where they say too little, too much, or name no groups.
+    """
+    attributes = names_of("attribute", attribute)
+    listed = None if groups is None else _listed(attributes, groups)
+    if minority is not None and majority is None:
+        raise UsageError(
+            f"minority is {minority!r}, but majority is not given: name the group to compare with, or write "
+            f"groups=[{minority!r}, ...] to compare every group with every other"
+        )
+    if minority is not None and groups is not None:
+        raise UsageError(f"minority and groups cannot go together, but minority={minority!r} and groups={groups!r}")
+    if majority is None:
+        if listed is not None and len(listed) < 2:
+            raise UsageError(f"groups must hold at least two different groups to compare, but it is {groups!r}")
+        return Mutual(attributes, listed)
+    reference = _group("majority", attributes, majority)
+    if minority is None:
+        return Against(None if listed is None else _without(reference, listed, groups), reference)
+    smaller = _group("minority", attributes, minority)
+    if smaller == reference:
+        raise UsageError(f"minority and majority must be different groups, but both are {minority!r}")
+    return Pair(smaller, reference)
+
+
+def _group(argument: str, attributes: tuple[str, ...], value: Any) -> Group:
+    """A group from a value, or from one value for each of several attributes."""
+    if len(attributes) == 1 and (isinstance(value, str) or not isinstance(value, Iterable)):
+        value = (value,)
+    if isinstance(value, str) or not isinstance(value, Iterable) or len(values := tuple(value)) != len(attributes):
+        raise UsageError(
+            f"{argument} must hold one value for each of {', '.join(attributes)}, but it is {shown(value)}"
+        )
+    return Group(attributes, tuple(map(value_of, values)))
+
+
+def _listed(attributes: tuple[str, ...], groups: Any) -> tuple[Group, ...]:
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise UsageError(f"groups must be a list of groups, but it is {shown(groups)}")
+    return tuple(dict.fromkeys(_group("every one of groups", attributes, value) for value in groups))
+
+
+def _without(reference: Group, listed: tuple[Group, ...], groups: Any) -> tuple[Group, ...]:
+    kept = tuple(group for group in listed if group != reference)
+    if not kept:
+        raise UsageError(f"groups must hold a group other than the majority, but it is {groups!r}")
+    return kept
+
+
+# ---------------------------------------------------------------------------- claims
+
+
+def claim_for(who: Who, claim: Claim) -> Property:
+    """The property that a claim holds for everybody who is to be compared.
+
+    Parameters
+    ----------
+    who
+        Who is compared.
+    claim
+        Makes the property of a group and the group that it is compared with.
+    """
+    match who:
+        case Pair(minority, majority):
+            return claim(minority, majority)
+        case Against(groups, majority):
+            return _against(groups, majority, claim)
+        case Mutual(attributes, groups):
+            return _mutual(attributes, groups, claim)
+
+
+def _against(groups: tuple[Group, ...] | None, majority: Group, claim: Claim) -> Property:
+    names = majority.attributes
+    if len(names) > 1 and groups is not None:
+        return _every(claim(group, majority) for group in groups)
+    if len(names) > 1:
+        return for_values("g", names, lambda group: claim(group, majority))
+    variable = Variable("g")
+    body = claim(Group(names, (Term(variable),)), majority).formula
+    excluded = () if groups else (Literal(value_of(majority.values[0])),)
+    return Property(Each(variable.name, _source(names[0], groups), excluded, body))
+
+
+def _mutual(attributes: tuple[str, ...], groups: tuple[Group, ...] | None, claim: Claim) -> Property:
+    if len(attributes) > 1 and groups is not None:
+        return _every(claim(group, other) for group, other in permutations(groups, 2))
+    if len(attributes) > 1:
+        return for_values("g", attributes, lambda group: for_values("h", attributes, lambda h: claim(group, h)))
+    group, other = Variable("g"), Variable("h")
+    body = claim(Group(attributes, (Term(group),)), Group(attributes, (Term(other),))).formula
+    source = _source(attributes[0], groups)
+    return Property(Each(group.name, source, (), Each(other.name, source, (group,), body)))
+
+
+def for_values(letter: str, columns: tuple[str, ...], claim: Callable[[Group], Property]) -> Property:
+    """The property that a claim holds for every combination of the values of some columns."""
+    variables = _variables(letter, columns)
+    body: Formula = claim(Group(columns, tuple(map(Term, variables)))).formula
+    for name, variable in reversed(list(zip(columns, variables, strict=True))):
+        body = Each(variable.name, Column(name), (), body)
+    return Property(body)
+
+
+def _variables(letter: str, columns: tuple[str, ...]) -> tuple[Variable, ...]:
+    if len(columns) == 1:
+        return (Variable(letter),)
+    return tuple(Variable(f"{letter}{number}") for number in range(1, len(columns) + 1))
+
+
+def _source(column: str, groups: tuple[Group, ...] | None) -> Column | tuple[Literal, ...]:
+    if groups is None:
+        return Column(column)
+    return tuple(Literal(value_of(group.values[0])) for group in groups)
+
+
+def _every(properties: Iterator[Property]) -> Property:
+    formulas = tuple(part.formula for part in properties)
+    return Property(formulas[0] if len(formulas) == 1 else Junction("and", formulas))
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One measure is at least this share of the other."""
+
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two measures differ by at most this much."""
+
+    most: float
+
+
+Tolerance: TypeAlias = Ratio | Difference
+
+
+def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
+    """The tolerance that two arguments of a property state, one of which is given."""
+    if exactly_one(ratio=ratio, difference=difference) == "ratio":
+        return Ratio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))
+    return Difference(number_within("difference", difference, 0, 1, why=" (rates differ by at most 1)"))
+
+
+def difference_of_means(difference: float) -> Difference:
+    """A tolerance for means, which can lie further apart than 1."""
+    return Difference(number_within("difference", difference, 0, inf))
+
+
+def toward(tolerance: Tolerance, measure: Measure, reference: Measure) -> Property:
+    """A measure compared with that of one reference group.
+
+    A ratio is one-sided: the measure may be any amount larger. A difference is two-sided.
+    """
+    match tolerance:
+        case Ratio(least):
+            return measure / reference >= least
+        case Difference(most):
+            return abs(measure - reference) <= most
+
+
+def mutual(tolerance: Tolerance, measure: Measure, other: Measure) -> Property:
+    """A measure compared with another one, in a claim that makes the opposite comparison as well.
+
+    The ratio is multiplied out, since among many groups somebody's rate may be zero: 0 >= 0.8 * 0 is true, and 0 / 0
+    has no value.
+    """
+    match tolerance:
+        case Ratio(least):
+            return measure >= least * other
+        case Difference(most):
+            return measure - other <= most
+
+
+MeasureOf: TypeAlias = Callable[[Term], Measure]
+"""Makes the measure of a group from the condition that says who belongs to it."""
+
+
+def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, given: Term | None = None) -> Property:
+    """The property that each of some measures is within the tolerance for everybody who is to be compared.
+
+    Parameters
+    ----------
+    name
+        What the property is called.
+    who
+        Who is compared with whom.
+    tolerance
+        How far their measures may be apart.
+    measures
+        What is compared.
+    given
+        The people whom the whole property is about; everybody without one.
+    """
+
+    def among(measure: MeasureOf) -> Callable[[Group], Measure]:
+        return lambda group: measure(both(group.condition, given))
+
+    return relate(name, who, tolerance, *map(among, measures))
+
+
+def relate(name: str, who: Who, tolerance: Tolerance, *measures: Callable[[Group], Measure]) -> Property:
+    """The same for measures that need to know the group itself, and not only who belongs to it."""
+    apart = mutual if isinstance(who, Mutual) else toward
+
+    def claim(group: Group, reference: Group) -> Property:
+        return reduce(and_, (apart(tolerance, measure(group), measure(reference)) for measure in measures))
+
+    return claim_for(who, claim).named(title(name, who))
+
+
+def compare_within(
+    name: str, strata: tuple[str, ...], who: Who, tolerance: Tolerance, measure: MeasureOf, given: Term | None
+) -> Property:
+    """The same within every combination of the values of some columns."""
+    if not strata:
+        return compare(name, who, tolerance, measure, given=given)
+
+    def claim(stratum: Group) -> Property:
+        return compare(name, who, tolerance, measure, given=both(stratum.condition, given))
+
+    return for_values("s", strata, claim).named(f"{title(name, who)} within {' and '.join(strata)}")
+
+
+def title(name: str, who: Who) -> str:
+    """The name of a property with its attributes: ``demographic parity by sex and race``."""
+    return f"{name} by {' and '.join(attributes_of(who))}"
+
+
+def attributes_of(who: Who) -> tuple[str, ...]:
+    """The attributes by which people are grouped."""
+    return who.attributes if isinstance(who, Mutual) else who.majority.attributes
+
+
+def under(person: PersonVersion, term: Term) -> Term:
+    """The same term with every column and every answer of the model taken from another version of the person.
+
+    Raises
+    ------
+    UsageError
+        Where the term speaks of other versions already: a version of a version has no meaning here.
+    """
+    return Term(_under(person, term.node))
+
+
+def _under(person: PersonVersion, row: Row) -> Row:
+    match row:
+        case Column() | Output():
+            if row.version is not None:
+                raise UsageError(_already(row))
+            return person(Term(row)).node
+        case Literal() | Variable():
+            return row
+        case RowNegative() | RowNot() | Missing() | Member():
+            return replace(row, operand=_under(person, row.operand))
+        case RowArithmetic() | Compare():
+            return replace(row, left=_under(person, row.left), right=_under(person, row.right))
+        case Call():
+            return replace(row, arguments=tuple(_under(person, argument) for argument in row.arguments))
+        case RowJunction():
+            return replace(row, operands=tuple(_under(person, operand) for operand in row.operands))
+        case PairCall():
+            raise UsageError(_already(row))
+
+
+def _already(row: Row) -> str:
+    return (
+        f"expected a term about one person as they are, but `{to_text(row)}` speaks of another version: the property "
+        "itself says which versions are compared"
+    )

@@ -1,0 +1,334 @@
+"""Python's parser used for its tree; what is refused.
+
+The text of a program, and where in it a node of Python's syntax tree stands.
+
+Python's own parser, used for its syntax tree only: nothing is compiled or run, and every failure is a SpecError.
+
+What Python has and a program has not: each construct in plain words, with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from isonomia.errors import Place, SpecError
+
+__all__ = [
+    "COMPARISONS",
+    "SIGNS",
+    "TOO_DEEP",
+    "Source",
+    "equation_source",
+    "no_comparison",
+    "no_expression",
+    "no_sign",
+    "no_statement",
+    "parse_expression",
+    "parse_module",
+    "plain_text",
+    "program_source",
+]
+
+
+# Quotations first, so that a `#` in one of them begins no comment.
+_LOOSE = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|#[^\n]*|\\\n|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    r"""A text as it was written, and as Python's parser sees it.
+
+    Guarantees that every place lies within the text, whatever line and column it is made from.
+
+    Attributes
+    ----------
+    text
+        What errors point at.
+    seen
+        What the parser reads: the same characters from ``skipped`` on, some of them blanked out. Its lines end at
+        ``\n`` only.
+    """
+
+    text: str
+    seen: str
+    skipped: int
+    lines: tuple[str, ...] = field(init=False, repr=False)
+    starts: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lines = tuple(self.seen.split("\n"))
+        starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=self.skipped)
+        object.__setattr__(self, "lines", lines)
+        object.__setattr__(self, "starts", tuple(starts))
+
+    def place(self, node: ast.AST) -> Place:
+        """The stretch of a node of Python's tree."""
+        start = self._of_bytes(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+        end = self._of_bytes(getattr(node, "end_lineno", None) or 1, getattr(node, "end_col_offset", None) or 0)
+        return Place(self.text, start, max(start, end))
+
+    def between(self, first: ast.AST, last: ast.AST) -> Place:
+        """The stretch from the beginning of one node to the end of another."""
+        return Place(self.text, self.place(first).start, self.place(last).end)
+
+    def at(self, line: int | None, column: int | None) -> int:
+        """The character at a line and a column counted from 1, or the nearest one that there is."""
+        row = self._row(line or 1)
+        return self.starts[row] + min(max((column or 1) - 1, 0), len(self.lines[row]))
+
+    def _of_bytes(self, line: int, offset: int) -> int:
+        # The parser counts bytes; people count characters.
+        written = self.lines[self._row(line)]
+        before = offset if written.isascii() else len(written.encode()[:offset].decode(errors="ignore"))
+        return self.at(line, before + 1)
+
+    def _row(self, line: int) -> int:
+        return min(max(line - 1, 0), len(self.lines) - 1)
+
+
+def program_source(text: str) -> Source:
+    """A whole program, as it stands."""
+    return Source(text, text, 0)
+
+
+def equation_source(text: str) -> Source:
+    """One expression: line ends and comments are blanked out, so that it may run over several lines."""
+    flat = _LOOSE.sub(_blank, text)
+    skipped = len(flat) - len(flat.lstrip())
+    return Source(text, flat[skipped:], skipped)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] in "'\"" else " " * len(found[0])
+
+
+def plain_text(text: str) -> str:
+    r"""A text without byte-order mark and with ``\n`` at the end of each line.
+
+    Raises
+    ------
+    SpecError
+        For a character that no text file can hold: a null, or half of a surrogate pair.
+    """
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in plain:
+        start = plain.index("\0")
+        shown = plain.replace("\0", "\ufffd").encode(errors="replace").decode()
+        raise SpecError("there is a null character here: is this a text file?", Place(shown, start, start + 1))
+    try:
+        plain.encode()
+    except UnicodeEncodeError as error:
+        shown = plain.encode(errors="replace").decode()
+        message = "this character is half of a pair and has no meaning alone: save the file as UTF-8"
+        raise SpecError(message, Place(shown, error.start, error.start + 1)) from None
+    return plain
+
+
+TOO_DEEP = (
+    "this is nested too deeply: a pair of brackets, a term of a long sum and an `elif` each count as one level. "
+    "Set a variable to a part of it, and go on with that variable"
+)
+_UNREADABLE = "this cannot be read"
+
+# What the parser says, and what is said instead.
+_WORDING = (
+    (r"'(.)' was never closed", r"`\1` is never closed"),
+    (r"unmatched '(.)'", r"this `\1` closes nothing"),
+    (r"closing parenthesis '(.)' does not match opening parenthesis '(.)'.*", r"this `\1` cannot close a `\2`"),
+    (r"expected ':'", r"a `:` is missing here"),
+    (r"expected an indented block after (.*) on line (\d+)", r"the lines after the \1 on line \2 must be indented"),
+    (r"unexpected indent", r"this line is indented further than the one before it, without need"),
+    (r"unindent does not match any outer indentation level", r"this line is indented like no line before it"),
+    (r"inconsistent use of tabs and spaces.*", r"tabs and spaces are mixed at the start of lines: use spaces only"),
+    (r"unterminated .*string literal.*", r"this quotation mark is never closed"),
+    (r".*[Mm]aybe you meant '==' .*", r"write `==` to compare; only a variable can be set by `=`"),
+    (r"cannot assign to .*", r"only a variable can be set, as in `x = 1`"),
+    (r"Exceeds the limit .*", r"this number is too large"),
+    (r"too many (?:nested parentheses|levels of indentation)", TOO_DEEP),
+    (r"invalid decimal literal", r"this is neither a number nor a name: a name begins with a letter"),
+    (r"invalid character .*\((.*)\)", r"the character \1 has no meaning here"),
+    (r"invalid non-printable character (.*)", r"the character \1 has no meaning here: is it a special blank?"),
+    (r"leading zeros in .*", r"a number cannot begin with 0: leave the zeros out"),
+    (r"unexpected unindent|unexpected EOF.*", r"something is missing before this"),
+    (r"Missing parentheses in call to '(.*?)'.*", r"there is no `\1`: a program draws and decides, and shows nothing"),
+    (r"invalid syntax", _UNREADABLE),
+    (r"invalid syntax\. (.*)", rf"{_UNREADABLE}: \1"),
+)
+
+# What people write who come from another language, and what it is called here.
+_SPELLINGS = (
+    (r"&&", "write `and`"),
+    (r"\|\|", "write `or`"),
+    (r"!(?!=)", "write `not`"),
+    (r"\belse\s+if\b", "write `elif`"),
+    (r"<>", "write `!=`"),
+    (r"=[<>]", "write `<=` or `>=`"),
+    (r"\+\+|--\s*$", "write `x = x + 1`"),
+    (r"//", "a comment begins with `#`"),
+    (r"[{}]", "the lines of a branch are indented, without braces"),
+)
+
+
+def parse_module(source: Source) -> ast.Module:
+    """The syntax tree of a whole program."""
+    tree = _parse(source, "exec")
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def parse_expression(source: Source) -> ast.expr:
+    """The syntax tree of one expression."""
+    tree = _parse(source, "eval")
+    assert isinstance(tree, ast.Expression)
+    return tree.body
+
+
+def _parse(source: Source, mode: str) -> ast.AST:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source.seen, mode=mode)
+    except SyntaxError as error:
+        raise _complaint(error, source) from None
+    except (RecursionError, MemoryError):
+        raise SpecError(TOO_DEEP, Place(source.text, source.skipped, source.skipped)) from None
+
+
+def _complaint(error: SyntaxError, source: Source) -> SpecError:
+    start = source.at(error.lineno, error.offset)
+    end = source.at(error.end_lineno or error.lineno, error.end_offset or error.offset)
+    place = Place(source.text, start, max(start, end))
+    reason = _reworded(error.msg)
+    if reason.startswith(_UNREADABLE):
+        hint = _spelling(place)
+        reason = f"{_UNREADABLE}: {hint}" if hint else reason
+    return SpecError(reason, place)
+
+
+def _reworded(said: str) -> str:
+    for pattern, instead in _WORDING:
+        found = re.fullmatch(pattern, said)
+        if found:
+            return found.expand(instead)
+    return f"{_UNREADABLE}: {said}"
+
+
+def _spelling(place: Place) -> str | None:
+    begin = place.text.rfind("\n", 0, place.start) + 1
+    line = place.text[begin:].split("\n", 1)[0].split("#", 1)[0]
+    # The parser stumbles over the second sign of such a pair, or over what comes behind it.
+    near = line[max(0, place.start - begin - 8) : place.start - begin + 8]
+    return next((hint for pattern, hint in _SPELLINGS if re.search(pattern, near)), None)
+
+
+_ALLOWED_STATEMENTS = "a function has only `x = ...`, `if`/`elif`/`else`, `pass`, `return` and marks"
+_ALLOWED_EXPRESSIONS = (
+    "only numbers, True and False, variables, `+ - * /`, comparisons, `and`, `or`, `not`, `gaussian` and `step` can"
+)
+
+SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+_STATEMENTS: dict[str, tuple[str, str]] = {
+    "For": ("a `for` loop", "write its statements out, once for each round"),
+    "AsyncFor": ("a `for` loop", "write its statements out, once for each round"),
+    "While": ("a `while` loop", "write its statements out, once for each round"),
+    "Import": ("an import", "a program stands alone, and can call only `gaussian` and `step`"),
+    "ImportFrom": ("an import", "a program stands alone, and can call only `gaussian` and `step`"),
+    "AnnAssign": ("an annotation", "write `x = ...`"),
+    "FunctionDef": ("a function within a function", "write its statements out where they are needed"),
+    "AsyncFunctionDef": ("an `async` function", "write `def popModel():` or `def F():`"),
+    "ClassDef": ("a class", _ALLOWED_STATEMENTS),
+    "Global": ("`global`", "leave it out, because all variables are shared by popModel and F"),
+    "Nonlocal": ("`nonlocal`", "leave it out, because all variables are shared by popModel and F"),
+    "Try": ("`try`", "leave it out, because nothing can be raised"),
+    "TryStar": ("`try`", "leave it out, because nothing can be raised"),
+    "With": ("`with`", _ALLOWED_STATEMENTS),
+    "AsyncWith": ("`with`", _ALLOWED_STATEMENTS),
+    "Delete": ("`del`", "leave it out"),
+    "Raise": ("`raise`", "use the mark `qualified(...)` to say who counts"),
+    "Assert": ("`assert`", "use the mark `qualified(...)` to say who counts"),
+    "Match": ("`match`", "write `if`/`elif`/`else`"),
+    "Break": ("`break`", "there are no loops"),
+    "Continue": ("`continue`", "there are no loops"),
+}
+_COMPREHENSION = ("a comprehension", "write its parts out")
+_SIGNS_REFUSED: dict[str, tuple[str, str]] = {
+    "Pow": ("**", "write a power as a product, such as `x * x`"),
+    "Mod": ("%", "only `+ - * /` can be used"),
+    "FloorDiv": ("//", "only `+ - * /` can be used, and a comment begins with `#`"),
+    "MatMult": ("@", "only `+ - * /` can be used"),
+    "BitAnd": ("&", "write `and`"),
+    "BitOr": ("|", "write `or`"),
+    "BitXor": ("^", "write a power as a product, such as `x * x`"),
+    "LShift": ("<<", "only `+ - * /` can be used"),
+    "RShift": (">>", "only `+ - * /` can be used"),
+    "Invert": ("~", "write `not`"),
+}
+_COMPARISONS_REFUSED: dict[str, tuple[str, str]] = {
+    "Is": ("is", "write `==`"),
+    "IsNot": ("is not", "write `!=`"),
+    "In": ("in", "write `x == a or x == b`"),
+    "NotIn": ("not in", "write `x != a and x != b`"),
+}
+_EXPRESSIONS: dict[str, tuple[str, str]] = {
+    "Lambda": ("a `lambda`", "write the expression itself"),
+    "ListComp": _COMPREHENSION,
+    "SetComp": _COMPREHENSION,
+    "DictComp": _COMPREHENSION,
+    "GeneratorExp": _COMPREHENSION,
+    "Subscript": ("an element `[...]`", "give each value a variable of its own"),
+    "Attribute": ("an attribute (a name with a dot)", "variables are plain names, and functions `gaussian` and `step`"),
+    "IfExp": ("`a if c else b`", "write an `if` statement that sets the variable in both branches"),
+    "NamedExpr": ("`:=`", "set the variable in a line of its own"),
+    "List": ("a list", "it can stand only within `step([...])`"),
+    "Tuple": ("values separated by commas", "give each value a variable of its own"),
+    "Dict": ("a dictionary", "give each value a variable of its own"),
+    "Set": ("a set", "give each value a variable of its own"),
+    "JoinedStr": ("a text", "write categories as numbers"),
+    "TemplateStr": ("a text", "write categories as numbers"),
+    "Await": ("`await`", _ALLOWED_EXPRESSIONS),
+    "Yield": ("`yield`", _ALLOWED_EXPRESSIONS),
+    "YieldFrom": ("`yield`", _ALLOWED_EXPRESSIONS),
+    "Starred": ("a `*` before a value", "write the values out"),
+}
+
+
+def no_statement(node: ast.stmt, source: Source) -> SpecError:
+    """Say that a statement cannot stand in a program."""
+    if isinstance(node, ast.AugAssign):
+        sign = SIGNS.get(type(node.op)) or _SIGNS_REFUSED.get(type(node.op).__name__, ("?", ""))[0]
+        name = node.target.id if isinstance(node.target, ast.Name) else "x"
+        what, hint = f"`{name} {sign}= ...`", f"write `{name} = {name} {sign} ...`"
+    else:
+        what, hint = _STATEMENTS.get(type(node).__name__, ("this", _ALLOWED_STATEMENTS))
+    return SpecError(f"{what} cannot stand in a program: {hint}", source.place(node))
+
+
+def no_expression(node: ast.expr, source: Source) -> SpecError:
+    """Say that an expression cannot stand in a program or in an equation."""
+    what, hint = _EXPRESSIONS.get(type(node).__name__, ("this", _ALLOWED_EXPRESSIONS))
+    return SpecError(f"{what} cannot stand here: {hint}", source.place(node))
+
+
+def no_sign(node: ast.BinOp | ast.UnaryOp, source: Source) -> SpecError:
+    """Say that an operator is not there."""
+    sign, hint = _SIGNS_REFUSED.get(type(node.op).__name__, ("?", _ALLOWED_EXPRESSIONS))
+    return SpecError(f"there is no operator `{sign}`: {hint}", source.place(node))
+
+
+def no_comparison(operator: ast.cmpop, node: ast.Compare, source: Source) -> SpecError:
+    """Say that a comparison is not there."""
+    sign, hint = _COMPARISONS_REFUSED.get(type(operator).__name__, ("?", _ALLOWED_EXPRESSIONS))
+    return SpecError(f"there is no comparison `{sign}`: {hint}", source.place(node))

@@ -1,0 +1,423 @@
+"""PopModel, F, statements and marks.
+
+The two functions of a program, ``popModel`` and ``F``, found in Python's syntax tree.
+
+Marks: the calls that say who is in the minority, who is qualified and who reaches the target.
+
+From Python's syntax tree to statements: the body of ``popModel`` or of ``F``.
+
+Reading programs and equations: text in, a checked tree out, or a SpecError that points at the trouble.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from isonomia.errors import Place, SpecError, nearest
+from isonomia.spec.fairsquare.expressions import DRAWS, IF, Reading, Sites, check_plain_arguments, kind_of, read_value
+from isonomia.spec.fairsquare.python_source import (
+    TOO_DEEP,
+    Source,
+    equation_source,
+    no_expression,
+    no_statement,
+    parse_expression,
+    parse_module,
+    plain_text,
+    program_source,
+)
+from isonomia.spec.fairsquare.scope import Scope, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.tree import MARKS, Assign, Expression, If, Kind, Name, Program, Statement, Text
+
+__all__ = [
+    "LEVELS",
+    "Body",
+    "check_columns",
+    "check_once",
+    "functions_of",
+    "mark_name",
+    "read_body",
+    "read_equation",
+    "read_mark",
+    "read_program",
+]
+
+
+_NAMES = ("popModel", "F")
+
+
+def functions_of(tree: ast.Module, source: Source) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+    """``popModel`` and ``F``, whichever comes first in the text."""
+    found: dict[str, ast.FunctionDef] = {}
+    for index, node in enumerate(tree.body):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())) if index == 0:
+                continue
+            case ast.FunctionDef():
+                _check_function(node, found, source)
+                found[node.name] = node
+            case _:
+                raise _not_at_the_top(node, source)
+    return _function("popModel", found, source), _function("F", found, source)
+
+
+def _function(name: str, found: dict[str, ast.FunctionDef], source: Source) -> ast.FunctionDef:
+    if name in found:
+        return found[name]
+    if not found:
+        message = "the program is empty: write `def popModel():`, which draws a person, and `def F():`, which decides"
+        raise SpecError(message, Place(source.text, 0, 0))
+    if name == "F":
+        message = (
+            "the function `F` is missing: it decides about a person; `def F(): pass` is enough where a model is given"
+        )
+    else:
+        message = "the function `popModel` is missing: it draws a person"
+    (other,) = found.values()
+    raise SpecError(f"{message}. There is only `{other.name}`", _header(other, source))
+
+
+def _header(node: ast.FunctionDef, source: Source) -> Place:
+    start = source.place(node).start
+    return Place(source.text, start, start + len(f"def {node.name}"))
+
+
+def _check_function(node: ast.FunctionDef, found: dict[str, ast.FunctionDef], source: Source) -> None:
+    place = _header(node, source)
+    if node.name not in _NAMES:
+        message = f"there is a function `{node.name}`, but a program has only `popModel` and `F`"
+        raise SpecError(f"{message}.{nearest(node.name, _NAMES)}", place)
+    if node.name in found:
+        first = source.place(found[node.name]).line
+        raise SpecError(f"`{node.name}` is defined twice (first on line {first}): keep one of them", place)
+    if node.decorator_list:
+        raise SpecError("a decorator cannot stand in a program: leave it out", source.place(node.decorator_list[0]))
+    if any(_parameters(node.args)):
+        message = f"`{node.name}` takes no parameters: F sees the variables of popModel, so write `def {node.name}():`"
+        raise SpecError(message, place)
+    if node.returns is not None or getattr(node, "type_params", None):
+        raise SpecError(f"an annotation cannot stand in a program: write `def {node.name}():`", place)
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg | None]:
+    plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*plain, arguments.vararg, arguments.kwarg]
+
+
+def _not_at_the_top(node: ast.stmt, source: Source) -> SpecError:
+    if isinstance(node, ast.Assign | ast.If | ast.Expr | ast.Return | ast.Pass):
+        message = "this stands outside a function: move it into `popModel` or `F`"
+        return SpecError(message, source.place(node))
+    return no_statement(node, source)
+
+
+def mark_name(node: ast.stmt) -> str | None:
+    """The name of the mark that a statement is; ``None`` where it is none."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in MARKS:
+            return name
+        case _:
+            return None
+
+
+def read_mark(node: ast.stmt, name: str, source: Source, sites: Sites) -> Assign:
+    """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
+    assert isinstance(node, ast.Expr)
+    assert isinstance(node.value, ast.Call)
+    call, column = node.value, MARKS[name]
+    check_plain_arguments(call, source)
+    if len(call.args) != 1:
+        message = f"`{name}(...)` takes one condition, but {len(call.args)} came"
+        raise SpecError(f"{message}: join conditions by `and`", source.place(call))
+    value = read_value(call.args[0], Reading(source, sites, column))
+    return Assign(column, value, place=source.place(call))
+
+
+def check_once(marks: Sequence[Assign]) -> None:
+    """Refuse a mark that is made twice."""
+    first: dict[str, Assign] = {}
+    for mark in marks:
+        earlier = first.setdefault(mark.target, mark)
+        if earlier is not mark:
+            where = f" (first on line {earlier.place.line})" if earlier.place else ""
+            message = f"`{_name_of(mark)}` is marked twice{where}: join the conditions by `and` or `or`"
+            raise SpecError(message, mark.place)
+
+
+def check_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> None:
+    """Refuse a variable that would be taken for the column of a mark.
+
+    Guarantees that the last value of a mark's column is the value of the mark. A variable may share its name with the
+    column only where it is what the mark marks, and is not set afterwards.
+    """
+    by_column = {mark.target: mark for mark in marks}
+    passed: set[str] = set()
+    for assignment in assignments_of(statements):
+        mark = by_column.get(assignment.target)
+        if mark is assignment:
+            passed.add(mark.target)
+        elif mark is not None and (mark.value != Name(mark.target) or mark.target in passed):
+            message = f"`{_name_of(mark)}` sets the column `{mark.target}`, so this variable would be mistaken for it"
+            raise SpecError(f"{message}: rename the variable", assignment.place)
+
+
+def _name_of(mark: Assign) -> str:
+    return next(name for name, column in MARKS.items() if column == mark.target)
+
+
+LEVELS = 100
+"""How deeply an ``if`` may be nested; each ``elif`` counts."""
+
+_TAKEN = frozenset((*DRAWS, *MARKS, "popModel", "F")) - frozenset(MARKS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a function does.
+
+    Attributes
+    ----------
+    statements
+        In the order of the text, marks included.
+    marks
+        Those of the statements that are marks.
+    results
+        What ``return`` gives back; it has no effect, but must make sense.
+    """
+
+    statements: tuple[Statement, ...]
+    marks: tuple[Assign, ...]
+    results: tuple[Expression, ...]
+
+
+def read_body(function: ast.FunctionDef, source: Source, sites: Sites) -> Body:
+    """The body of a function.
+
+    A ``return`` is ignored. Nothing but marks may follow it, because a mark holds wherever it stands, while any other
+    statement would never run.
+    """
+    statements: list[Statement] = []
+    marks: list[Assign] = []
+    results: list[Expression] = []
+    returned: ast.Return | None = None
+    for node in _without_docstring(function.body):
+        mark = mark_name(node)
+        if mark is not None:
+            marks.append(read_mark(node, mark, source, sites))
+            statements.append(marks[-1])
+        elif isinstance(node, ast.Return):
+            returned = returned or node
+            results += _result(node, source, sites)
+        elif returned is not None and not isinstance(node, ast.Pass):
+            raise SpecError(
+                "what follows this `return` would never run: put it last, before marks only", source.place(returned)
+            )
+        else:
+            statements += _read(node, source, sites, LEVELS)
+    return Body(tuple(statements), tuple(marks), tuple(results))
+
+
+def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    match nodes:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            return rest
+        case _:
+            return nodes
+
+
+def _result(node: ast.Return, source: Source, sites: Sites) -> list[Expression]:
+    if node.value is None:
+        return []
+    # A draw in a result is never made, so it must not count for the draws that are.
+    return [read_value(node.value, Reading(source, sites.fork(), "return"))]
+
+
+def _read(node: ast.stmt, source: Source, sites: Sites, levels: int) -> tuple[Statement, ...]:
+    match node:
+        case ast.Assign():
+            return (_assign(node, source, sites),)
+        case ast.If():
+            return (_if(node, source, sites, levels - 1),)
+        case ast.Pass():
+            return ()
+        case ast.Return():
+            message = "a `return` within an `if` would skip what follows: set a variable in each branch instead"
+            raise SpecError(message, source.place(node))
+        case ast.Expr():
+            raise _not_kept(node, source)
+        case _:
+            raise no_statement(node, source)
+
+
+def _assign(node: ast.Assign, source: Source, sites: Sites) -> Assign:
+    if len(node.targets) > 1:
+        message = "`a = b = ...` sets two variables at once: set each in a line of its own"
+        raise SpecError(message, source.place(node))
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple | ast.List):
+        message = "`a, b = ...` sets several variables at once: set each in a line of its own"
+        raise SpecError(message, source.place(target))
+    if not isinstance(target, ast.Name):
+        raise SpecError("only a plain variable can be set, as in `x = 1`", source.place(target))
+    if target.id in _TAKEN:
+        raise SpecError(f"`{target.id}` is the name of a function: give the variable another", source.place(target))
+    value = read_value(node.value, Reading(source, sites, target.id))
+    return Assign(target.id, value, place=source.place(node))
+
+
+def _if(node: ast.If, source: Source, sites: Sites, levels: int) -> If:
+    if levels < 0:
+        raise SpecError(TOO_DEEP, source.between(node, node.test))
+    condition = read_value(node.test, Reading(source, sites, IF))
+    ways = sites.fork(), sites.fork()
+    then = _branch(node.body, source, ways[0], levels)
+    otherwise = _branch(node.orelse, source, ways[1], levels)
+    sites.join(ways)
+    return If(condition, then, otherwise, place=source.between(node, node.test))
+
+
+def _branch(nodes: Sequence[ast.stmt], source: Source, sites: Sites, levels: int) -> tuple[Statement, ...]:
+    statements: list[Statement] = []
+    for node in nodes:
+        statements += _read(node, source, sites, levels)
+    return tuple(statements)
+
+
+def _not_kept(node: ast.Expr, source: Source) -> SpecError:
+    name = mark_name(node)
+    if name is not None:
+        message = (
+            f"the mark `{name}` cannot stand within an `if`: set a variable in each branch, and mark it afterwards"
+        )
+        return SpecError(message, source.place(node))
+    match node.value:
+        case ast.Constant(value=str()):
+            message = "a text can stand only at the beginning of a function: write a comment with `#`"
+        case ast.Call(func=ast.Name(id=called)) if called not in DRAWS:
+            known = ", ".join(f"`{name}`" for name in MARKS)
+            message = f"there is no mark `{called}`, only {known}.{nearest(called, MARKS)}"
+        case ast.Call():
+            message = "nothing becomes of this draw: write `x = ...`"
+        case ast.Constant() | ast.Name() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
+            message = "nothing becomes of this value: write `x = ...` to set a variable"
+        case _:
+            return no_expression(node.value, source)
+    return SpecError(message, source.place(node))
+
+
+def read_program(text: str, name: str | None = None) -> Program:
+    """Read a program in the language of FairSquare.
+
+    The text is parsed, never run. The language is that of Albarghouthi, D'Antoni, Drews and Nori, *FairSquare:
+    Probabilistic Verification of Program Fairness* (OOPSLA 2017): ``popModel`` draws a person, ``F`` decides.
+
+    Parameters
+    ----------
+    text
+        The program. A byte-order mark and any kind of line end are accepted; ``Program.text`` has neither.
+    name
+        The name of its file, for messages.
+
+    Returns
+    -------
+    Program
+        Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What hangs
+        on drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
+
+    Raises
+    ------
+    SpecError
+        For everything else, with the place of the trouble.
+    """
+    try:
+        return _program(program_source(plain_text(text)))
+    except SpecError as error:
+        raise _named(error, name) from None
+    except RecursionError:
+        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), name) from None
+
+
+def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+    """Read the equation of one variable of a causal model: an expression, which may run over several lines.
+
+    In addition to what stands in programs, an equation may choose (``a if c else b``), and may have texts: compared
+    by ``==`` and ``!=``, or as the branches of a choice. The two branches of a choice share the sites of their draws.
+
+    Parameters
+    ----------
+    text
+        The expression.
+    variable
+        What it sets; its draws are numbered for this name.
+    known
+        The variables that it may read. Where the kind of one is ``None``, nothing is checked about it.
+
+    Returns
+    -------
+    tuple
+        The expression, and its kind. Where the kind hangs on variables of unknown kind only, it is given as a number.
+    """
+    try:
+        return _equation(plain_text(text), variable, known)
+    except SpecError as error:
+        raise _named(error, f"equation of `{variable}`") from None
+    except RecursionError:
+        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), f"equation of `{variable}`") from None
+
+
+def _program(source: Source) -> Program:
+    pop_model, decide = functions_of(parse_module(source), source)
+    sites = Sites()
+    # A person is drawn before anything is decided, also where F comes first in the text.
+    population = read_body(pop_model, source, sites)
+    decision = read_body(decide, source, sites)
+    return Program(source.text, population.statements, decision.statements, _kinds((population, decision)))
+
+
+def _kinds(bodies: Sequence[Body]) -> dict[str, Kind]:
+    statements = [statement for body in bodies for statement in body.statements]
+    marks = [mark for body in bodies for mark in body.marks]
+    check_once(marks)
+    check_columns(statements, marks)
+    outline = outline_of(statements, marks)
+    scope = Scope(outline)
+    for body in bodies:
+        scope = scope_after(body.statements, scope)
+        for result in body.results:
+            kind_of(result, scope.kind)
+    return _columns(scope, marks)
+
+
+def _columns(scope: Scope, marks: Sequence[Assign]) -> dict[str, Kind]:
+    sure = {name: state.kind for name, state in scope.states().items() if state.sure}
+    columns = {mark.target: sure[mark.target] for mark in marks}
+    variables = [name for name in scope.outline.first_set if name in sure and name not in columns]
+    return {name: sure[name] for name in variables} | columns
+
+
+def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+    source = equation_source(text)
+    if not source.seen:
+        raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
+    node = parse_expression(source)
+    expression = read_value(node, Reading(source, Sites(), variable, equation=True))
+    if isinstance(expression, Text):
+        message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
+        raise SpecError(message, expression.place)
+    return expression, kind_of(expression, lambda name: _known_kind(name, known)) or "number"
+
+
+def _known_kind(name: Name, known: Mapping[str, Kind | None]) -> Kind | None:
+    if name.name in known:
+        return known[name.name]
+    may = ", ".join(known) or "no variable at all"
+    message = f"`{name.name}` cannot be read here: this equation may read {may}."
+    raise SpecError(message + nearest(name.name, [*known, "True", "False"]), name.place)
+
+
+def _named(error: SpecError, name: str | None) -> SpecError:
+    if name is not None:
+        error.args = (f"{name}, {error}",)
+    return error
