@@ -64,7 +64,18 @@ class Place:
 
 
 class IsonomiaError(Exception):
-    """The root of every error that Isonomia raises on purpose."""
+    """The root of every error that Isonomia raises on purpose.
+
+    Attributes
+    ----------
+    name
+        The one name that is wrong, of a column, an option, a variable, a class or a file; ``None`` where the error is
+        not about one name.
+    """
+
+    def __init__(self, message: str, *, name: str | None = None) -> None:
+        self.name = name
+        super().__init__(message)
 
 
 class SpecError(IsonomiaError):
@@ -74,12 +85,14 @@ class SpecError(IsonomiaError):
     ----------
     place
         Where in the text the trouble lies; ``None`` for a property made with Python operators.
+    name
+        The one name that is wrong, of a column or a variable, say; ``None`` where the error is not about one name.
     """
 
-    def __init__(self, message: str, place: Place | None = None) -> None:
+    def __init__(self, message: str, place: Place | None = None, *, name: str | None = None) -> None:
         self.place = place
         where = f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message
-        super().__init__(where)
+        super().__init__(where, name=name)
 
 
 class ModelError(IsonomiaError):

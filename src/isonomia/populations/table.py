@@ -337,7 +337,7 @@ def check_known(names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise DataError(
-                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}"
+                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}", name=name
             )
 
 

@@ -190,7 +190,7 @@ def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Lit
     excluded = [_resolved(item, known) for item in node.excluded]
     for item in excluded:
         if not any(_same(item, value) for value in occurring):
-            raise SpecError(_not_there(item, occurring), item.place or node.place)
+            raise SpecError(_not_there(item, occurring), item.place or node.place, name=str(item.value))
     kept = [value for value in occurring if not any(_same(item, value) for item in excluded)]
     if not kept:
         raise SpecError(_nothing_left(node, excluded), node.place)

@@ -212,13 +212,13 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None
                 _check_columns(node.columns, known, node.place)
             case Output() if not has_model and (node.name not in known or node.label is not None):
                 message = f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}"
-                raise SpecError(message, node.place)
+                raise SpecError(message, node.place, name=node.name)
 
 
 def _check_columns(names: Sequence[str], known: Sequence[str], place: Place | None) -> None:
     for name in names:
         if name not in known:
-            raise SpecError(_unknown(name, known), place)
+            raise SpecError(_unknown(name, known), place, name=name)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

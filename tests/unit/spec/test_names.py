@@ -32,14 +32,16 @@ def test_an_unknown_column_is_pointed_at_with_the_nearest_name():
         check_names(parse_formula("P[a | gender == 'F'] > 0"), ["a", "sex", "age"], has_model=True)
     assert caught.value.place is not None
     assert caught.value.place.start == 6
+    assert caught.value.name == "gender"
     with pytest.raises(SpecError, match="Did you mean 'income'"):
         check_names(parse_formula("E[incone] > 0"), ["income", "age"], has_model=True)
 
 
 @pytest.mark.parametrize("output", ["prediction", "score", "score['x']"])
 def test_an_output_needs_a_model_or_a_column(output):
-    with pytest.raises(SpecError, match="pass a model, or a table that has a column"):
+    with pytest.raises(SpecError, match="pass a model, or a table that has a column") as caught:
         check_names(parse_formula(f"P[{output} == 1] > 0"), ["a"], has_model=False)
+    assert caught.value.name == output.split("[")[0]
 
 
 VERSIONS = parse_formula(

@@ -234,7 +234,8 @@ def need_columns(prop: PrincipalFairness, population: Population, model: Model |
             known = ", ".join(map(repr, population.names[:12]))
             raise SpecError(
                 f"there is no column {name!r}; the columns are {known}: name one of them{hint}."
-                f"{nearest(name, population.names)}"
+                f"{nearest(name, population.names)}",
+                name=name,
             )
 
 

@@ -95,9 +95,8 @@ def refuse_class(node: Node, model: Model) -> None:
         if isinstance(item, Literal) and item.value not in model.classes:
             known = ", ".join(repr(label) for label in model.classes[:8])
             hint = nearest(str(item.value), [str(label) for label in model.classes])
-            raise SpecError(
-                f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}", item.place
-            )
+            message = f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}"
+            raise SpecError(message, item.place, name=str(item.value))
 
 
 def _predicted(node: Node) -> tuple[Literal | Variable, ...]:

@@ -257,7 +257,9 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
         )
     for name in columns_of(prop.condition):
         if name not in (OWN, OWN_SCORE, *table.names):
-            raise SpecError(f"the target speaks of {name!r}, which is no column.{nearest(name, table.names)}")
+            message = f"the target speaks of {name!r}, which is no column.{nearest(name, table.names)}"
+            raise SpecError(message, name=name)
     for name in (*prop.by, *(columns_of(prop.members) if prop.members is not None else ())):
         if name not in table.names:
-            raise SpecError(f"there is no column {name!r}.{nearest(name, (*table.names, 'prediction', 'score'))}")
+            message = f"there is no column {name!r}.{nearest(name, (*table.names, 'prediction', 'score'))}"
+            raise SpecError(message, name=name)

@@ -88,7 +88,7 @@ def _check_function(node: ast.FunctionDef, found: dict[str, ast.FunctionDef], so
     place = _header(node, source)
     if node.name not in _NAMES:
         message = f"there is a function `{node.name}`, but a program has only `popModel` and `F`"
-        raise SpecError(f"{message}.{nearest(node.name, _NAMES)}", place)
+        raise SpecError(f"{message}.{nearest(node.name, _NAMES)}", place, name=node.name)
     if node.name in found:
         first = source.place(found[node.name]).line
         raise SpecError(f"`{node.name}` is defined twice (first on line {first}): keep one of them", place)
@@ -414,7 +414,7 @@ def _known_kind(name: Name, known: Mapping[str, Kind | None]) -> Kind | None:
         return known[name.name]
     may = ", ".join(known) or "no variable at all"
     message = f"`{name.name}` cannot be read here: this equation may read {may}."
-    raise SpecError(message + nearest(name.name, [*known, "True", "False"]), name.place)
+    raise SpecError(message + nearest(name.name, [*known, "True", "False"]), name.place, name=name.name)
 
 
 def _named(error: SpecError, name: str | None) -> SpecError:

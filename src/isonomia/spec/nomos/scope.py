@@ -114,11 +114,12 @@ def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[
 def _check_expression(node: Expression, known: set[str], spec: Spec, where: str, *, asks: bool) -> None:
     for part in walk(node):
         if isinstance(part, Name) and part.name not in known:
-            raise SpecError(_unknown(part.name, known, spec, where), part.place or spec.block.place)
+            raise SpecError(_unknown(part.name, known, spec, where), part.place or spec.block.place, name=part.name)
         if isinstance(part, Call):
             if part.domain is not None and part.domain not in spec.imports:
                 message = f"`{part.domain}` is not imported: write `import {part.domain};` first"
-                raise SpecError(f"{message}{nearest(part.domain, spec.imports)}", part.place or spec.block.place)
+                message += nearest(part.domain, spec.imports)
+                raise SpecError(message, part.place or spec.block.place, name=part.domain)
             if part.function in MODEL_CALLS and not asks:
                 message = f"the model is asked in the block only: set an output there, `d1 = {part.function}(...)`"
                 raise SpecError(message, part.place)

@@ -177,8 +177,11 @@ def _check_domains(domains: Mapping[str, Any], spec: Spec) -> None:
     for name in domains:
         if name not in spec.imports:
             imported = ", ".join(spec.imports) or "nothing"
-            message = f"expected domains for what is imported, which is {imported}, but {name!r} came"
-            raise UsageError(f"{message}: write `import {name};` in the specification.{nearest(name, spec.imports)}")
+            raise UsageError(
+                f"expected domains for what is imported, which is {imported}, but {name!r} came: write "
+                f"`import {name};` in the specification.{nearest(name, spec.imports)}",
+                name=name,
+            )
 
 
 def _read(source: str | PathLike[str]) -> tuple[str, Path | None]:
