@@ -12,20 +12,20 @@ from isonomia.populations.worlds.distributions import StepTable
 from isonomia.populations.worlds.run import Kept
 from isonomia.populations.worlds.world import World
 from isonomia.spec.fairsquare.tree import (
-    Arithmetic,
     Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
     Chain,
     Choice,
     Gaussian,
     If,
-    Junction,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
-    Step,
+    Reference,
+    StepDensity,
     Text,
-    Truth,
+    UnaryMinus,
 )
 
 
@@ -52,19 +52,19 @@ class Person:
 
     def value(self, expression: Any) -> Any:
         match expression:
-            case Number(value) | Truth(value) | Text(value):
+            case Number(value) | Boolean(value) | Text(value):
                 return value
-            case Name(name):
+            case Reference(name):
                 return self.values[name]
-            case Negative(operand):
+            case UnaryMinus(operand):
                 return -self.value(operand)
-            case Not(operand):
+            case LogicalNot(operand):
                 return not self.value(operand)
-            case Arithmetic(sign, left, right):
+            case BinaryOperation(sign, left, right):
                 return self.arithmetic(sign, self.value(left), self.value(right))
             case Chain(first, rest):
                 return self.chain(first, rest)
-            case Junction(connective, operands):
+            case BooleanOperation(connective, operands):
                 found = [self.value(operand) for operand in operands]
                 return all(found) if connective == "and" else any(found)
             case Choice(condition, then, otherwise):
@@ -74,7 +74,7 @@ class Person:
                 if not spread >= 0:
                     raise ImpossibleError
                 return float(self.kept.normal(site)[self.row]) * math.sqrt(spread) + middle
-            case Step(cells, site):
+            case StepDensity(cells, site):
                 return float(StepTable(cells).quantile(self.kept.share(site)[self.row : self.row + 1])[0])
         raise AssertionError(expression)
 

@@ -12,14 +12,14 @@ from isonomia.errors import SpecError
 from isonomia.spec.nomos import parse_nomos, spec_text
 from isonomia.spec.nomos.tree import (
     Binary,
-    Block,
-    Call,
-    Constant,
     Ensures,
     Expression,
-    Feature,
+    FeatureRead,
+    FunctionCall,
     Name,
+    PythonBlock,
     Requires,
+    ScalarLiteral,
     Spec,
     Unary,
     Update,
@@ -34,7 +34,7 @@ FEATURES = st.text(string.ascii_letters + "_", min_size=1, max_size=6).filter(
     )
 )
 CONSTANTS = st.builds(
-    Constant,
+    ScalarLiteral,
     st.none() | st.booleans() | st.integers(0, 10**9) | st.floats(0, 1e12, allow_nan=False) | st.text(max_size=8),
 )
 BINARY = ["+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "==>"]
@@ -45,9 +45,9 @@ def _grow(part: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         st.builds(Binary, st.sampled_from(BINARY), part, part)
         | st.builds(Unary, st.just("!"), part)
         | st.builds(Unary, st.just("-"), st.builds(Name, NAMES))
-        | st.builds(Feature, part, FEATURES)
+        | st.builds(FeatureRead, part, FEATURES)
         | st.builds(Update, part, FEATURES, part)
-        | st.builds(Call, FEATURES, st.lists(part, max_size=3).map(tuple), st.none() | st.just("compas"))
+        | st.builds(FunctionCall, FEATURES, st.lists(part, max_size=3).map(tuple), st.none() | st.just("compas"))
     )
 
 
@@ -63,7 +63,7 @@ def test_what_is_written_reads_back_the_same(value: Any, required: Any, ensured:
         ("x1", "v1"),
         (Var("w", value), Requires(required)),
         ("d1",),
-        Block("d1 = predict(x1)"),
+        PythonBlock("d1 = predict(x1)"),
         (),
         (Ensures(ensured, rate),),
     )

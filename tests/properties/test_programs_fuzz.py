@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from isonomia.errors import SpecError
-from isonomia.spec.fairsquare import Program, read_equation, read_program
+from isonomia.spec.fairsquare import FairSquareProgram, read_equation, read_program
 from isonomia.spec.fairsquare.tree import MARKS, Assign, If, Kind, Statement, draws_of
 
 SETTINGS = settings(max_examples=200, derandomize=True, deadline=1000, database=None)
@@ -131,7 +131,7 @@ def check_error(error: SpecError) -> None:
     assert str(error).encode()
 
 
-def outcome(text: str) -> Program | None:
+def outcome(text: str) -> FairSquareProgram | None:
     """The program that a text is; ``None`` where it is refused."""
     try:
         return read_program(text)
@@ -153,7 +153,7 @@ class _Stubs(ast.NodeTransformer):
         return node
 
 
-def run_in_python(program: Program, seed: int) -> dict[str, Any]:
+def run_in_python(program: FairSquareProgram, seed: int) -> dict[str, Any]:
     """Run an accepted program's text as Python does, with draws that are often 0 and otherwise large."""
     rng = random.Random(seed)
     tree = ast.parse(program.text)
@@ -166,7 +166,7 @@ def run_in_python(program: Program, seed: int) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not name.startswith("_")}
 
 
-def check_against_python(program: Program) -> None:
+def check_against_python(program: FairSquareProgram) -> None:
     """What is accepted runs, sets every column, and sets it to its kind."""
     for seed in range(6):
         try:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Branch",
-    "Scope",
+    "_Scope",
     "branches",
     "build_atom",
     "build_condition",
@@ -164,7 +164,7 @@ Branch: TypeAlias = Tree[Token]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class _Scope:
     """What a name can mean at some point of the text.
 
     Attributes
@@ -178,7 +178,7 @@ class Scope:
     text: str
     bound: frozenset[str] = frozenset()
 
-    def binding(self, name: str) -> Scope:
+    def binding(self, name: str) -> _Scope:
         """The scope inside a ``for`` of this variable."""
         return replace(self, bound=self.bound | {name})
 
@@ -196,7 +196,7 @@ def branches(branch: Branch) -> list[Branch]:
 # ---------------------------------------------------------------------------- names and values
 
 
-def build_atom(branch: Branch, scope: Scope) -> Column | Variable | Literal:
+def build_atom(branch: Branch, scope: _Scope) -> Column | Variable | Literal:
     """A name or a value; a name in backticks is always a column."""
     place = scope.place(branch)
     if branch.data in {"name", "column_in_backticks"}:
@@ -207,7 +207,7 @@ def build_atom(branch: Branch, scope: Scope) -> Column | Variable | Literal:
     return Literal(build_value(branch, scope), place=place)
 
 
-def build_item(branch: Branch, scope: Scope) -> Literal | Variable:
+def build_item(branch: Branch, scope: _Scope) -> Literal | Variable:
     """One member of a set, one excluded value, or what something is set to: a value, or a variable of a ``for``."""
     atom = build_atom(branch, scope)
     if isinstance(atom, Column):
@@ -218,7 +218,7 @@ def build_item(branch: Branch, scope: Scope) -> Literal | Variable:
     return atom
 
 
-def build_value(branch: Branch, scope: Scope) -> Value:
+def build_value(branch: Branch, scope: _Scope) -> Value:
     """A literal value: text, a truth value, or a number, whole where it is written without point and exponent."""
     match branch.data:
         case "true" | "false":
@@ -231,7 +231,7 @@ def build_value(branch: Branch, scope: Scope) -> Value:
             return _number(_token(branch), scope)
 
 
-def float_of(token: Token, text: str, scope: Scope) -> float:
+def float_of(token: Token, text: str, scope: _Scope) -> float:
     """The float that a number's text means; one too large for a float is refused."""
     value = float(text)
     if math.isinf(value):
@@ -239,17 +239,17 @@ def float_of(token: Token, text: str, scope: Scope) -> float:
     return value
 
 
-def _number(token: Token, scope: Scope) -> int | float:
+def _number(token: Token, scope: _Scope) -> int | float:
     value = float_of(token, token, scope)
     return int(token.lstrip("0") or "0") if token.isdigit() else value
 
 
-def _name(branch: Branch, scope: Scope) -> str:
+def _name(branch: Branch, scope: _Scope) -> str:
     token = _token(branch)
     return str(token) if branch.data == "name" else _unquoted(token, scope)
 
 
-def _unquoted(token: Token, scope: Scope) -> str:
+def _unquoted(token: Token, scope: _Scope) -> str:
     try:
         return unquote(token)
     except ValueError as error:
@@ -263,7 +263,7 @@ def _token(branch: Branch) -> Token:
 # ---------------------------------------------------------------------------- versions
 
 
-def build_version(branch: Branch, scope: Scope) -> Version:
+def build_version(branch: Branch, scope: _Scope) -> Version:
     """A version of a person: ``other``, or ``do(...)`` with its changes."""
     place = scope.place(branch)
     if branch.data == "other":
@@ -271,14 +271,14 @@ def build_version(branch: Branch, scope: Scope) -> Version:
     return construct.do(tuple(_change(child, scope) for child in branches(branch)), place)
 
 
-def _change(branch: Branch, scope: Scope) -> Change:
+def _change(branch: Branch, scope: _Scope) -> Change:
     if branch.data == "setting":
         return _setting(branch, scope)
     name, *settings = branches(branch)
     return construct.as_if(_name(name, scope), tuple(_setting(x, scope) for x in settings), scope.place(branch))
 
 
-def _setting(branch: Branch, scope: Scope) -> Setting:
+def _setting(branch: Branch, scope: _Scope) -> Setting:
     # What stands before the = is always a column, also where a variable has the same name.
     name, value = branches(branch)
     return Setting(_name(name, scope), build_item(value, scope), place=scope.place(branch))
@@ -287,7 +287,7 @@ def _setting(branch: Branch, scope: Scope) -> Setting:
 _SIGNS: dict[str, construct.Sign] = {"row_add": "+", "row_subtract": "-", "row_multiply": "*", "row_divide": "/"}
 
 
-def build_row(branch: Branch, scope: Scope) -> Row:
+def build_row(branch: Branch, scope: _Scope) -> Row:
     """A row expression from its concrete tree."""
     match branch.data:
         case "row_or" | "row_and":
@@ -307,7 +307,7 @@ def build_row(branch: Branch, scope: Scope) -> Row:
             return _term(branch, scope)
 
 
-def _term(branch: Branch, scope: Scope) -> Row:
+def _term(branch: Branch, scope: _Scope) -> Row:
     place = scope.place(branch)
     match branch.data:
         case "row_minus":
@@ -326,7 +326,7 @@ def _term(branch: Branch, scope: Scope) -> Row:
             return build_atom(branch, scope)
 
 
-def _output(branch: Branch, scope: Scope) -> Output:
+def _output(branch: Branch, scope: _Scope) -> Output:
     place = scope.place(branch)
     if branch.data == "prediction":
         return Output("prediction", place=place)
@@ -334,7 +334,7 @@ def _output(branch: Branch, scope: Scope) -> Output:
     return Output("score", build_value(label, scope) if isinstance(label, Tree) else None, place=place)
 
 
-def _of_version(branch: Branch, scope: Scope) -> Column | Output:
+def _of_version(branch: Branch, scope: _Scope) -> Column | Output:
     who, what = branches(branch)
     version = build_version(who, scope)
     # Behind the dot stands always a column or an answer, also where a variable has the same name.
@@ -342,7 +342,7 @@ def _of_version(branch: Branch, scope: Scope) -> Column | Output:
     return replace(feature, version=version, place=scope.place(branch))
 
 
-def _comparison(branch: Branch, scope: Scope) -> Row:
+def _comparison(branch: Branch, scope: _Scope) -> Row:
     terms = [build_row(child, scope) for child in branch.children[::2] if isinstance(child, Tree)]
     relations = [cast(RowRelation, str(token)) for token in branch.children[1::2]]
     places = [
@@ -356,7 +356,7 @@ def _comparison(branch: Branch, scope: Scope) -> Row:
     return links[0] if len(links) == 1 else RowJunction("and", links)
 
 
-def _member(branch: Branch, scope: Scope) -> Row:
+def _member(branch: Branch, scope: _Scope) -> Row:
     operand, values = branches(branch)
     items = tuple(build_item(item, scope) for item in branches(values))
     node = Member(build_row(operand, scope), items, place=scope.place(branch))
@@ -380,15 +380,15 @@ def build_formula(tree: Branch | Token, text: str) -> Formula:
     text
         The text it was read from, for the places.
     """
-    return _formula(cast(Branch, tree), Scope(text))
+    return _formula(cast(Branch, tree), _Scope(text))
 
 
 def build_condition(tree: Branch | Token, text: str) -> Row:
     """The syntax tree of a condition by itself; the parameters are those of :func:`build_formula`."""
-    return _row(tree, Scope(text))
+    return _row(tree, _Scope(text))
 
 
-def _formula(branch: Branch, scope: Scope) -> Formula:
+def _formula(branch: Branch, scope: _Scope) -> Formula:
     match branch.data:
         case "implication":
             premise, conclusion = branches(branch)
@@ -404,7 +404,7 @@ def _formula(branch: Branch, scope: Scope) -> Formula:
             return _comparison_build(branch, scope)
 
 
-def _comparison_build(branch: Branch, scope: Scope) -> Comparison:
+def _comparison_build(branch: Branch, scope: _Scope) -> Comparison:
     first, *rest = (_quantity(child, scope) for child in branches(branch))
     links: list[tuple[Relation, Quantity]] = []
     for token, quantity in zip(branch.children[1::2], rest, strict=True):
@@ -418,7 +418,7 @@ def _comparison_build(branch: Branch, scope: Scope) -> Comparison:
     return Comparison(first, tuple(links))
 
 
-def _each(branch: Branch, scope: Scope) -> Each:
+def _each(branch: Branch, scope: _Scope) -> Each:
     name, source, excluded, body = branch.children
     variable = str(name)
     values = _source(cast(Branch, source), scope)
@@ -435,7 +435,7 @@ def _each(branch: Branch, scope: Scope) -> Each:
     return Each(variable, values, left_out, inside, place=scope.place(branch))
 
 
-def _source(branch: Branch, scope: Scope) -> Column | tuple[Literal, ...]:
+def _source(branch: Branch, scope: _Scope) -> Column | tuple[Literal, ...]:
     if branch.data == "value_set":
         return tuple(Literal(build_value(x, scope), place=scope.place(x)) for x in branches(branch))
     node = build_row(branch, scope)
@@ -445,7 +445,7 @@ def _source(branch: Branch, scope: Scope) -> Column | tuple[Literal, ...]:
     return node
 
 
-def _quantity(branch: Branch, scope: Scope) -> Quantity:
+def _quantity(branch: Branch, scope: _Scope) -> Quantity:
     place = scope.place(branch)
     match branch.data:
         case "number" | "percent":
@@ -468,11 +468,11 @@ def _quantity(branch: Branch, scope: Scope) -> Quantity:
             return construct.arithmetic(_SIGNS_BUILD[branch.data], left, right, place)
 
 
-def _row(branch: Branch | Token, scope: Scope) -> Row:
+def _row(branch: Branch | Token, scope: _Scope) -> Row:
     return build_row(cast(Branch, branch), scope)
 
 
-def _constant(branch: Branch, scope: Scope) -> Constant:
+def _constant(branch: Branch, scope: _Scope) -> Constant:
     token = cast(Token, branch.children[0])
     value = float_of(token, token.rstrip("%"), scope)
     if branch.data == "percent" and value != 0:
@@ -482,7 +482,7 @@ def _constant(branch: Branch, scope: Scope) -> Constant:
     return Constant(value, place=scope.place(branch))
 
 
-def _mean(branch: Branch, scope: Scope) -> Mean:
+def _mean(branch: Branch, scope: _Scope) -> Mean:
     term, declared, given = branch.children
     low, high = None, None
     if isinstance(declared, Tree):

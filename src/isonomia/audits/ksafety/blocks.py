@@ -33,7 +33,7 @@ from isonomia.errors import Place, SpecError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function
 from isonomia.spec.nomos.scope import CONSTANTS
-from isonomia.spec.nomos.tree import Block, Call, Constant, Name
+from isonomia.spec.nomos.tree import FunctionCall, Name, PythonBlock, ScalarLiteral
 
 __all__ = ["BLOCK_FILE", "SIDE_BY_SIDE", "Asking", "Record", "blamed", "block_names", "gathered", "run_coded"]
 
@@ -119,16 +119,16 @@ def _function(name: str, batch: Batch) -> Callable[..., Any]:
     """A function of the language or the domain, for one case."""
 
     def called(*arguments: Any) -> Any:
-        nodes: list[Name | Constant] = []
+        nodes: list[Name | ScalarLiteral] = []
         batch.known.clear()
         batch.empty[:] = False
         for number, argument in enumerate(arguments):
             if number == 1 and name in {"getFeat", "setFeat", "randFeat"}:
-                nodes.append(Constant(argument))
+                nodes.append(ScalarLiteral(argument))
                 continue
             batch.known[f"argument {number}"] = _value(argument)
             nodes.append(Name(f"argument {number}"))
-        found = batch.call(batch, Call(name, tuple(nodes)))
+        found = batch.call(batch, FunctionCall(name, tuple(nodes)))
         if found.bad is not None and found.bad.any():
             raise ValueError(f"{name}(...) has no value here")
         return _plain(found, batch)
@@ -159,7 +159,7 @@ def gathered(questions: Sequence[Asking], batch: Batch) -> list[tuple[Any, str |
     }
     seeds = np.array([question.seed for question in questions], dtype=np.int64)
     together = Batch(len(questions), batch.domain, known, Given([seeds]), batch.call, batch.ask)
-    found = batch.call(together, Call(questions[0].what, tuple(Name(name) for name in known)))
+    found = batch.call(together, FunctionCall(questions[0].what, tuple(Name(name) for name in known)))
     return list(zip(found.data.tolist(), _reasons(together, found), strict=True))
 
 
@@ -184,7 +184,7 @@ BLOCK_FILE = "<block>"
 """What a block is called where Python asks for the name of a file."""
 
 
-def blamed(error: BaseException | None, block: Block) -> Place | None:
+def blamed(error: BaseException | None, block: PythonBlock) -> Place | None:
     """The line of the block that was running when an exception was raised; ``None`` where it was none of them.
 
     What the block calls may have raised deeper down; the line is the one that called.

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 from isonomia.errors import Place
 from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.scope import CONSTANTS
-from isonomia.spec.nomos.tree import Binary, Call, Constant, Expression, Feature, Name, Scalar, Unary, Update
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Expression,
+    FeatureRead,
+    FunctionCall,
+    Name,
+    Scalar,
+    ScalarLiteral,
+    Unary,
+    Update,
+)
 
 __all__ = [
     "Answered",
@@ -347,7 +357,7 @@ class Batch:
     domain: Domain
     known: dict[str, Value]
     supply: Supply
-    call: Callable[[Batch, Call], Value]
+    call: Callable[[Batch, FunctionCall], Value]
     ask: Callable[[str, Any], Answered] | None = None
     empty: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
     faults: list[tuple[str, Booleans]] = field(default_factory=list)
@@ -365,16 +375,16 @@ class Batch:
 def evaluate(node: Expression, batch: Batch) -> Value:
     """The value of an expression for every case of a batch."""
     match node:
-        case Constant():
+        case ScalarLiteral():
             return Value(constant_column(node.value, batch.n))
         case Name():
             return batch.known[node.name] if node.name in batch.known else _named(node, batch)
-        case Feature():
+        case FeatureRead():
             return read_feature(batch, evaluate(node.record, batch), node.feature, node.place)
         case Update():
             record, value = evaluate(node.record, batch), evaluate(node.value, batch)
             return write_feature(batch, record, node.feature, value, node.place)
-        case Call():
+        case FunctionCall():
             return batch.call(batch, node)
         case Unary(operator="!"):
             met, none = tested(evaluate(node.operand, batch), batch, node.place)
@@ -459,7 +469,7 @@ def _compared(node: Binary, left: Value, right: Value, batch: Batch) -> Value:
         same = batch.domain.equal(left.data, right.data)
         return Value(same if node.operator == "==" else ~same, bad)
     for side, other in ((node.left, right), (node.right, left)):
-        if isinstance(side, Constant) and side.value is None:
+        if isinstance(side, ScalarLiteral) and side.value is None:
             gone = missing(other.data)
             return Value(gone if node.operator == "==" else ~gone, bad)
     result, worse, why = compare(node.operator, left.data, right.data)

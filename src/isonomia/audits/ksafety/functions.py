@@ -30,7 +30,7 @@ from isonomia.errors import DataError, IsonomiaError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function
 from isonomia.populations.table import Table
-from isonomia.spec.nomos.tree import Call, Constant
+from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
 
 __all__ = ["BUILT_IN", "RANDOM", "answered", "as_function", "call_custom", "call_function", "feature_of"]
 
@@ -74,7 +74,7 @@ def _takes(signature: inspect.Signature, n: int) -> bool:
     return True
 
 
-def call_custom(batch: Batch, call: Call, function: Function) -> Value:
+def call_custom(batch: Batch, call: FunctionCall, function: Function) -> Value:
     """Call a function for every case of a batch."""
     values = [evaluate(argument, batch) for argument in call.arguments]
     bad = either(*(value.bad for value in values))
@@ -102,7 +102,7 @@ def call_custom(batch: Batch, call: Call, function: Function) -> Value:
     return Value(_checked(batch, call, result), bad)
 
 
-def _checked(batch: Batch, call: Call, result: Any) -> Any:
+def _checked(batch: Batch, call: FunctionCall, result: Any) -> Any:
     found = column_from(result, f"{call.function}(...)") if isinstance(result, list) else result
     if not hasattr(found, "__len__") or len(found) != batch.n:
         told = f"{len(found):,}" if hasattr(found, "__len__") else f"a {type(found).__name__}"
@@ -129,7 +129,7 @@ def answered(batch: Batch, found: Answered, bad: Booleans | None) -> Value:
 
 
 def _one_by_one(
-    batch: Batch, call: Call, function: Function, arguments: list[Any], bad: Booleans | None
+    batch: Batch, call: FunctionCall, function: Function, arguments: list[Any], bad: Booleans | None
 ) -> tuple[Any, Booleans | None]:
     """Call a function of one case for every case, and say in which it raised.
 
@@ -154,7 +154,7 @@ def _one_by_one(
     return _gathered(batch, call, function, results, raised | skipped), raised if raised.any() else None
 
 
-def _gathered(batch: Batch, call: Call, function: Function, results: list[Any], none: Booleans) -> Any:
+def _gathered(batch: Batch, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Any:
     """The results as records or as a column; where there is none, any other stands in for it."""
     good = next((result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks), None)
     filled: list[Any] = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
@@ -199,15 +199,15 @@ LARGEST = 2.0**62
 """The largest end that a range may have."""
 
 
-def feature_of(call: Call) -> str | int:
+def feature_of(call: FunctionCall) -> str | int:
     """The feature that ``getFeat``, ``setFeat`` or ``randFeat`` names."""
     node = call.arguments[1]
-    assert isinstance(node, Constant)
+    assert isinstance(node, ScalarLiteral)
     assert isinstance(node.value, str | int)
     return node.value
 
 
-def call_function(batch: Batch, call: Call) -> Value:
+def call_function(batch: Batch, call: FunctionCall) -> Value:
     """Call a function by name for every case; a function of the domain goes before one of the language."""
     custom = batch.domain.functions.get(call.function)
     if custom is not None:
@@ -232,7 +232,7 @@ def call_function(batch: Batch, call: Call) -> Value:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
 
 
-def _of_two(batch: Batch, call: Call, first: Value, second: Value) -> Value:
+def _of_two(batch: Batch, call: FunctionCall, first: Value, second: Value) -> Value:
     if call.function == "strConcat":
         return Value(_joined_text(first.data, second.data), either(first.bad, second.bad))
     low, high = _number(batch, call, first), _number(batch, call, second)
@@ -246,7 +246,7 @@ def _of_two(batch: Batch, call: Call, first: Value, second: Value) -> Value:
             return Value(pick(low.data, high.data), either(low.bad, high.bad))
 
 
-def _number(batch: Batch, call: Call, value: Value) -> Value:
+def _number(batch: Batch, call: FunctionCall, value: Value) -> Value:
     """A value as numbers; what is missing stays so, and anything else has none."""
     if value.data.dtype.kind in "biuf":
         return value
@@ -261,7 +261,7 @@ def _number(batch: Batch, call: Call, value: Value) -> Value:
     return Value(numbers, either(value.bad, other if other.any() else None))
 
 
-def _chosen(batch: Batch, call: Call, way: Way, low: Value, high: Value) -> Value:
+def _chosen(batch: Batch, call: FunctionCall, way: Way, low: Value, high: Value) -> Value:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
     known = either(low.bad, high.bad)
     endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
@@ -275,7 +275,7 @@ def _chosen(batch: Batch, call: Call, way: Way, low: Value, high: Value) -> Valu
     return Value(values, either(unknown, empty if empty.any() else None))
 
 
-def _any_value(batch: Batch, call: Call, record: Value) -> Value:
+def _any_value(batch: Batch, call: FunctionCall, record: Value) -> Value:
     """One of the values that a feature has somewhere."""
     values = batch.domain.values(batch.domain.feature(feature_of(call)))
     low, high = np.zeros(batch.n), np.full(batch.n, len(values) - 1.0)

@@ -37,9 +37,9 @@ from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.sources import random_order
 from isonomia.populations.table import Table
-from isonomia.spec.nomos import Code, read_block
+from isonomia.spec.nomos import CodeBlock, read_block
 from isonomia.spec.nomos.scope import calls_in
-from isonomia.spec.nomos.tree import Call, Var
+from isonomia.spec.nomos.tree import FunctionCall, Var
 from isonomia.spec.safety import Safety
 
 __all__ = [
@@ -339,15 +339,15 @@ def offered_functions(prop: Safety, population: Any) -> dict[str, Function]:
     return functions
 
 
-def _called(prop: Safety) -> dict[str, list[Call]]:
+def _called(prop: Safety) -> dict[str, list[FunctionCall]]:
     """Every function that is called and where; the names that code mentions may be functions too."""
     spec, block = prop.spec, read_block(prop.spec.block)
-    steps = [*spec.before, *spec.after, *spec.ensures, *(() if isinstance(block, Code) else block.steps)]
-    found: dict[str, list[Call]] = {}
+    steps = [*spec.before, *spec.after, *spec.ensures, *(() if isinstance(block, CodeBlock) else block.steps)]
+    found: dict[str, list[FunctionCall]] = {}
     for step in steps:
         for call in calls_in(step.value if isinstance(step, Var) else step.condition):
             found.setdefault(call.function, []).append(call)
-    if isinstance(block, Code):
+    if isinstance(block, CodeBlock):
         for name in sorted(block.reads - block.names - {*spec.imports, *dir(builtins)}):
             found.setdefault(name, [])
     return found

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from isonomia.errors import SpecError
-from isonomia.spec.nomos import Code, Plain, Spec, read_block
+from isonomia.spec.nomos import CodeBlock, PlainBlock, Spec, read_block
 from isonomia.spec.nomos.scope import MODEL_CALLS, calls_in, names_in
 from isonomia.spec.nomos.tree import (
     Binary,
-    Call,
-    Constant,
     Ensures,
     Expression,
-    Feature,
+    FeatureRead,
+    FunctionCall,
     Name,
     Requires,
+    ScalarLiteral,
     Unary,
     Update,
     Var,
@@ -52,7 +52,7 @@ class Program:
 
     spec: Spec
     preparation: tuple[Var | Requires, ...]
-    code: Code | None
+    code: CodeBlock | None
     finish: tuple[Var, ...]
     ensures: tuple[Ensures, ...]
     finals: Mapping[str, str]
@@ -111,13 +111,13 @@ def lower(spec: Spec, random: frozenset[str], plays: frozenset[str] = frozenset(
     block = read_block(spec.block)
     sorting, code = _Sorting(random, asking, list(spec.before)), None
     match block:
-        case Plain():
+        case PlainBlock():
             try:
                 for step in block.steps:
                     _sort(sorting, _version(sorting, step))
             except _LateChoiceError:
                 sorting, code = _Sorting(random, asking, list(spec.before)), _as_code(spec, block)
-        case Code():
+        case CodeBlock():
             code = block
     if code is not None:
         sorting.late |= set(spec.outputs)
@@ -143,10 +143,10 @@ def _refuse_asking(spec: Spec, plays: frozenset[str]) -> None:
                 raise SpecError(message, call.place)
 
 
-def _as_code(spec: Spec, block: Plain) -> Code:
+def _as_code(spec: Spec, block: PlainBlock) -> CodeBlock:
     names = frozenset(step.name for step in block.steps)
     reads = frozenset(call.function for step in block.steps for call in calls_in(step.value))
-    return Code(spec.block.source, names, reads, "it draws random numbers that depend on what the model answers")
+    return CodeBlock(spec.block.source, names, reads, "it draws random numbers that depend on what the model answers")
 
 
 def _refuse_draws(ensures: tuple[Ensures, ...], random: frozenset[str]) -> None:
@@ -181,7 +181,7 @@ def _is_late(node: Expression, sorting: _Sorting) -> bool:
 
 def _without_draws(node: Expression, sorting: _Sorting, step: Var) -> Expression:
     """The same expression with every draw in it made beforehand."""
-    if isinstance(node, Call) and node.function in sorting.random:
+    if isinstance(node, FunctionCall) and node.function in sorting.random:
         if _is_late(node, sorting):
             raise _LateChoiceError
         sorting.hoisted += 1
@@ -200,13 +200,13 @@ def _renamed(node: Expression, names: Mapping[str, str]) -> Expression:
 def _rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The node with every part changed."""
     match node:
-        case Constant() | Name():
+        case ScalarLiteral() | Name():
             return node
-        case Feature():
+        case FeatureRead():
             return replace(node, record=change(node.record))
         case Update():
             return replace(node, record=change(node.record), value=change(node.value))
-        case Call():
+        case FunctionCall():
             return replace(node, arguments=tuple(change(argument) for argument in node.arguments))
         case Unary():
             return replace(node, operand=change(node.operand))

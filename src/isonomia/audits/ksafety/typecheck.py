@@ -5,9 +5,19 @@ from __future__ import annotations
 from isonomia.audits.ksafety.functions import BUILT_IN
 from isonomia.errors import DataError, SpecError, nearest
 from isonomia.populations.domains import Domain, Kind
-from isonomia.spec.nomos import Plain, Spec, read_block
+from isonomia.spec.nomos import PlainBlock, Spec, read_block
 from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Binary, Call, Constant, Expression, Feature, Name, Unary, Update, Var
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Expression,
+    FeatureRead,
+    FunctionCall,
+    Name,
+    ScalarLiteral,
+    Unary,
+    Update,
+    Var,
+)
 
 __all__ = ["check_meaning"]
 
@@ -34,7 +44,7 @@ def check_meaning(spec: Spec, domain: Domain) -> None:
     """
     block = read_block(spec.block)
     kinds: dict[str, Kind] = dict.fromkeys(spec.inputs, "record")
-    steps = [*spec.before, *(block.steps if isinstance(block, Plain) else ()), *spec.after]
+    steps = [*spec.before, *(block.steps if isinstance(block, PlainBlock) else ()), *spec.after]
     for name in spec.outputs:
         kinds[name] = "anything"
     for step in steps:
@@ -55,18 +65,18 @@ def _condition(node: Expression, kinds: dict[str, Kind], domain: Domain, spec: S
 
 def _kind(node: Expression, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kind:
     match node:
-        case Constant():
+        case ScalarLiteral():
             return _constant(node)
         case Name():
             return kinds.get(node.name, "number")
-        case Feature():
+        case FeatureRead():
             _expect_record(node.record, kinds, domain, spec)
             return domain.kind(_feature(domain, node.feature, node, spec))
         case Update():
             _expect_record(node.record, kinds, domain, spec)
             _fits(domain, _feature(domain, node.feature, node, spec), _kind(node.value, kinds, domain, spec), node)
             return "record"
-        case Call():
+        case FunctionCall():
             return _call(node, kinds, domain, spec)
         case Unary():
             kind = _kind(node.operand, kinds, domain, spec)
@@ -77,7 +87,7 @@ def _kind(node: Expression, kinds: dict[str, Kind], domain: Domain, spec: Spec) 
             return _binary(node, _kind(node.left, kinds, domain, spec), _kind(node.right, kinds, domain, spec))
 
 
-def _constant(node: Constant) -> Kind:
+def _constant(node: ScalarLiteral) -> Kind:
     match node.value:
         case bool():
             return "truth"
@@ -101,7 +111,7 @@ def _binary(node: Binary, left: Kind, right: Kind) -> Kind:
         return "truth"
     if "record" in pair or ("text" in pair and (sign != "+" or not pair <= {"text", "anything"})):
         raise SpecError(f"`{sign}` cannot be computed for a {left} and a {right}", node.place)
-    if sign in {"/", "//", "%"} and isinstance(node.right, Constant) and node.right.value == 0:
+    if sign in {"/", "//", "%"} and isinstance(node.right, ScalarLiteral) and node.right.value == 0:
         raise SpecError("this divides by zero", node.place)
     return "text" if "text" in pair else "number" if pair <= {"number", "truth"} else "anything"
 
@@ -121,7 +131,7 @@ def _odd(pair: set[Kind]) -> str:
     return "record" if "record" in pair else "text"
 
 
-def _call(node: Call, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kind:
+def _call(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kind:
     name, custom = node.function, domain.functions.get(node.function)
     if custom is None and name not in BUILT_IN:
         offered = (*BUILT_IN, *domain.functions)
@@ -143,13 +153,13 @@ def _call(node: Call, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kin
     return _built_in(node, kinds, domain, spec)
 
 
-def _built_in(node: Call, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kind:
+def _built_in(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: Spec) -> Kind:
     name = node.function
     if name in {"getFeat", "setFeat", "randFeat", "label", "predict", "score"}:
         _expect_record(node.arguments[0], kinds, domain, spec)
     if name in _FEATURED:
         chosen = node.arguments[1]
-        if not isinstance(chosen, Constant) or isinstance(chosen.value, bool | float | None):
+        if not isinstance(chosen, ScalarLiteral) or isinstance(chosen.value, bool | float | None):
             message = f"the feature of `{name}` is a name in quotation marks or a whole number"
             raise SpecError(message, chosen.place or spec.block.place)
         feature = _feature(domain, chosen.value, chosen, spec)

@@ -26,16 +26,16 @@ from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame, Kept, Run
 from isonomia.populations.worlds.world import Columns, World, check_version
 from isonomia.spec.fairsquare.tree import (
-    Arithmetic,
     Assign,
+    BinaryOperation,
     Choice,
     Expression,
     Gaussian,
     If,
-    Negative,
     Number,
     Site,
-    Step,
+    StepDensity,
+    UnaryMinus,
     draws_of,
 )
 from isonomia.spec.tree import Do
@@ -196,14 +196,14 @@ def _abduct_expression(target: str, expression: Expression, value: Array, frame:
     match expression:
         case Gaussian():
             _abduct_gaussian(target, expression, value, frame)
-        case Step(cells, site):
+        case StepDensity(cells, site):
             table = StepTable(cells)
             share = np.where(table.possible(value), table.share(value), np.nan)
             need_noise(target, value, share, frame)
             _keep(frame, site, ndtri(share), share)
-        case Negative(operand):
+        case UnaryMinus(operand):
             _abduct_expression(target, operand, -value, frame)
-        case Arithmetic():
+        case BinaryOperation():
             _abduct_arithmetic(target, expression, value, frame)
         case Choice(condition, then, otherwise):
             met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
@@ -233,7 +233,7 @@ def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) ->
     _keep(frame, draw.site, noise, ndtr(noise))
 
 
-def _abduct_arithmetic(target: str, expression: Arithmetic, value: Array, frame: Frame) -> None:
+def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, frame: Frame) -> None:
     on_left = bool(draws_of(expression.left))
     known = _everybody(expression.right if on_left else expression.left, frame)
     inner = expression.left if on_left else expression.right
@@ -272,11 +272,11 @@ def _solvable(expression: Expression) -> bool:
     match expression:
         case Gaussian(mean, variance):
             return not draws_of(mean) and not draws_of(variance)
-        case Step():
+        case StepDensity():
             return True
-        case Negative(operand):
+        case UnaryMinus(operand):
             return _solvable(operand)
-        case Arithmetic(_, left, right):
+        case BinaryOperation(_, left, right):
             drawn = [side for side in (left, right) if draws_of(side)]
             return len(drawn) == 1 and _solvable(drawn[0])
         case Choice(condition, then, otherwise):

@@ -27,22 +27,22 @@ from isonomia.populations.worlds.distributions import StepTable
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame
 from isonomia.spec.fairsquare.tree import (
-    Arithmetic,
     Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
     Chain,
     Choice,
     Expression,
     Gaussian,
     If,
-    Junction,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
+    Reference,
     Statement,
-    Step,
+    StepDensity,
     Text,
-    Truth,
+    UnaryMinus,
     reads_of,
 )
 
@@ -89,7 +89,7 @@ def truth_values(value: Any, expression: Expression) -> Any:
     column = np.asarray(value)
     if column.dtype.kind in "iuf" and np.all((column == 0) | (column == 1)):
         return column == 1
-    name = f"{expression.name!r}" if isinstance(expression, Name) else "a variable"
+    name = f"{expression.name!r}" if isinstance(expression, Reference) else "a variable"
     place = expression.place
     where = f"line {place.line}, column {place.column}: " if place else ""
     raise DataError(
@@ -118,23 +118,23 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 def compile_expression(expression: Expression) -> Evaluate:
     """Compile an expression to a function that gives a column, or one value for everybody."""
     match expression:
-        case Number(value) | Truth(value):
+        case Number(value) | Boolean(value):
             return lambda _: value
         case Text(value):
             text = np.asarray(value, dtype=object)
             return lambda _: text
-        case Name(name):
+        case Reference(name):
             return lambda frame: frame.read(name)
-        case Negative(operand):
+        case UnaryMinus(operand):
             return _negative(compile_expression(operand))
-        case Not(operand):
+        case LogicalNot(operand):
             met = compile_condition(operand)
             return lambda frame: np.logical_not(met(frame))
-        case Arithmetic():
+        case BinaryOperation():
             return _arithmetic(expression)
         case Chain():
             return _chain(expression)
-        case Junction(connective, operands):
+        case BooleanOperation(connective, operands):
             join = operator.and_ if connective == "and" else operator.or_
             parts = tuple(map(compile_condition, operands))
             return lambda frame: reduce(join, [part(frame) for part in parts])
@@ -142,7 +142,7 @@ def compile_expression(expression: Expression) -> Evaluate:
             return _choice(compile_condition(condition), compile_expression(then), compile_expression(otherwise))
         case Gaussian():
             return _gaussian(expression)
-        case Step(cells, site):
+        case StepDensity(cells, site):
             table = StepTable(cells)
             return lambda frame: frame.run.step(site, table, frame)
 
@@ -197,7 +197,7 @@ def _negative(inner: Evaluate) -> Evaluate:
     return lambda frame: -in_double_precision(inner(frame))
 
 
-def _arithmetic(expression: Arithmetic) -> Evaluate:
+def _arithmetic(expression: BinaryOperation) -> Evaluate:
     left, right = compile_expression(expression.left), compile_expression(expression.right)
     if expression.sign != "/":
         combine = _SIGNS[expression.sign]

@@ -26,16 +26,16 @@ from isonomia.populations.worlds.world import World, assignments, most_assignmen
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.fairsquare.tree import (
     Assign,
+    BooleanOperation,
     Chain,
     Expression,
     Gaussian,
     If,
-    Junction,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
-    Step,
+    Reference,
+    StepDensity,
+    UnaryMinus,
 )
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Literal, Member, Row, RowJunction, RowNegative, RowNot, Value
@@ -106,7 +106,7 @@ def _mass(value: Expression | Equation | Additive | Categories, wanted: Interval
     match value:
         case Categories():
             return UNIFORM.within(wanted)[1]
-        case Step(cells):
+        case StepDensity(cells):
             return StepTable(cells).within(wanted)[1]
         case Gaussian(mean, variance):
             middle, spread = _constant(mean), _constant(variance)
@@ -176,14 +176,14 @@ def _of_expression(expression: Expression, world: World) -> OneVariable | None:
     match expression:
         case Chain(first, rest):
             sides = [first, *(side for _, side in rest)]
-            values = [side.name if isinstance(side, Name) else _constant(side) for side in sides]
+            values = [side.name if isinstance(side, Reference) else _constant(side) for side in sides]
             pairs = zip(rest, values[:-1], values[1:], strict=True)
             return _joined("and", [_compared(relation, left, right) for (relation, _), left, right in pairs])
-        case Not(operand):
+        case LogicalNot(operand):
             return _complement(_of_expression(operand, world))
-        case Junction(connective, operands):
+        case BooleanOperation(connective, operands):
             return _joined(connective, [_of_expression(operand, world) for operand in operands])
-        case Name(name):
+        case Reference(name):
             return _of_truth(name, world)
         case _:
             return None
@@ -228,7 +228,7 @@ def _constant(expression: Expression) -> float | None:
     match expression:
         case Number(value):
             return float(value)
-        case Negative(operand):
+        case UnaryMinus(operand):
             inner = _constant(operand)
             return None if inner is None else -inner
         case _:

@@ -24,7 +24,7 @@ from isonomia.populations.generator import declared_values
 from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
 from isonomia.populations.worlds.world import World, why_not_set
 from isonomia.spec.fairsquare.reader import read_equation
-from isonomia.spec.fairsquare.tree import Assign, Kind, Number, Text, Truth, reads_of
+from isonomia.spec.fairsquare.tree import Assign, Boolean, Kind, Number, Text, reads_of
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Row, Value
@@ -154,7 +154,7 @@ def _constant(name: str, values: Mapping[str, Value]) -> Assign:
     value = values[name]
     match value:
         case bool():
-            return Assign(name, Truth(value))
+            return Assign(name, Boolean(value))
         case str():
             return Assign(name, Text(value))
         case _:

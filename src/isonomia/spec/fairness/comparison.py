@@ -54,13 +54,13 @@ from isonomia.spec.tree import (
 
 __all__ = [
     "Against",
-    "Difference",
     "Group",
     "GroupLike",
+    "MaxDifference",
     "MeasureOf",
+    "MinRatio",
     "Mutual",
     "Pair",
-    "Ratio",
     "Tolerance",
     "Who",
     "attributes_of",
@@ -354,32 +354,32 @@ def _every(properties: Iterator[Property]) -> Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class MinRatio:
     """One measure is at least this share of the other."""
 
     least: float
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MaxDifference:
     """Two measures differ by at most this much."""
 
     most: float
 
 
-Tolerance: TypeAlias = Ratio | Difference
+Tolerance: TypeAlias = MinRatio | MaxDifference
 
 
 def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
     """The tolerance that two arguments of a property state, one of which is given."""
     if exactly_one(ratio=ratio, difference=difference) == "ratio":
-        return Ratio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))
-    return Difference(number_within("difference", difference, 0, 1, why=" (rates differ by at most 1)"))
+        return MinRatio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))
+    return MaxDifference(number_within("difference", difference, 0, 1, why=" (rates differ by at most 1)"))
 
 
-def difference_of_means(difference: float) -> Difference:
+def difference_of_means(difference: float) -> MaxDifference:
     """A tolerance for means, which can lie further apart than 1."""
-    return Difference(number_within("difference", difference, 0, inf))
+    return MaxDifference(number_within("difference", difference, 0, inf))
 
 
 def toward(tolerance: Tolerance, measure: Measure, reference: Measure) -> Property:
@@ -388,9 +388,9 @@ def toward(tolerance: Tolerance, measure: Measure, reference: Measure) -> Proper
     A ratio is one-sided: the measure may be any amount larger. A difference is two-sided.
     """
     match tolerance:
-        case Ratio(least):
+        case MinRatio(least):
             return measure / reference >= least
-        case Difference(most):
+        case MaxDifference(most):
             return abs(measure - reference) <= most
 
 
@@ -401,9 +401,9 @@ def mutual(tolerance: Tolerance, measure: Measure, other: Measure) -> Property:
     has no value.
     """
     match tolerance:
-        case Ratio(least):
+        case MinRatio(least):
             return measure >= least * other
-        case Difference(most):
+        case MaxDifference(most):
             return measure - other <= most
 
 

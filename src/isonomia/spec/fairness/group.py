@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from isonomia.errors import UsageError
 from isonomia.spec.fairness.comparison import (
     GroupLike,
-    Ratio,
+    MinRatio,
     attributes_of,
     compare,
     compare_within,
@@ -125,7 +125,7 @@ def four_fifths(
     return compare(
         "four-fifths rule",
         who_of(attribute, None, None, groups),
-        Ratio(0.8),
+        MinRatio(0.8),
         lambda group: P(event, given=group),
         given=condition_of("given", given),
     )

@@ -7,6 +7,6 @@ of :mod:`isonomia.populations.worlds`.
 from __future__ import annotations
 
 from isonomia.spec.fairsquare.reader import read_equation, read_program
-from isonomia.spec.fairsquare.tree import Program
+from isonomia.spec.fairsquare.tree import FairSquareProgram
 
-__all__ = ["Program", "read_equation", "read_program"]
+__all__ = ["FairSquareProgram", "read_equation", "read_program"]

@@ -28,29 +28,29 @@ from isonomia.spec.fairsquare.python_source import (
     COMPARISONS,
     SIGNS,
     TOO_DEEP,
-    Source,
+    SourceText,
     no_comparison,
     no_expression,
     no_sign,
 )
 from isonomia.spec.fairsquare.tree import (
     MARKS,
-    Arithmetic,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
     Chain,
     Choice,
     Draw,
     Expression,
     Gaussian,
-    Junction,
     Kind,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
+    Reference,
     Site,
-    Step,
+    StepDensity,
     Text,
-    Truth,
+    UnaryMinus,
 )
 
 __all__ = [
@@ -59,10 +59,10 @@ __all__ = [
     "KIND_WORDS",
     "LEVELS",
     "TOLERANCE",
-    "Cell",
+    "Context",
     "Lookup",
-    "Reading",
     "Sites",
+    "StepCell",
     "check_condition",
     "check_plain_arguments",
     "checked_cells",
@@ -78,7 +78,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class StepCell:
     """One ``(low, high, p)`` as it was written."""
 
     low: float
@@ -87,7 +87,7 @@ class Cell:
     place: Place
 
 
-def checked_cells(cells: list[Cell], place: Place) -> tuple[tuple[float, float, float], ...]:
+def checked_cells(cells: list[StepCell], place: Place) -> tuple[tuple[float, float, float], ...]:
     """The cells in ascending order.
 
     Guarantees ``low < high`` with a finite distance, cells that share no more than an end point, probabilities of at
@@ -106,7 +106,7 @@ def checked_cells(cells: list[Cell], place: Place) -> tuple[tuple[float, float, 
     return tuple((cell.low, cell.high, cell.probability) for cell in ascending)
 
 
-def _check_alone(cell: Cell) -> None:
+def _check_alone(cell: StepCell) -> None:
     written = f"({cell.low:g}, {cell.high:g}, {cell.probability:g})"
     if not cell.low < cell.high:
         message = f"a cell goes from low to high, but {cell.low:g} is not below {cell.high:g}"
@@ -117,13 +117,13 @@ def _check_alone(cell: Cell) -> None:
         raise SpecError(f"a probability cannot be negative, but {written} has {cell.probability:g}", cell.place)
 
 
-def _check_apart(before: Cell, after: Cell) -> None:
+def _check_apart(before: StepCell, after: StepCell) -> None:
     if after.low < before.high:
         message = f"this cell overlaps the one from {before.low:g} to {before.high:g}"
         raise SpecError(f"{message} (line {before.place.line}): let each begin where another ends", after.place)
 
 
-Lookup: TypeAlias = Callable[[Name], Kind | None]
+Lookup: TypeAlias = Callable[[Reference], Kind | None]
 """Tells the kind of a variable, ``None`` where it is not known; raises where the variable cannot be read."""
 
 KIND_WORDS: dict[Kind | None, str] = {"number": "a number", "truth": "a truth value", "text": "a text", None: "unknown"}
@@ -139,23 +139,23 @@ def kind_of(expression: Expression, look_up: Lookup) -> Kind | None:
         two kinds that are compared, a text that is ordered.
     """
     match expression:
-        case Number() | Step():
+        case Number() | StepDensity():
             return "number"
-        case Truth():
+        case Boolean():
             return "truth"
         case Text():
             return "text"
-        case Name():
+        case Reference():
             return look_up(expression)
-        case Negative(operand):
+        case UnaryMinus(operand):
             return _numbers((operand,), look_up)
-        case Arithmetic(_, left, right):
+        case BinaryOperation(_, left, right):
             return _numbers((left, right), look_up)
         case Gaussian(mean, variance):
             return _numbers((mean, variance), look_up)
-        case Not(operand):
+        case LogicalNot(operand):
             return check_condition(operand, look_up)
-        case Junction(_, operands):
+        case BooleanOperation(_, operands):
             for operand in operands:
                 check_condition(operand, look_up)
             return "truth"
@@ -170,7 +170,7 @@ def check_condition(expression: Expression, look_up: Lookup) -> Kind:
     kind = kind_of(expression, look_up)
     if kind not in ("truth", None):
         message = f"{_shown(expression)} is {KIND_WORDS[kind]}, but a condition must be true or false"
-        name = expression.name if isinstance(expression, Name) else "x"
+        name = expression.name if isinstance(expression, Reference) else "x"
         example = f"{name} == 'a'" if kind == "text" else f"{name} > 0"
         raise SpecError(f"{message}: compare it, as in `{example}`", expression.place)
     return "truth"
@@ -217,7 +217,7 @@ def _choice(choice: Choice, look_up: Lookup) -> Kind | None:
 
 def _shown(expression: Expression) -> str:
     match expression:
-        case Name(name):
+        case Reference(name):
             return f"`{name}`"
         case _:
             return "this"
@@ -235,22 +235,22 @@ def constant_value(expression: Expression) -> float | None:
     match expression:
         case Number(value):
             return value
-        case Truth() | Text() | Name() | Step():
+        case Boolean() | Text() | Reference() | StepDensity():
             return None
-        case Negative(operand):
+        case UnaryMinus(operand):
             value_within = constant_value(operand)
             return None if value_within is None else -value_within
-        case Arithmetic(_, left, right):
+        case BinaryOperation(_, left, right):
             return _result(expression, constant_value(left), constant_value(right))
         case Gaussian(mean, variance):
             constant_value(mean)
             _check_variance(variance, constant_value(variance))
             return None
-        case Not(operand):
+        case LogicalNot(operand):
             parts: tuple[Expression, ...] = (operand,)
         case Chain(first, rest):
             parts = (first, *(link for _, link in rest))
-        case Junction(_, operands):
+        case BooleanOperation(_, operands):
             parts = operands
         case Choice(condition, then, otherwise):
             parts = (condition, then, otherwise)
@@ -259,7 +259,7 @@ def constant_value(expression: Expression) -> float | None:
     return None
 
 
-def _result(whole: Arithmetic, left: float | None, right: float | None) -> float | None:
+def _result(whole: BinaryOperation, left: float | None, right: float | None) -> float | None:
     if whole.sign == "/" and right == 0:
         raise SpecError("this divides by zero: the divisor must be a number other than 0", whole.right.place)
     if left is None or right is None:
@@ -270,7 +270,7 @@ def _result(whole: Arithmetic, left: float | None, right: float | None) -> float
     return value
 
 
-def _computed(whole: Arithmetic, left: float, right: float) -> float:
+def _computed(whole: BinaryOperation, left: float, right: float) -> float:
     match whole.sign:
         case "+":
             return left + right
@@ -338,7 +338,7 @@ _CELLS = "`step([(low, high, p), ...])` takes one list of cells"
 Read: TypeAlias = Callable[[ast.expr], Expression]
 
 
-def read_draw(node: ast.Call, source: Source, sites: Sites, variable: str, read: Read) -> Draw:
+def read_draw(node: ast.Call, source: SourceText, sites: Sites, variable: str, read: Read) -> Draw:
     """A call within an expression; its arguments draw before it does."""
     name = _called(node, source)
     check_plain_arguments(node, source)
@@ -348,10 +348,10 @@ def read_draw(node: ast.Call, source: Source, sites: Sites, variable: str, read:
         return Gaussian(mean, variance, sites.next(variable), place=source.place(node))
     _check_count(node, source, 1, _CELLS)
     cells = _cells(node.args[0], source, read)
-    return Step(checked_cells(cells, source.place(node)), sites.next(variable), place=source.place(node))
+    return StepDensity(checked_cells(cells, source.place(node)), sites.next(variable), place=source.place(node))
 
 
-def _called(node: ast.Call, source: Source) -> str:
+def _called(node: ast.Call, source: SourceText) -> str:
     if not isinstance(node.func, ast.Name):
         raise SpecError("only `gaussian` and `step` can be called here", source.place(node.func))
     name = node.func.id
@@ -366,7 +366,7 @@ def _called(node: ast.Call, source: Source) -> str:
     raise SpecError(message, source.place(node.func))
 
 
-def check_plain_arguments(node: ast.Call, source: Source) -> None:
+def check_plain_arguments(node: ast.Call, source: SourceText) -> None:
     """Refuse arguments by keyword and arguments with a star."""
     for keyword in node.keywords:
         if keyword.arg is None:
@@ -378,27 +378,27 @@ def check_plain_arguments(node: ast.Call, source: Source) -> None:
             raise no_expression(argument, source)
 
 
-def _check_count(node: ast.Call, source: Source, wanted: int, usage: str) -> None:
+def _check_count(node: ast.Call, source: SourceText, wanted: int, usage: str) -> None:
     if len(node.args) != wanted:
         raise SpecError(f"{usage}, but {len(node.args)} came", source.place(node))
 
 
-def _cells(node: ast.expr, source: Source, read: Read) -> list[Cell]:
+def _cells(node: ast.expr, source: SourceText, read: Read) -> list[StepCell]:
     if not isinstance(node, ast.List):
         raise SpecError(f"{_CELLS}, in square brackets", source.place(node))
     return [_cell(element, source, read) for element in node.elts]
 
 
-def _cell(node: ast.expr, source: Source, read: Read) -> Cell:
+def _cell(node: ast.expr, source: SourceText, read: Read) -> StepCell:
     if not isinstance(node, ast.Tuple) or len(node.elts) != 3:
         raise SpecError(
             "each cell of a step is written `(low, high, p)`: three numbers in brackets", source.place(node)
         )
     low, high, probability = (_constant(element, source, read) for element in node.elts)
-    return Cell(low, high, probability, source.place(node))
+    return StepCell(low, high, probability, source.place(node))
 
 
-def _constant(node: ast.expr, source: Source, read: Read) -> float:
+def _constant(node: ast.expr, source: SourceText, read: Read) -> float:
     value = None if isinstance(node, ast.Starred) else constant_value(read(node))
     if value is None:
         raise SpecError("the numbers in a step must be constants: write them out", source.place(node))
@@ -410,7 +410,7 @@ LEVELS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Context:
     """Where an expression stands.
 
     Attributes
@@ -425,13 +425,13 @@ class Reading:
         Whether it is an equation, which may choose and compare with texts.
     """
 
-    source: Source
+    source: SourceText
     sites: Sites
     variable: str
     equation: bool = False
 
 
-def read_value(node: ast.expr, reading: Reading) -> Expression:
+def read_value(node: ast.expr, reading: Context) -> Expression:
     """A whole expression, with its constants checked; its names and kinds are not.
 
     Guarantees a tree of at most :data:`LEVELS` levels.
@@ -441,14 +441,14 @@ def read_value(node: ast.expr, reading: Reading) -> Expression:
     return expression
 
 
-def _read(node: ast.expr, reading: Reading, levels: int) -> Expression:
+def _read(node: ast.expr, reading: Context, levels: int) -> Expression:
     if levels < 0:
         raise SpecError(TOO_DEEP, reading.source.place(node))
     match node:
         case ast.Constant():
             return _constant_expressions(node, reading)
         case ast.Name():
-            return Name(node.id, place=reading.source.place(node))
+            return Reference(node.id, place=reading.source.place(node))
         case ast.UnaryOp():
             return _unary(node, reading, levels - 1)
         case ast.BinOp():
@@ -466,11 +466,11 @@ def _read(node: ast.expr, reading: Reading, levels: int) -> Expression:
             raise no_expression(node, reading.source)
 
 
-def _constant_expressions(node: ast.Constant, reading: Reading) -> Expression:
+def _constant_expressions(node: ast.Constant, reading: Context) -> Expression:
     place = reading.source.place(node)
     match node.value:
         case bool(value):
-            return Truth(value, place=place)
+            return Boolean(value, place=place)
         case int() | float():
             return Number(_finite(node, reading), place=place)
         case str(text) if reading.equation and "\n" not in place.text[place.start : place.end]:
@@ -487,7 +487,7 @@ def _constant_expressions(node: ast.Constant, reading: Reading) -> Expression:
     raise SpecError(message, place)
 
 
-def _finite(node: ast.Constant, reading: Reading) -> float:
+def _finite(node: ast.Constant, reading: Context) -> float:
     try:
         value = float(cast("float", node.value))
     except OverflowError:
@@ -497,33 +497,33 @@ def _finite(node: ast.Constant, reading: Reading) -> float:
     return value
 
 
-def _unary(node: ast.UnaryOp, reading: Reading, levels: int) -> Expression:
+def _unary(node: ast.UnaryOp, reading: Context, levels: int) -> Expression:
     place = reading.source.place(node)
     if isinstance(node.op, ast.Invert):
         raise no_sign(node, reading.source)
     operand = _read(node.operand, reading, levels)
     match node.op:
         case ast.Not():
-            return Not(operand, place=place)
+            return LogicalNot(operand, place=place)
         case ast.USub():
-            return Negative(operand, place=place)
+            return UnaryMinus(operand, place=place)
         case _ if isinstance(operand, Number):
             return Number(operand.value, place=place)
         case _:
             # The same value exactly, and an operand that is no number is still found out.
-            return Negative(Negative(operand, place=place), place=place)
+            return UnaryMinus(UnaryMinus(operand, place=place), place=place)
 
 
-def _arithmetic(node: ast.BinOp, reading: Reading, levels: int) -> Expression:
+def _arithmetic(node: ast.BinOp, reading: Context, levels: int) -> Expression:
     sign = SIGNS.get(type(node.op))
     if sign is None:
         raise no_sign(node, reading.source)
     left = _read(node.left, reading, levels)
     right = _read(node.right, reading, levels)
-    return Arithmetic(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=reading.source.place(node))
+    return BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=reading.source.place(node))
 
 
-def _chain_expressions(node: ast.Compare, reading: Reading, levels: int) -> Expression:
+def _chain_expressions(node: ast.Compare, reading: Context, levels: int) -> Expression:
     first = _read(node.left, reading, levels)
     rest = []
     for operator, operand in zip(node.ops, node.comparators, strict=True):
@@ -534,13 +534,13 @@ def _chain_expressions(node: ast.Compare, reading: Reading, levels: int) -> Expr
     return Chain(first, tuple(rest), place=reading.source.place(node))
 
 
-def _junction(node: ast.BoolOp, reading: Reading, levels: int) -> Expression:
+def _junction(node: ast.BoolOp, reading: Context, levels: int) -> Expression:
     connective: OneOf["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
     operands = tuple([_read(operand, reading, levels) for operand in node.values])
-    return Junction(connective, operands, place=reading.source.place(node))
+    return BooleanOperation(connective, operands, place=reading.source.place(node))
 
 
-def _choice_expressions(node: ast.IfExp, reading: Reading, levels: int) -> Expression:
+def _choice_expressions(node: ast.IfExp, reading: Context, levels: int) -> Expression:
     condition = _read(node.test, reading, levels)
     ways = reading.sites.fork(), reading.sites.fork()
     then = _read(node.body, replace(reading, sites=ways[0]), levels)

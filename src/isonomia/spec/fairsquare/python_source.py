@@ -21,7 +21,7 @@ __all__ = [
     "COMPARISONS",
     "SIGNS",
     "TOO_DEEP",
-    "Source",
+    "SourceText",
     "equation_source",
     "no_comparison",
     "no_expression",
@@ -39,7 +39,7 @@ _LOOSE = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|#[^\n]*|\\\n|\n
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     r"""A text as it was written, and as Python's parser sees it.
 
     Guarantees that every place lies within the text, whatever line and column it is made from.
@@ -90,16 +90,16 @@ class Source:
         return min(max(line - 1, 0), len(self.lines) - 1)
 
 
-def program_source(text: str) -> Source:
+def program_source(text: str) -> SourceText:
     """A whole program, as it stands."""
-    return Source(text, text, 0)
+    return SourceText(text, text, 0)
 
 
-def equation_source(text: str) -> Source:
+def equation_source(text: str) -> SourceText:
     """One expression: line ends and comments are blanked out, so that it may run over several lines."""
     flat = _LOOSE.sub(_blank, text)
     skipped = len(flat) - len(flat.lstrip())
-    return Source(text, flat[skipped:], skipped)
+    return SourceText(text, flat[skipped:], skipped)
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -173,21 +173,21 @@ _SPELLINGS = (
 )
 
 
-def parse_module(source: Source) -> ast.Module:
+def parse_module(source: SourceText) -> ast.Module:
     """The syntax tree of a whole program."""
     tree = _parse(source, "exec")
     assert isinstance(tree, ast.Module)
     return tree
 
 
-def parse_expression(source: Source) -> ast.expr:
+def parse_expression(source: SourceText) -> ast.expr:
     """The syntax tree of one expression."""
     tree = _parse(source, "eval")
     assert isinstance(tree, ast.Expression)
     return tree.body
 
 
-def _parse(source: Source, mode: str) -> ast.AST:
+def _parse(source: SourceText, mode: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -198,7 +198,7 @@ def _parse(source: Source, mode: str) -> ast.AST:
         raise SpecError(TOO_DEEP, Place(source.text, source.skipped, source.skipped)) from None
 
 
-def _complaint(error: SyntaxError, source: Source) -> SpecError:
+def _complaint(error: SyntaxError, source: SourceText) -> SpecError:
     start = source.at(error.lineno, error.offset)
     end = source.at(error.end_lineno or error.lineno, error.end_offset or error.offset)
     place = Place(source.text, start, max(start, end))
@@ -305,7 +305,7 @@ _EXPRESSIONS: dict[str, tuple[str, str]] = {
 }
 
 
-def no_statement(node: ast.stmt, source: Source) -> SpecError:
+def no_statement(node: ast.stmt, source: SourceText) -> SpecError:
     """Say that a statement cannot stand in a program."""
     if isinstance(node, ast.AugAssign):
         sign = SIGNS.get(type(node.op)) or _SIGNS_REFUSED.get(type(node.op).__name__, ("?", ""))[0]
@@ -316,19 +316,19 @@ def no_statement(node: ast.stmt, source: Source) -> SpecError:
     return SpecError(f"{what} cannot stand in a program: {hint}", source.place(node))
 
 
-def no_expression(node: ast.expr, source: Source) -> SpecError:
+def no_expression(node: ast.expr, source: SourceText) -> SpecError:
     """Say that an expression cannot stand in a program or in an equation."""
     what, hint = _EXPRESSIONS.get(type(node).__name__, ("this", _ALLOWED_EXPRESSIONS))
     return SpecError(f"{what} cannot stand here: {hint}", source.place(node))
 
 
-def no_sign(node: ast.BinOp | ast.UnaryOp, source: Source) -> SpecError:
+def no_sign(node: ast.BinOp | ast.UnaryOp, source: SourceText) -> SpecError:
     """Say that an operator is not there."""
     sign, hint = _SIGNS_REFUSED.get(type(node.op).__name__, ("?", _ALLOWED_EXPRESSIONS))
     return SpecError(f"there is no operator `{sign}`: {hint}", source.place(node))
 
 
-def no_comparison(operator: ast.cmpop, node: ast.Compare, source: Source) -> SpecError:
+def no_comparison(operator: ast.cmpop, node: ast.Compare, source: SourceText) -> SpecError:
     """Say that a comparison is not there."""
     sign, hint = _COMPARISONS_REFUSED.get(type(operator).__name__, ("?", _ALLOWED_EXPRESSIONS))
     return SpecError(f"there is no comparison `{sign}`: {hint}", source.place(node))

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.fairsquare.expressions import DRAWS, IF, Reading, Sites, check_plain_arguments, kind_of, read_value
+from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, kind_of, read_value
 from isonomia.spec.fairsquare.python_source import (
     TOO_DEEP,
-    Source,
+    SourceText,
     equation_source,
     no_expression,
     no_statement,
@@ -28,8 +28,18 @@ from isonomia.spec.fairsquare.python_source import (
     plain_text,
     program_source,
 )
-from isonomia.spec.fairsquare.scope import Scope, assignments_of, outline_of, scope_after
-from isonomia.spec.fairsquare.tree import MARKS, Assign, Expression, If, Kind, Name, Program, Statement, Text
+from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.tree import (
+    MARKS,
+    Assign,
+    Expression,
+    FairSquareProgram,
+    If,
+    Kind,
+    Reference,
+    Statement,
+    Text,
+)
 
 __all__ = [
     "LEVELS",
@@ -48,7 +58,7 @@ __all__ = [
 _NAMES = ("popModel", "F")
 
 
-def functions_of(tree: ast.Module, source: Source) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+def functions_of(tree: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
     """``popModel`` and ``F``, whichever comes first in the text."""
     found: dict[str, ast.FunctionDef] = {}
     for index, node in enumerate(tree.body):
@@ -63,7 +73,7 @@ def functions_of(tree: ast.Module, source: Source) -> tuple[ast.FunctionDef, ast
     return _function("popModel", found, source), _function("F", found, source)
 
 
-def _function(name: str, found: dict[str, ast.FunctionDef], source: Source) -> ast.FunctionDef:
+def _function(name: str, found: dict[str, ast.FunctionDef], source: SourceText) -> ast.FunctionDef:
     if name in found:
         return found[name]
     if not found:
@@ -79,12 +89,12 @@ def _function(name: str, found: dict[str, ast.FunctionDef], source: Source) -> a
     raise SpecError(f"{message}. There is only `{other.name}`", _header(other, source))
 
 
-def _header(node: ast.FunctionDef, source: Source) -> Place:
+def _header(node: ast.FunctionDef, source: SourceText) -> Place:
     start = source.place(node).start
     return Place(source.text, start, start + len(f"def {node.name}"))
 
 
-def _check_function(node: ast.FunctionDef, found: dict[str, ast.FunctionDef], source: Source) -> None:
+def _check_function(node: ast.FunctionDef, found: dict[str, ast.FunctionDef], source: SourceText) -> None:
     place = _header(node, source)
     if node.name not in _NAMES:
         message = f"there is a function `{node.name}`, but a program has only `popModel` and `F`"
@@ -106,7 +116,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg | None]:
     return [*plain, arguments.vararg, arguments.kwarg]
 
 
-def _not_at_the_top(node: ast.stmt, source: Source) -> SpecError:
+def _not_at_the_top(node: ast.stmt, source: SourceText) -> SpecError:
     if isinstance(node, ast.Assign | ast.If | ast.Expr | ast.Return | ast.Pass):
         message = "this stands outside a function: move it into `popModel` or `F`"
         return SpecError(message, source.place(node))
@@ -122,7 +132,7 @@ def mark_name(node: ast.stmt) -> str | None:
             return None
 
 
-def read_mark(node: ast.stmt, name: str, source: Source, sites: Sites) -> Assign:
+def read_mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> Assign:
     """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
@@ -131,7 +141,7 @@ def read_mark(node: ast.stmt, name: str, source: Source, sites: Sites) -> Assign
     if len(call.args) != 1:
         message = f"`{name}(...)` takes one condition, but {len(call.args)} came"
         raise SpecError(f"{message}: join conditions by `and`", source.place(call))
-    value = read_value(call.args[0], Reading(source, sites, column))
+    value = read_value(call.args[0], Context(source, sites, column))
     return Assign(column, value, place=source.place(call))
 
 
@@ -158,7 +168,7 @@ def check_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> N
         mark = by_column.get(assignment.target)
         if mark is assignment:
             passed.add(mark.target)
-        elif mark is not None and (mark.value != Name(mark.target) or mark.target in passed):
+        elif mark is not None and (mark.value != Reference(mark.target) or mark.target in passed):
             message = f"`{_name_of(mark)}` sets the column `{mark.target}`, so this variable would be mistaken for it"
             raise SpecError(f"{message}: rename the variable", assignment.place)
 
@@ -192,7 +202,7 @@ class Body:
     results: tuple[Expression, ...]
 
 
-def read_body(function: ast.FunctionDef, source: Source, sites: Sites) -> Body:
+def read_body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> Body:
     """The body of a function.
 
     A ``return`` is ignored. Nothing but marks may follow it, because a mark holds wherever it stands, while any other
@@ -227,14 +237,14 @@ def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
             return nodes
 
 
-def _result(node: ast.Return, source: Source, sites: Sites) -> list[Expression]:
+def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[Expression]:
     if node.value is None:
         return []
     # A draw in a result is never made, so it must not count for the draws that are.
-    return [read_value(node.value, Reading(source, sites.fork(), "return"))]
+    return [read_value(node.value, Context(source, sites.fork(), "return"))]
 
 
-def _read(node: ast.stmt, source: Source, sites: Sites, levels: int) -> tuple[Statement, ...]:
+def _read(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
     match node:
         case ast.Assign():
             return (_assign(node, source, sites),)
@@ -251,7 +261,7 @@ def _read(node: ast.stmt, source: Source, sites: Sites, levels: int) -> tuple[St
             raise no_statement(node, source)
 
 
-def _assign(node: ast.Assign, source: Source, sites: Sites) -> Assign:
+def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> Assign:
     if len(node.targets) > 1:
         message = "`a = b = ...` sets two variables at once: set each in a line of its own"
         raise SpecError(message, source.place(node))
@@ -263,14 +273,14 @@ def _assign(node: ast.Assign, source: Source, sites: Sites) -> Assign:
         raise SpecError("only a plain variable can be set, as in `x = 1`", source.place(target))
     if target.id in _TAKEN:
         raise SpecError(f"`{target.id}` is the name of a function: give the variable another", source.place(target))
-    value = read_value(node.value, Reading(source, sites, target.id))
+    value = read_value(node.value, Context(source, sites, target.id))
     return Assign(target.id, value, place=source.place(node))
 
 
-def _if(node: ast.If, source: Source, sites: Sites, levels: int) -> If:
+def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> If:
     if levels < 0:
         raise SpecError(TOO_DEEP, source.between(node, node.test))
-    condition = read_value(node.test, Reading(source, sites, IF))
+    condition = read_value(node.test, Context(source, sites, IF))
     ways = sites.fork(), sites.fork()
     then = _branch(node.body, source, ways[0], levels)
     otherwise = _branch(node.orelse, source, ways[1], levels)
@@ -278,14 +288,14 @@ def _if(node: ast.If, source: Source, sites: Sites, levels: int) -> If:
     return If(condition, then, otherwise, place=source.between(node, node.test))
 
 
-def _branch(nodes: Sequence[ast.stmt], source: Source, sites: Sites, levels: int) -> tuple[Statement, ...]:
+def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
     statements: list[Statement] = []
     for node in nodes:
         statements += _read(node, source, sites, levels)
     return tuple(statements)
 
 
-def _not_kept(node: ast.Expr, source: Source) -> SpecError:
+def _not_kept(node: ast.Expr, source: SourceText) -> SpecError:
     name = mark_name(node)
     if name is not None:
         message = (
@@ -307,7 +317,7 @@ def _not_kept(node: ast.Expr, source: Source) -> SpecError:
     return SpecError(message, source.place(node))
 
 
-def read_program(text: str, name: str | None = None) -> Program:
+def read_program(text: str, name: str | None = None) -> FairSquareProgram:
     """Read a program in the language of FairSquare.
 
     The text is parsed, never run. The language is that of Albarghouthi, D'Antoni, Drews and Nori, *FairSquare:
@@ -316,13 +326,13 @@ def read_program(text: str, name: str | None = None) -> Program:
     Parameters
     ----------
     text
-        The program. A byte-order mark and any kind of line end are accepted; ``Program.text`` has neither.
+        The program. A byte-order mark and any kind of line end are accepted; ``FairSquareProgram.text`` has neither.
     name
         The name of its file, for messages.
 
     Returns
     -------
-    Program
+    FairSquareProgram
         Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What hangs
         on drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
 
@@ -367,13 +377,13 @@ def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) ->
         raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), f"equation of `{variable}`") from None
 
 
-def _program(source: Source) -> Program:
+def _program(source: SourceText) -> FairSquareProgram:
     pop_model, decide = functions_of(parse_module(source), source)
     sites = Sites()
     # A person is drawn before anything is decided, also where F comes first in the text.
     population = read_body(pop_model, source, sites)
     decision = read_body(decide, source, sites)
-    return Program(source.text, population.statements, decision.statements, _kinds((population, decision)))
+    return FairSquareProgram(source.text, population.statements, decision.statements, _kinds((population, decision)))
 
 
 def _kinds(bodies: Sequence[Body]) -> dict[str, Kind]:
@@ -382,7 +392,7 @@ def _kinds(bodies: Sequence[Body]) -> dict[str, Kind]:
     check_once(marks)
     check_columns(statements, marks)
     outline = outline_of(statements, marks)
-    scope = Scope(outline)
+    scope = Variables(outline)
     for body in bodies:
         scope = scope_after(body.statements, scope)
         for result in body.results:
@@ -390,7 +400,7 @@ def _kinds(bodies: Sequence[Body]) -> dict[str, Kind]:
     return _columns(scope, marks)
 
 
-def _columns(scope: Scope, marks: Sequence[Assign]) -> dict[str, Kind]:
+def _columns(scope: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
     sure = {name: state.kind for name, state in scope.states().items() if state.sure}
     columns = {mark.target: sure[mark.target] for mark in marks}
     variables = [name for name in scope.outline.first_set if name in sure and name not in columns]
@@ -402,14 +412,14 @@ def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tup
     if not source.seen:
         raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
     node = parse_expression(source)
-    expression = read_value(node, Reading(source, Sites(), variable, equation=True))
+    expression = read_value(node, Context(source, Sites(), variable, equation=True))
     if isinstance(expression, Text):
         message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
         raise SpecError(message, expression.place)
     return expression, kind_of(expression, lambda name: _known_kind(name, known)) or "number"
 
 
-def _known_kind(name: Name, known: Mapping[str, Kind | None]) -> Kind | None:
+def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | None:
     if name.name in known:
         return known[name.name]
     may = ", ".join(known) or "no variable at all"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.fairsquare.expressions import KIND_WORDS, check_condition, kind_of
-from isonomia.spec.fairsquare.tree import Assign, If, Kind, Name, Statement
+from isonomia.spec.fairsquare.tree import Assign, If, Kind, Reference, Statement
 
-__all__ = ["Outline", "Scope", "State", "assignments_of", "outline_of", "scope_after"]
+__all__ = ["Outline", "VariableState", "Variables", "assignments_of", "outline_of", "scope_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Outline:
     def is_mark(self, statement: Assign) -> bool:
         """Whether an assignment is a mark."""
         column = statement.target
-        return column in self.marks and (column not in self.first_set or statement.value == Name(column))
+        return column in self.marks and (column not in self.first_set or statement.value == Reference(column))
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class VariableState:
     """What is known of a variable: its kind, and whether every way to here sets it; if not, the ``if`` to blame."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Variables:
     """What is known at one point of a program.
 
     Attributes
@@ -56,30 +56,30 @@ class Scope:
     """
 
     outline: Outline
-    before: Scope | None = None
-    changes: dict[str, State] = field(default_factory=dict)
+    before: Variables | None = None
+    changes: dict[str, VariableState] = field(default_factory=dict)
 
-    def state(self, name: str) -> State | None:
+    def state(self, name: str) -> VariableState | None:
         """What is known of a variable; ``None`` where nothing has set it."""
-        scope: Scope | None = self
+        scope: Variables | None = self
         while scope is not None:
             if name in scope.changes:
                 return scope.changes[name]
             scope = scope.before
         return None
 
-    def kind(self, name: Name) -> Kind:
+    def kind(self, name: Reference) -> Kind:
         """The kind of a variable that is read here."""
         state = self.state(name.name)
         if state is not None and state.sure and name.name in self.outline.first_set:
             return state.kind
         raise SpecError(self._why_not(name.name, state), name.place)
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, VariableState]:
         """Everything that was set on some way to here."""
         return {**(self.before.states() if self.before else {}), **self.changes}
 
-    def _why_not(self, name: str, state: State | None) -> str:
+    def _why_not(self, name: str, state: VariableState | None) -> str:
         first = self.outline.first_set.get(name)
         if name in self.outline.marks and name not in self.outline.first_set:
             return f"`{name}` is the column of a mark, not a variable: set a variable, and mark and read that one"
@@ -100,43 +100,45 @@ def _set_on_some_ways(name: str, culprit: Place | None) -> str:
     return f"{message}. Set it before that, or in every branch, the `else` included"
 
 
-def scope_after(statements: Iterable[Statement], scope: Scope) -> Scope:
+def scope_after(statements: Iterable[Statement], scope: Variables) -> Variables:
     """What is known once the statements have run.
 
     Guarantees that every name read on the way is set whichever branches are taken, that every kind fits where it
     stands, and that no variable has one kind in one branch and another in the other.
     """
-    scope = Scope(scope.outline, scope)
+    scope = Variables(scope.outline, scope)
     for statement in statements:
         match statement:
             case Assign(target):
-                scope.changes[target] = State(_assigned_kind(statement, scope))
+                scope.changes[target] = VariableState(_assigned_kind(statement, scope))
             case If(condition, then, otherwise):
                 check_condition(condition, scope.kind)
                 scope.changes.update(_joined(scope_after(then, scope), scope_after(otherwise, scope), statement))
     return scope
 
 
-def _assigned_kind(statement: Assign, scope: Scope) -> Kind:
+def _assigned_kind(statement: Assign, scope: Variables) -> Kind:
     if scope.outline.is_mark(statement):
         return check_condition(statement.value, scope.kind)
     return kind_of(statement.value, scope.kind) or "number"
 
 
-def _joined(then: Scope, otherwise: Scope, statement: If) -> dict[str, State]:
+def _joined(then: Variables, otherwise: Variables, statement: If) -> dict[str, VariableState]:
     names = dict.fromkeys((*then.changes, *otherwise.changes))
     return {name: _joined_state(name, then.state(name), otherwise.state(name), statement) for name in names}
 
 
-def _joined_state(name: str, then: State | None, otherwise: State | None, statement: If) -> State:
+def _joined_state(
+    name: str, then: VariableState | None, otherwise: VariableState | None, statement: If
+) -> VariableState:
     match then, otherwise:
-        case State(), State() if then.kind != otherwise.kind:
+        case VariableState(), VariableState() if then.kind != otherwise.kind:
             raise _two_kinds(name, (then.kind, otherwise.kind), statement)
-        case State(), State():
+        case VariableState(), VariableState():
             sure = then.sure and otherwise.sure
-            return State(then.kind, sure, then.culprit or otherwise.culprit)
-        case (State(kind, _, culprit), None) | (None, State(kind, _, culprit)):
-            return State(kind, False, culprit or statement.place)
+            return VariableState(then.kind, sure, then.culprit or otherwise.culprit)
+        case (VariableState(kind, _, culprit), None) | (None, VariableState(kind, _, culprit)):
+            return VariableState(kind, False, culprit or statement.place)
         case _:
             raise AssertionError("a name that neither branch has set")
 

@@ -18,26 +18,26 @@ from isonomia.errors import Place
 
 __all__ = [
     "MARKS",
-    "Arithmetic",
     "Assign",
+    "BinaryOperation",
+    "Boolean",
+    "BooleanOperation",
     "Chain",
     "Choice",
     "Draw",
     "Expression",
+    "FairSquareProgram",
     "Gaussian",
     "If",
-    "Junction",
     "Kind",
-    "Name",
-    "Negative",
-    "Not",
+    "LogicalNot",
     "Number",
-    "Program",
+    "Reference",
     "Site",
     "Statement",
-    "Step",
+    "StepDensity",
     "Text",
-    "Truth",
+    "UnaryMinus",
     "draws_of",
     "parts_of",
     "reads_of",
@@ -66,7 +66,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class Boolean:
     """``True`` or ``False``."""
 
     value: bool
@@ -82,7 +82,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Reference:
     """The value of a variable."""
 
     name: str
@@ -90,7 +90,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class UnaryMinus:
     """``- operand``."""
 
     operand: Expression
@@ -98,7 +98,7 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class BinaryOperation:
     """``left + right`` and its like."""
 
     sign: OneOf["+", "-", "*", "/"]
@@ -117,7 +117,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Junction:
+class BooleanOperation:
     """Two or more conditions joined by one connective; all of them are evaluated."""
 
     connective: OneOf["and", "or"]
@@ -126,7 +126,7 @@ class Junction:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class LogicalNot:
     """``not operand``."""
 
     operand: Expression
@@ -154,7 +154,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepDensity:
     """``step([(low, high, p), ...])``: a draw whose density is constant on each cell.
 
     ``cells`` are in ascending order, do not overlap, have ``low < high``, and their probabilities add up to 1.
@@ -165,9 +165,20 @@ class Step:
     place: Place | None = _place()
 
 
-Draw: TypeAlias = Gaussian | Step
+Draw: TypeAlias = Gaussian | StepDensity
 Expression: TypeAlias = (
-    Number | Truth | Text | Name | Negative | Arithmetic | Chain | Junction | Not | Choice | Gaussian | Step
+    Number
+    | Boolean
+    | Text
+    | Reference
+    | UnaryMinus
+    | BinaryOperation
+    | Chain
+    | BooleanOperation
+    | LogicalNot
+    | Choice
+    | Gaussian
+    | StepDensity
 )
 
 
@@ -197,7 +208,7 @@ Statement: TypeAlias = Assign | If
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class FairSquareProgram:
     """A program that was checked: every name is set before it is read, and every kind fits.
 
     Attributes
@@ -228,15 +239,15 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
     """An expression and everything in it."""
     yield expression
     match expression:
-        case Number() | Truth() | Text() | Name() | Step():
+        case Number() | Boolean() | Text() | Reference() | StepDensity():
             return
-        case Negative(operand) | Not(operand):
+        case UnaryMinus(operand) | LogicalNot(operand):
             inner: tuple[Expression, ...] = (operand,)
-        case Arithmetic(_, left, right):
+        case BinaryOperation(_, left, right):
             inner = (left, right)
         case Chain(first, rest):
             inner = (first, *(link for _, link in rest))
-        case Junction(_, operands):
+        case BooleanOperation(_, operands):
             inner = operands
         case Choice(condition, then, otherwise):
             inner = (condition, then, otherwise)
@@ -248,9 +259,9 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
 
 def reads_of(expression: Expression) -> frozenset[str]:
     """The variables that an expression reads."""
-    return frozenset(part.name for part in parts_of(expression) if isinstance(part, Name))
+    return frozenset(part.name for part in parts_of(expression) if isinstance(part, Reference))
 
 
 def draws_of(expression: Expression) -> tuple[Draw, ...]:
     """The draws in an expression."""
-    return tuple(part for part in parts_of(expression) if isinstance(part, Gaussian | Step))
+    return tuple(part for part in parts_of(expression) if isinstance(part, Gaussian | StepDensity))

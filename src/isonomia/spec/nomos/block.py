@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError
-from isonomia.spec.nomos.tree import Binary, Block, Call, Constant, Expression, Name, Unary, Var
+from isonomia.spec.nomos.tree import Binary, Expression, FunctionCall, Name, PythonBlock, ScalarLiteral, Unary, Var
 
-__all__ = ["Code", "Plain", "read_block"]
+__all__ = ["CodeBlock", "PlainBlock", "read_block"]
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -63,14 +63,14 @@ At: TypeAlias = Callable[[ast.expr | ast.stmt], Place | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainBlock:
     """Assignments of plain calls and arithmetic, in order."""
 
     steps: tuple[Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeBlock:
     """More than plain calls and arithmetic.
 
     Attributes
@@ -105,7 +105,7 @@ class _NotPlainError(Exception):
         self.place = place
 
 
-def read_block(block: Block) -> Plain | Code:
+def read_block(block: PythonBlock) -> PlainBlock | CodeBlock:
     """Say what a block does.
 
     Raises
@@ -115,7 +115,7 @@ def read_block(block: Block) -> Plain | Code:
     """
     tree, at = _parsed(block), _places(block)
     try:
-        return Plain(tuple(step for statement in tree.body for step in _steps(statement, at)))
+        return PlainBlock(tuple(step for statement in tree.body for step in _steps(statement, at)))
     except _NotPlainError as reason:
         walked = list(ast.walk(tree))
         stored = [node for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
@@ -124,7 +124,7 @@ def read_block(block: Block) -> Plain | Code:
         read |= {name for node in walked for name in _imported(node)}
         names = frozenset(node.id for node in stored)
         first = {node.id: at(node) for node in sorted(stored, key=lambda node: node.lineno, reverse=True)}
-        return Code(block.source, names, frozenset(read), str(reason), reason.place, tuple(first.items()))
+        return CodeBlock(block.source, names, frozenset(read), str(reason), reason.place, tuple(first.items()))
 
 
 def _imported(node: ast.AST) -> set[str]:
@@ -138,7 +138,7 @@ def _imported(node: ast.AST) -> set[str]:
             return set()
 
 
-def _places(block: Block) -> At:
+def _places(block: PythonBlock) -> At:
     lines = block.source.split("\n")
 
     def characters(line: int, column: int) -> int:
@@ -153,7 +153,7 @@ def _places(block: Block) -> At:
     return at
 
 
-def _parsed(block: Block) -> ast.Module:
+def _parsed(block: PythonBlock) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -172,7 +172,7 @@ def _parsed(block: Block) -> ast.Module:
     return tree
 
 
-def _with_lines(message: str, block: Block) -> str:
+def _with_lines(message: str, block: PythonBlock) -> str:
     """Python's message, the lines that it names counted in the specification and not in the block."""
 
     def counted(found: re.Match[str]) -> str:
@@ -213,7 +213,7 @@ def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
 def _expression(node: ast.expr, at: At) -> Expression:
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
-            return Constant(value, at(node))
+            return ScalarLiteral(value, at(node))
         case ast.Name(id=name):
             return Name(name, at(node))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
@@ -234,9 +234,9 @@ def _call(node: ast.Call, at: At) -> Expression:
     values = tuple(_expression(argument, at) for argument in node.args)
     match node.func:
         case ast.Name(id=name):
-            return Call(name, values, None, at(node))
+            return FunctionCall(name, values, None, at(node))
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            return Call(name, values, owner, at(node))
+            return FunctionCall(name, values, owner, at(node))
         case _:
             raise _NotPlainError("it calls something that has no plain name", at(node))
 

@@ -25,15 +25,15 @@ from isonomia.errors import Place, SpecError, UsageError
 from isonomia.spec.fairsquare.python_source import plain_text
 from isonomia.spec.nomos.tree import (
     Binary,
-    Block,
-    Call,
-    Constant,
     Ensures,
     Expression,
-    Feature,
+    FeatureRead,
+    FunctionCall,
     Name,
+    PythonBlock,
     Requires,
     Scalar,
+    ScalarLiteral,
     Spec,
     Unary,
     Update,
@@ -44,7 +44,7 @@ from isonomia.spec.text import unquote
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = ["DEEPEST", "Cut", "block_of", "build", "cut_block", "parse_nomos"]
+__all__ = ["DEEPEST", "BlankedText", "block_of", "build", "cut_block", "parse_nomos"]
 
 
 _QUOTED = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
@@ -54,7 +54,7 @@ _INSIDE = re.compile(rf"(?P<skip>#[^\n]*|{_LONG}|{_QUOTED})|(?P<brace>[{{}}])", 
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class BlankedText:
     """A specification's text with its block blanked out, and where the block's inside begins and ends.
 
     ``start`` and ``end`` are ``None`` where there is no block.
@@ -65,7 +65,7 @@ class Cut:
     end: int | None
 
 
-def cut_block(text: str) -> Cut:
+def cut_block(text: str) -> BlankedText:
     """Find the block: from the first brace that is in no comment or quotation to the one that closes it.
 
     Braces inside Python's quotations and comments do not count. Only the first block is cut out; a second one is for
@@ -78,14 +78,14 @@ def cut_block(text: str) -> Cut:
     """
     start = next((found.end() for found in _OUTSIDE.finditer(text) if found["brace"]), None)
     if start is None:
-        return Cut(text, None, None)
+        return BlankedText(text, None, None)
     depth = 1
     for found in _INSIDE.finditer(text, start):
         if found["brace"]:
             depth += 1 if found["brace"] == "{" else -1
             if depth == 0:
                 inside = re.sub(r"[^\n]", " ", text[start : found.start()])
-                return Cut(text[:start] + inside + text[found.start() :], start, found.start())
+                return BlankedText(text[:start] + inside + text[found.start() :], start, found.start())
     raise SpecError("this block is never closed: expected `}`", Place(text, start - 1, start))
 
 
@@ -165,10 +165,10 @@ class _Parts:
     after: list[Var] = field(default_factory=list)
     ensures: list[Ensures] = field(default_factory=list)
     places: list[tuple[str, Place]] = field(default_factory=list)
-    block: Block | None = None
+    block: PythonBlock | None = None
 
 
-def build(tree: Tree[Token], text: str, cut: Cut) -> Spec:
+def build(tree: Tree[Token], text: str, cut: BlankedText) -> Spec:
     """The specification that a concrete tree stands for."""
     parts = _Parts()
     for statement in tree.children:
@@ -188,7 +188,7 @@ def build(tree: Tree[Token], text: str, cut: Cut) -> Spec:
     )
 
 
-def _take(parts: _Parts, node: Tree[Token], text: str, cut: Cut) -> None:
+def _take(parts: _Parts, node: Tree[Token], text: str, cut: BlankedText) -> None:
     place, first = _place(node, text), node.children[0] if node.children else None
     match node.data:
         case "import_" | "input_" | "output_":
@@ -208,7 +208,7 @@ def _take(parts: _Parts, node: Tree[Token], text: str, cut: Cut) -> None:
         parts.places.append((str(first), _place(first, text)))
 
 
-def block_of(text: str, cut: Cut) -> Block:
+def block_of(text: str, cut: BlankedText) -> PythonBlock:
     """The block, without the indentation that its lines share."""
     assert cut.start is not None
     assert cut.end is not None
@@ -225,7 +225,7 @@ def block_of(text: str, cut: Cut) -> Block:
         position += len(line) + 1
     empty = next((number for number, line in enumerate(lines) if line), len(lines))
     source = "\n".join(lines[empty:]).rstrip("\n")
-    return Block(source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1]))
+    return PythonBlock(source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1]))
 
 
 def _rate(token: Tree[Token] | Token | None, text: str) -> float | None:
@@ -255,7 +255,7 @@ def _expression(node: Tree[Token] | Token | None, text: str) -> Expression:
         case "signed":
             return _signed(str(children[0]), _expression(children[1], text), place)
         case "feature":
-            return Feature(_expression(children[0], text), str(children[1]), place)
+            return FeatureRead(_expression(children[0], text), str(children[1]), place)
         case "update":
             return Update(_expression(children[0], text), str(children[1]), _expression(children[2], text), place)
         case _:
@@ -266,17 +266,17 @@ def _atom(node: Tree[Token], text: str, place: Place) -> Expression:
     children = node.children
     match node.data:
         case "number":
-            return Constant(_number(str(children[0]), place), place)
+            return ScalarLiteral(_number(str(children[0]), place), place)
         case "text":
-            return Constant(_text(str(children[0]), place), place)
+            return ScalarLiteral(_text(str(children[0]), place), place)
         case "name":
             return Name(str(children[0]), place)
         case "call":
-            return Call(str(children[0]), _arguments(children[1:], text), None, place)
+            return FunctionCall(str(children[0]), _arguments(children[1:], text), None, place)
         case "call_of":
-            return Call(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
+            return FunctionCall(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
         case _:
-            return Constant(_WORDS[node.data], place)
+            return ScalarLiteral(_WORDS[node.data], place)
 
 
 def _owner(node: Tree[Token] | Token, text: str) -> str:
@@ -293,8 +293,12 @@ def _arguments(children: list[Tree[Token] | Token], text: str) -> tuple[Expressi
 def _signed(sign: str, operand: Expression, place: Place) -> Expression:
     if sign == "+":
         return operand
-    if isinstance(operand, Constant) and isinstance(operand.value, int | float) and not isinstance(operand.value, bool):
-        return Constant(-operand.value, place)
+    if (
+        isinstance(operand, ScalarLiteral)
+        and isinstance(operand.value, int | float)
+        and not isinstance(operand.value, bool)
+    ):
+        return ScalarLiteral(-operand.value, place)
     return Unary("-", operand, place)
 
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.nomos.block import Code, Plain, read_block
-from isonomia.spec.nomos.tree import Binary, Call, Constant, Expression, Feature, Name, Spec, Unary, Update, Var
+from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Expression,
+    FeatureRead,
+    FunctionCall,
+    Name,
+    ScalarLiteral,
+    Spec,
+    Unary,
+    Update,
+    Var,
+)
 
 __all__ = ["CONSTANTS", "MODEL_CALLS", "calls_in", "check_names", "names_in", "walk"]
 
@@ -20,14 +31,14 @@ MODEL_CALLS = frozenset({"predict", "score"})
 def walk(node: Expression) -> Iterator[Expression]:
     """Every node of an expression, in the order in which they are computed: operands before what is made of them."""
     match node:
-        case Constant() | Name():
+        case ScalarLiteral() | Name():
             pass
-        case Feature():
+        case FeatureRead():
             yield from walk(node.record)
         case Update():
             yield from walk(node.record)
             yield from walk(node.value)
-        case Call():
+        case FunctionCall():
             for argument in node.arguments:
                 yield from walk(argument)
         case Unary():
@@ -43,9 +54,9 @@ def names_in(node: Expression) -> tuple[Name, ...]:
     return tuple(part for part in walk(node) if isinstance(part, Name))
 
 
-def calls_in(node: Expression) -> tuple[Call, ...]:
+def calls_in(node: Expression) -> tuple[FunctionCall, ...]:
     """Every call of an expression."""
-    return tuple(part for part in walk(node) if isinstance(part, Call))
+    return tuple(part for part in walk(node) if isinstance(part, FunctionCall))
 
 
 def check_names(spec: Spec) -> None:
@@ -93,11 +104,11 @@ def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[
     block = read_block(spec.block)
     found: dict[str, Place | None] = {}
     match block:
-        case Plain():
+        case PlainBlock():
             for step in block.steps:
                 _check_expression(step.value, known | set(found), spec, "in the block", asks=True)
                 found.setdefault(step.name, step.place)
-        case Code():
+        case CodeBlock():
             found = dict(block.places)
     for name in spec.outputs:
         if name not in found:
@@ -115,7 +126,7 @@ def _check_expression(node: Expression, known: set[str], spec: Spec, where: str,
     for part in walk(node):
         if isinstance(part, Name) and part.name not in known:
             raise SpecError(_unknown(part.name, known, spec, where), part.place or spec.block.place, name=part.name)
-        if isinstance(part, Call):
+        if isinstance(part, FunctionCall):
             if part.domain is not None and part.domain not in spec.imports:
                 message = f"`{part.domain}` is not imported: write `import {part.domain};` first"
                 message += nearest(part.domain, spec.imports)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from isonomia.spec.nomos.tree import (
     Binary,
-    Call,
-    Constant,
     Ensures,
     Expression,
-    Feature,
+    FeatureRead,
+    FunctionCall,
     Name,
     Requires,
+    ScalarLiteral,
     Spec,
     Unary,
     Update,
@@ -53,15 +53,15 @@ def step_text(step: Var | Requires | Ensures) -> str:
 def expression_text(node: Expression) -> str:
     """An expression, with brackets only where they are needed."""
     match node:
-        case Constant():
+        case ScalarLiteral():
             return _constant(node)
         case Name():
             return node.name
-        case Feature():
+        case FeatureRead():
             return f"{_record(node.record)}.{node.feature}"
         case Update():
             return f"{_record(node.record)}[{node.feature} := {expression_text(node.value)}]"
-        case Call():
+        case FunctionCall():
             owner = "" if node.domain is None else f"{node.domain}."
             return f"{owner}{node.function}({', '.join(map(expression_text, node.arguments))})"
         case Unary():
@@ -72,7 +72,7 @@ def expression_text(node: Expression) -> str:
 
 def _record(node: Expression) -> str:
     # `0.k` would read as the number `0.` with something behind it.
-    return f"({expression_text(node)})" if isinstance(node, Constant) else _within(node, _POSTFIX)
+    return f"({expression_text(node)})" if isinstance(node, ScalarLiteral) else _within(node, _POSTFIX)
 
 
 def _binary(node: Binary) -> str:
@@ -94,17 +94,17 @@ def _level(node: Expression) -> int:
             return LEVEL[node.operator]
         case Unary():
             return _UNARY
-        case Constant(value=bool()):
+        case ScalarLiteral(value=bool()):
             return _ATOM
-        case Constant(value=int() | float() as number) if number < 0 or repr(number).startswith("-"):
+        case ScalarLiteral(value=int() | float() as number) if number < 0 or repr(number).startswith("-"):
             return _UNARY
-        case Feature() | Update():
+        case FeatureRead() | Update():
             return _POSTFIX
         case _:
             return _ATOM
 
 
-def _constant(node: Constant) -> str:
+def _constant(node: ScalarLiteral) -> str:
     match node.value:
         case bool() as truth:
             return "true" if truth else "false"

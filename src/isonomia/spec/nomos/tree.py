@@ -9,15 +9,15 @@ from isonomia.errors import Place
 
 __all__ = [
     "Binary",
-    "Block",
-    "Call",
-    "Constant",
     "Ensures",
     "Expression",
-    "Feature",
+    "FeatureRead",
+    "FunctionCall",
     "Name",
+    "PythonBlock",
     "Requires",
     "Scalar",
+    "ScalarLiteral",
     "Spec",
     "Unary",
     "Update",
@@ -28,7 +28,7 @@ Scalar: TypeAlias = "bool | int | float | str | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ScalarLiteral:
     """A number, a text, ``true``, ``false`` or ``null``."""
 
     value: Scalar
@@ -36,7 +36,7 @@ class Constant:
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and true are equal in Python, but they are different constants.
-        return isinstance(other, Constant) and (type(self.value), self.value) == (type(other.value), other.value)
+        return isinstance(other, ScalarLiteral) and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
@@ -51,7 +51,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class FeatureRead:
     """``x1.priors_count``, or ``x1.f3`` for the feature number 3 where no feature has the name ``f3``."""
 
     record: Expression
@@ -70,7 +70,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """``function(...)`` or ``domain.function(...)``."""
 
     function: str
@@ -98,7 +98,7 @@ class Binary:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-Expression: TypeAlias = Constant | Name | Feature | Update | Call | Unary | Binary
+Expression: TypeAlias = ScalarLiteral | Name | FeatureRead | Update | FunctionCall | Unary | Binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Ensures:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PythonBlock:
     """The Python between the braces, without the indentation that all its lines share.
 
     Attributes
@@ -193,7 +193,7 @@ class Spec:
     inputs: tuple[str, ...]
     before: tuple[Var | Requires, ...]
     outputs: tuple[str, ...]
-    block: Block
+    block: PythonBlock
     after: tuple[Var, ...]
     ensures: tuple[Ensures, ...]
     text: str = field(default="", compare=False, repr=False)

@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from isonomia.spec.nomos import Plain, Spec, expression_text, read_block
-from isonomia.spec.nomos.tree import Binary, Call, Constant, Ensures, Expression, Feature, Name, Unary, Update
+from isonomia.spec.nomos import PlainBlock, Spec, expression_text, read_block
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Ensures,
+    Expression,
+    FeatureRead,
+    FunctionCall,
+    Name,
+    ScalarLiteral,
+    Unary,
+    Update,
+)
 
 __all__ = ["ends_of", "feature_read", "feature_set", "in_words", "listed", "names_in", "rebuilt"]
 
@@ -19,7 +29,7 @@ __all__ = ["ends_of", "feature_read", "feature_set", "in_words", "listed", "name
 def ends_of(node: Expression) -> tuple[float, float] | None:
     """The ends of a number that is drawn between two constants."""
     match node:
-        case Call(function="randInt" | "randReal", domain=None, arguments=(low, high)):
+        case FunctionCall(function="randInt" | "randReal", domain=None, arguments=(low, high)):
             ends = _constant(low), _constant(high)
             return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
         case _:
@@ -29,7 +39,7 @@ def ends_of(node: Expression) -> tuple[float, float] | None:
 def _constant(node: Expression) -> float | None:
     """The number that is written; ``-3`` is one constant as it is read."""
     match node:
-        case Constant(value=int() | float() as number):
+        case ScalarLiteral(value=int() | float() as number):
             return number
         case _:
             return None
@@ -42,13 +52,13 @@ def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Exp
             return Unary(node.operator, change(node.operand))
         case Binary():
             return Binary(node.operator, change(node.left), change(node.right))
-        case Call():
-            return Call(node.function, tuple(map(change, node.arguments)), node.domain)
-        case Feature():
-            return Feature(change(node.record), node.feature)
+        case FunctionCall():
+            return FunctionCall(node.function, tuple(map(change, node.arguments)), node.domain)
+        case FeatureRead():
+            return FeatureRead(change(node.record), node.feature)
         case Update():
             return Update(change(node.record), node.feature, change(node.value))
-        case Constant() | Name():
+        case ScalarLiteral() | Name():
             return node
 
 
@@ -68,11 +78,11 @@ def names_in(node: Expression) -> set[str]:
 def feature_read(node: Expression, function: str = "getFeat") -> tuple[Expression, str] | None:
     """The record and the feature of ``getFeat(x1, "age")`` or ``x1.age``."""
     match node:
-        case Call(domain=None, arguments=(record, Constant(value=str() | int() as feature))) if (
+        case FunctionCall(domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature))) if (
             node.function == function
         ):
             return record, _written(feature)
-        case Feature(record=record, feature=name) if function == "getFeat":
+        case FeatureRead(record=record, feature=name) if function == "getFeat":
             return record, name
         case _:
             return None
@@ -81,7 +91,9 @@ def feature_read(node: Expression, function: str = "getFeat") -> tuple[Expressio
 def feature_set(node: Expression) -> tuple[Expression, str, Expression] | None:
     """The record, the feature and the value of ``setFeat(x1, "age", v)`` or ``x1[age := v]``."""
     match node:
-        case Call(function="setFeat", domain=None, arguments=(record, Constant(value=str() | int() as feature), value)):
+        case FunctionCall(
+            function="setFeat", domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature), value)
+        ):
             return record, _written(feature), value
         case Update(record=record, feature=name, value=value):
             return record, name, value
@@ -170,9 +182,11 @@ def _answers(spec: Spec) -> dict[str, tuple[str, str]]:
     """Only of records that are declared: what the block itself names could be another one at another time."""
     block, found = read_block(spec.block), {}
     records = {*spec.inputs, *(step.name for step in spec.variables)}
-    for step in block.steps if isinstance(block, Plain) else ():
+    for step in block.steps if isinstance(block, PlainBlock) else ():
         match step.value:
-            case Call(function="predict" | "score" as function, arguments=(Name(name=record),)) if record in records:
+            case FunctionCall(function="predict" | "score" as function, arguments=(Name(name=record),)) if (
+                record in records
+            ):
                 found[step.name] = (_ASKED[function], record)
             case _:
                 found.pop(step.name, None)
@@ -186,9 +200,9 @@ def _value(node: Expression, known: _Known) -> str:
         record, feature, value = change
         return f"{_value(record, known)} with {feature} {_changed(record, feature, value, known)}"
     match node:
-        case Call(function="label", domain=None, arguments=(Name(name=name),)):
+        case FunctionCall(function="label", domain=None, arguments=(Name(name=name),)):
             return f"the right answer for {name}"
-        case Call(function="randInt" | "randReal" as drawn) if ends_of(node) is not None:
+        case FunctionCall(function="randInt" | "randReal" as drawn) if ends_of(node) is not None:
             return f"any {'whole ' if drawn == 'randInt' else ''}number from {_amount(node, known)}"
         case _:
             return _text(node, known)
@@ -200,7 +214,7 @@ def _changed(record: Expression, feature: str, value: Expression, known: _Known)
     match whole:
         case Binary(operator="+" | "-" as sign, left=left, right=amount) if _is_own(left, record, feature, known):
             return _moved(amount, "raised" if sign == "+" else "lowered", known)
-        case Call(function="randFeat", domain=None) if feature_read(whole, "randFeat") == (record, feature):
+        case FunctionCall(function="randFeat", domain=None) if feature_read(whole, "randFeat") == (record, feature):
             return "set to any value that occurs"
         case _:
             return f"set to {_amount(whole, known)}"

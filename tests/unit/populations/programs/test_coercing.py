@@ -3,7 +3,7 @@ import pytest
 
 from isonomia.errors import DataError
 from isonomia.populations.worlds.compile import in_double_precision, truth_values
-from isonomia.spec.fairsquare.tree import Name
+from isonomia.spec.fairsquare.tree import Reference
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_text_is_no_number(value):
     [(True, True), (np.asarray([True, False]), [True, False]), (np.asarray([1, 0]), [True, False]), (1.0, True)],
 )
 def test_zero_and_one_count_as_truth_values(value, expected):
-    found = np.asarray(truth_values(value, Name("x")))
+    found = np.asarray(truth_values(value, Reference("x")))
     assert found.dtype == np.bool_
     assert found.tolist() == expected
 
@@ -39,4 +39,4 @@ def test_zero_and_one_count_as_truth_values(value, expected):
 @pytest.mark.parametrize("value", [np.asarray([1, 2]), np.asarray([0.5]), np.asarray(["yes"], dtype=object), np.nan])
 def test_nothing_else_is_a_condition(value):
     with pytest.raises(DataError, match="expected true or false as a condition, but 'x' holds"):
-        truth_values(value, Name("x"))
+        truth_values(value, Reference("x"))

@@ -8,7 +8,18 @@ from figure_one import BLUR, FELONIES, LANDER, REVIEWS
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.nomos import parse_nomos, spec_text
 from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Binary, Call, Constant, Ensures, Feature, Name, Requires, Unary, Update, Var
+from isonomia.spec.nomos.tree import (
+    Binary,
+    Ensures,
+    FeatureRead,
+    FunctionCall,
+    Name,
+    Requires,
+    ScalarLiteral,
+    Unary,
+    Update,
+    Var,
+)
 
 
 def with_ensures(expression: str) -> str:
@@ -29,8 +40,8 @@ def test_the_four_specifications_of_the_papers_first_figure_read_and_write_back(
 def test_every_part_of_a_specification_is_found() -> None:
     spec = parse_nomos("import compas;\n" + FELONIES.replace("predict(x1)", "compas.predict(x1)"))
     assert (spec.imports, spec.inputs, spec.outputs) == (("compas",), ("x1",), ("d1", "d2"))
-    assert spec.before[0] == Var("v1", Call("getFeat", (Name("x1"), Constant(1))))
-    assert spec.before[3] == Requires(Binary("<=", Name("v2"), Constant(20)))
+    assert spec.before[0] == Var("v1", FunctionCall("getFeat", (Name("x1"), ScalarLiteral(1))))
+    assert spec.before[3] == Requires(Binary("<=", Name("v2"), ScalarLiteral(20)))
     assert spec.block.source == "d1 = compas.predict(x1)\nd2 = predict(x2)"
     assert spec.ensures == (Ensures(Binary("<=", Name("d1"), Name("d2"))),)
 
@@ -54,7 +65,7 @@ def test_operators_bind_as_usual(text: str, same: str) -> None:
 def test_features_and_updates_are_read() -> None:
     spec = parse_nomos(FELONIES.replace("setFeat(x1, 1, v2)", "x1[f1 := v2][f4 := x1.priors_count]"))
     inner = Update(Name("x1"), "f1", Name("v2"))
-    assert spec.before[2] == Var("x2", Update(inner, "f4", Feature(Name("x1"), "priors_count")))
+    assert spec.before[2] == Var("x2", Update(inner, "f4", FeatureRead(Name("x1"), "priors_count")))
 
 
 def test_constants_keep_their_kind() -> None:
@@ -64,8 +75,8 @@ def test_constants_keep_their_kind() -> None:
     while isinstance(node, Binary) and node.operator == "||":
         found.append(node.right.right)  # type: ignore[union-attr]
         node = node.left
-    assert found == [Constant(value) for value in (1000.0, -2, 1, 1.0, "c", 'a"b', True)]
-    assert Constant(1) != Constant(1.0) != Constant(True)
+    assert found == [ScalarLiteral(value) for value in (1000.0, -2, 1, 1.0, "c", 'a"b', True)]
+    assert ScalarLiteral(1) != ScalarLiteral(1.0) != ScalarLiteral(True)
 
 
 def test_comments_of_all_three_kinds_are_passed_over_and_a_brace_in_one_opens_no_block() -> None:
@@ -160,12 +171,12 @@ def test_brackets_are_written_only_where_they_are_needed() -> None:
     for text in texts:
         node = ensured(text)
         assert expression_text(node) == text  # type: ignore[arg-type]
-    assert ensured("--d1 == 1") == Binary("==", Unary("-", Unary("-", Name("d1"))), Constant(1))
+    assert ensured("--d1 == 1") == Binary("==", Unary("-", Unary("-", Name("d1"))), ScalarLiteral(1))
 
 
 def test_a_function_of_an_import_is_called_by_its_owner_and_a_plus_changes_nothing() -> None:
     text = "import compas;\n" + with_ensures("compas.rank(d1) <= +d2")
-    call = Call("rank", (Name("d1"),), "compas")
+    call = FunctionCall("rank", (Name("d1"),), "compas")
     assert parse_nomos(text).ensures[0].condition == Binary("<=", call, Name("d2"))
 
 
@@ -176,9 +187,13 @@ def test_a_text_that_ends_in_the_middle_of_a_statement_says_what_is_missing(text
 
 
 def test_an_update_is_written_as_it_is_read() -> None:
-    assert expression_text(Update(Name("x1"), "age", Constant(3))) == "x1[age := 3]"
+    assert expression_text(Update(Name("x1"), "age", ScalarLiteral(3))) == "x1[age := 3]"
 
 
 def test_equal_constants_are_one_key_and_1_and_true_are_two() -> None:
-    assert {Constant(1), Constant(1), Constant(True), Constant(1.0)} == {Constant(1), Constant(True), Constant(1.0)}
-    assert len({Constant(1), Constant(1), Constant(True), Constant(1.0)}) == 3
+    assert {ScalarLiteral(1), ScalarLiteral(1), ScalarLiteral(True), ScalarLiteral(1.0)} == {
+        ScalarLiteral(1),
+        ScalarLiteral(True),
+        ScalarLiteral(1.0),
+    }
+    assert len({ScalarLiteral(1), ScalarLiteral(1), ScalarLiteral(True), ScalarLiteral(1.0)}) == 3

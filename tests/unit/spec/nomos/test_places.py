@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.nomos import Code, Plain, parse_nomos, read_block
+from isonomia.spec.nomos import CodeBlock, PlainBlock, parse_nomos, read_block
 from isonomia.spec.nomos.scope import walk
 
 HEAD = "// a comment\nimport m;\ninput x1;\noutput d1;\n"
@@ -50,7 +50,7 @@ def test_lines_in_pythons_own_message_are_those_of_the_file() -> None:
 def test_every_node_of_a_plain_block_stands_where_it_is_written() -> None:
     text = HEAD + "{\n      a, b = 1, predict(x1)\n      d1 = -a + abs(b) // 2\n}\nensures d1 == 1;\n"
     block = read_block(parse_nomos(text).block)
-    assert isinstance(block, Plain)
+    assert isinstance(block, PlainBlock)
     seen = [text[node.place.start : node.place.end] for step in block.steps for node in walk(step.value) if node.place]
     assert seen == ["1", "x1", "predict(x1)", "a", "-a", "b", "abs(b)", "2", "abs(b) // 2", "-a + abs(b) // 2"]
 
@@ -58,6 +58,6 @@ def test_every_node_of_a_plain_block_stands_where_it_is_written() -> None:
 def test_what_makes_it_code_is_pointed_at() -> None:
     text = HEAD + "{\n    d1 = 1\n    while d1 < 3:\n        d1 += 1\n}\nensures d1 == 1;\n"
     block = read_block(parse_nomos(text).block)
-    assert isinstance(block, Code)
+    assert isinstance(block, CodeBlock)
     assert block.place is not None
     assert (block.place.line, block.place.column) == (7, 5)

@@ -6,7 +6,7 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.fairsquare import read_equation
-from isonomia.spec.fairsquare.tree import Arithmetic, Chain, Choice, Gaussian, Kind, Name, Number, Text
+from isonomia.spec.fairsquare.tree import BinaryOperation, Chain, Choice, Gaussian, Kind, Number, Reference, Text
 
 KNOWN: dict[str, Kind | None] = {"age": "number", "urban": "truth", "job": "text", "other": None}
 
@@ -34,13 +34,13 @@ def test_the_kind_of_an_equation_follows_from_what_it_reads(text: str, kind: Kin
 
 def test_an_equation_is_read_into_its_tree() -> None:
     expression, _ = read_equation("gaussian(age, 2) if job == 'clerk' else 0", "income", KNOWN)
-    clerk = Chain(Name("job"), (("==", Text("clerk")),))
-    assert expression == Choice(clerk, Gaussian(Name("age"), Number(2), ("income", 0)), Number(0))
+    clerk = Chain(Reference("job"), (("==", Text("clerk")),))
+    assert expression == Choice(clerk, Gaussian(Reference("age"), Number(2), ("income", 0)), Number(0))
 
 
 def test_an_equation_may_run_over_lines_and_have_comments() -> None:
     text = "\n    age  # in years; it's whole\n    + 1 \\\n    - 2\n"
-    expected = Arithmetic("-", Arithmetic("+", Name("age"), Number(1)), Number(2))
+    expected = BinaryOperation("-", BinaryOperation("+", Reference("age"), Number(1)), Number(2))
     expression, _ = read_equation(text, "income", KNOWN)
     assert expression == expected
     assert expression.place is not None

@@ -6,20 +6,20 @@ from contextlib import suppress
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.fairsquare import Program, read_program
+from isonomia.spec.fairsquare import FairSquareProgram, read_program
 from isonomia.spec.fairsquare.tree import (
-    Arithmetic,
     Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
     Chain,
     Gaussian,
     If,
-    Junction,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
-    Step,
-    Truth,
+    Reference,
+    StepDensity,
+    UnaryMinus,
 )
 
 LOAN = """\
@@ -57,21 +57,21 @@ def value_of(expression: str) -> object:
 
 def test_a_program_is_read_into_its_tree() -> None:
     program = read_program(LOAN)
-    urban = Chain(Number(0), (("<=", Name("place")), ("<", Number(1))))
+    urban = Chain(Number(0), (("<=", Reference("place")), ("<", Number(1))))
     assert program.population == (
         Assign("income", Gaussian(Number(4), Number(2.5), ("income", 0))),
-        Assign("place", Step(((0, 1, 0.25), (1, 2, 0.75)), ("place", 0))),
+        Assign("place", StepDensity(((0, 1, 0.25), (1, 2, 0.75)), ("place", 0))),
         Assign("urban", urban),
-        Assign("minority", Name("urban")),
-        Assign("qualified", Chain(Name("income"), ((">", Negative(Number(1))),))),
+        Assign("minority", Reference("urban")),
+        Assign("qualified", Chain(Reference("income"), ((">", UnaryMinus(Number(1))),))),
     )
-    rich = Junction("and", (Name("urban"), Chain(Name("income"), ((">", Number(3)),))))
-    points = Arithmetic("-", Arithmetic("*", Number(2), Name("income")), Number(1))
-    more = Assign("points", Arithmetic("+", Name("points"), Number(1)))
+    rich = BooleanOperation("and", (Reference("urban"), Chain(Reference("income"), ((">", Number(3)),))))
+    points = BinaryOperation("-", BinaryOperation("*", Number(2), Reference("income")), Number(1))
+    more = Assign("points", BinaryOperation("+", Reference("points"), Number(1)))
     assert program.decision == (
         Assign("points", points),
-        If(Junction("or", (rich, Not(Name("urban")))), (more,)),
-        Assign("target", Chain(Name("points"), ((">", Number(0)),))),
+        If(BooleanOperation("or", (rich, LogicalNot(Reference("urban")))), (more,)),
+        Assign("target", Chain(Reference("points"), ((">", Number(0)),))),
     )
 
 
@@ -95,21 +95,21 @@ def test_an_elif_is_an_if_within_the_else() -> None:
 @pytest.mark.parametrize(
     ("expression", "tree"),
     [
-        ("1 + 2 * a", Arithmetic("+", Number(1), Arithmetic("*", Number(2), Name("a")))),
-        ("(1 + 2) / a", Arithmetic("/", Arithmetic("+", Number(1), Number(2)), Name("a"))),
-        ("-a", Negative(Name("a"))),
+        ("1 + 2 * a", BinaryOperation("+", Number(1), BinaryOperation("*", Number(2), Reference("a")))),
+        ("(1 + 2) / a", BinaryOperation("/", BinaryOperation("+", Number(1), Number(2)), Reference("a"))),
+        ("-a", UnaryMinus(Reference("a"))),
         ("+3", Number(3)),
-        ("+a", Negative(Negative(Name("a")))),
-        ("True", Truth(True)),
-        ("not b", Not(Name("b"))),
-        ("b == False", Chain(Name("b"), (("==", Truth(False)),))),
-        ("a != 1 > -2", Chain(Name("a"), (("!=", Number(1)), (">", Negative(Number(2)))))),
-        ("b and b and b", Junction("and", (Name("b"),) * 3)),
-        ("0x10 + 1_000", Arithmetic("+", Number(16), Number(1000))),
-        ("gaussian(a, 0)", Gaussian(Name("a"), Number(0), ("x", 0))),
+        ("+a", UnaryMinus(UnaryMinus(Reference("a")))),
+        ("True", Boolean(True)),
+        ("not b", LogicalNot(Reference("b"))),
+        ("b == False", Chain(Reference("b"), (("==", Boolean(False)),))),
+        ("a != 1 > -2", Chain(Reference("a"), (("!=", Number(1)), (">", UnaryMinus(Number(2)))))),
+        ("b and b and b", BooleanOperation("and", (Reference("b"),) * 3)),
+        ("0x10 + 1_000", BinaryOperation("+", Number(16), Number(1000))),
+        ("gaussian(a, 0)", Gaussian(Reference("a"), Number(0), ("x", 0))),
         (
             "step([(-1.5, 2 - 3, 1/3), (0, 1, 2/3), (5, 6, 0)])",
-            Step(((-1.5, -1, 1 / 3), (0, 1, 2 / 3), (5, 6, 0)), ("x", 0)),
+            StepDensity(((-1.5, -1, 1 / 3), (0, 1, 2 / 3), (5, 6, 0)), ("x", 0)),
         ),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_name_of_a_mark_is_free_where_the_mark_is_not_made() -> None:
 
 def test_what_follows_a_return_may_be_marks_only() -> None:
     program = read_program(body("x = gaussian(0, 1)", "return x < 0\n    fairnessTarget(x < 0)\n    return\n    pass"))
-    assert program.decision == (Assign("target", Chain(Name("x"), (("<", Number(0)),))),)
+    assert program.decision == (Assign("target", Chain(Reference("x"), (("<", Number(0)),))),)
 
 
 def test_byte_order_mark_and_line_ends_make_no_difference() -> None:
@@ -202,12 +202,12 @@ def test_a_caller_who_is_deep_in_the_stack_gets_a_spec_error_too() -> None:
             except SpecError as error:
                 outcomes.add(str(error).split(":")[1])
     assert " this is nested too deeply" in outcomes
-    assert outcomes <= {Program, " this is nested too deeply"}
+    assert outcomes <= {FairSquareProgram, " this is nested too deeply"}
 
 
 def test_the_sum_of_rounded_probabilities_is_tolerated_to_a_millionth() -> None:
     program = read_program(body("x = step([(0, 1, 0.3333333), (1, 2, 0.6666667)])"))
     (assignment,) = program.population
     assert isinstance(assignment, Assign)
-    assert isinstance(assignment.value, Step)
+    assert isinstance(assignment.value, StepDensity)
     assert math.fsum(cell[2] for cell in assignment.value.cells) == pytest.approx(1, abs=1e-6)

@@ -3,35 +3,35 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.fairsquare.scope import Scope, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, scope_after
 from isonomia.spec.fairsquare.tree import (
     Assign,
+    Boolean,
+    BooleanOperation,
     Chain,
     Expression,
     If,
-    Junction,
-    Name,
-    Negative,
-    Not,
+    LogicalNot,
     Number,
+    Reference,
     Statement,
-    Truth,
+    UnaryMinus,
     reads_of,
 )
 
 ONE = Number(1)
-YES = Truth(True)
+YES = Boolean(True)
 
 
-def scope_of(*statements: Statement) -> Scope:
-    return scope_after(statements, Scope(outline_of(statements)))
+def scope_of(*statements: Statement) -> Variables:
+    return scope_after(statements, Variables(outline_of(statements)))
 
 
-def sure(scope: Scope) -> dict[str, str]:
+def sure(scope: Variables) -> dict[str, str]:
     return {name: state.kind for name, state in scope.states().items() if state.sure}
 
 
-def doubtful(scope: Scope) -> set[str]:
+def doubtful(scope: Variables) -> set[str]:
     return {name for name, state in scope.states().items() if not state.sure}
 
 
@@ -68,18 +68,18 @@ def test_a_doubtful_variable_keeps_its_kind_across_branches() -> None:
 
 def test_a_branch_does_not_see_what_the_other_sets() -> None:
     with pytest.raises(SpecError, match="`a` is read before it is set"):
-        scope_of(If(YES, (sets("a"),), (sets("b", Name("a")),)))
+        scope_of(If(YES, (sets("a"),), (sets("b", Reference("a")),)))
 
 
 def test_a_mark_takes_a_condition_and_is_not_read() -> None:
     mark = Assign("minority", Chain(ONE, (("<", ONE),)))
     outline = outline_of((mark,), (mark,))
-    assert sure(scope_after((mark,), Scope(outline))) == {"minority": "truth"}
+    assert sure(scope_after((mark,), Variables(outline))) == {"minority": "truth"}
     with pytest.raises(SpecError, match="column of a mark"):
-        scope_after((mark, sets("x", Name("minority"))), Scope(outline))
+        scope_after((mark, sets("x", Reference("minority"))), Variables(outline))
     number = Assign("minority", ONE)
     with pytest.raises(SpecError, match="this is a number, but a condition"):
-        scope_after((number,), Scope(outline_of((number,), (number,))))
+        scope_after((number,), Variables(outline_of((number,), (number,))))
 
 
 def test_assignments_come_in_the_order_of_the_text() -> None:
@@ -89,7 +89,7 @@ def test_assignments_come_in_the_order_of_the_text() -> None:
 
 def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
     statements = (sets("a"), sets("b"))
-    scope = scope_after(statements[:1], Scope(outline_of(statements)))
+    scope = scope_after(statements[:1], Variables(outline_of(statements)))
     later = scope_after(statements[1:], scope)
     assert sure(scope) == {"a": "number"}
     assert sure(later) == {"a": "number", "b": "number"}
@@ -97,9 +97,11 @@ def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
 
 def test_a_variable_of_one_branch_is_refused_behind_it_even_where_the_branch_has_no_place() -> None:
     with pytest.raises(SpecError, match=r"`a` is not set on every way to here\. Set it before that"):
-        scope_of(If(YES, (sets("a"),)), sets("b", Name("a")))
+        scope_of(If(YES, (sets("a"),)), sets("b", Reference("a")))
 
 
 def test_everything_that_an_expression_reads_is_found_at_any_depth() -> None:
-    expression = Junction("or", (Not(Name("a")), Chain(Negative(Name("b")), (("<", Name("c")),))))
+    expression = BooleanOperation(
+        "or", (LogicalNot(Reference("a")), Chain(UnaryMinus(Reference("b")), (("<", Reference("c")),)))
+    )
     assert reads_of(expression) == {"a", "b", "c"}
