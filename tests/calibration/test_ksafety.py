@@ -28,7 +28,7 @@ from isonomia.audits.ksafety.inputs import domain_of, inputs_of
 from isonomia.audits.ksafety.program import lower
 from isonomia.audits.ksafety.runner import Questioner, Runner
 from isonomia.audits.ksafety.sampled import Sampling
-from isonomia.audits.requests import SafetyRequest as Request
+from isonomia.audits.protocol import Check
 from isonomia.engine.budget import Budget
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.evidence.bet_evidence import plain_game
@@ -88,7 +88,7 @@ def share() -> float:
 def violations(kind: str, n: int) -> Violations:
     """Which of ``n`` random cases violate, as the audit draws them."""
     prop = iso.safety.property(SPEC)
-    request = Request(prop, adapt(model), population(kind, n), 0.05, Budget(), 11 + KINDS.index(kind), Schedule(), 1)
+    request = Check(prop, adapt(model), population(kind, n), 0.05, Budget(), 11 + KINDS.index(kind), Schedule())
     domain, make = domain_of(request, {})
     program = lower(prop.spec, RANDOM)
     runner = Runner(program, Questioner(Asker(request.model)), 10.0, False)

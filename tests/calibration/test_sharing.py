@@ -19,8 +19,7 @@ from scipy.stats import binom
 
 import isonomia as iso
 from isonomia.audits.answers import Sharing
-from isonomia.audits.check import Options, arrange, carry_out
-from isonomia.audits.requests import RatesRequest as Request
+from isonomia.audits.check import new_check, run_check
 from isonomia.engine.observer import Silent
 from isonomia.models import adapt
 
@@ -52,10 +51,8 @@ def _answers(seed: int) -> list[tuple[str, int]]:
     sharing = Sharing(population, model, seed, 1, want_prediction=True, want_score=False)
     found = []
     for text in CLAIMS:
-        arranged = arrange(text, model, population, Options(DELTA, BUDGET, seed, growth=1.3))
-        assert isinstance(arranged.request, Request)
-        shared = replace(arranged, request=replace(arranged.request, sharing=sharing))
-        verdict = carry_out(shared, Silent())
+        check = new_check(text, model, population, delta=DELTA, budget=BUDGET, seed=seed, growth=1.3)
+        verdict = run_check(replace(check, sharing=sharing), Silent())
         found.append((verdict.answer, verdict.samples))
     return found
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
-from isonomia.audits.check import Arranged, Options, arrange, carry_out, checked_observer
+from isonomia.audits.check import AnyProperty, checked_observer, new_check, run_check
 from isonomia.audits.context import UNDECIDED, circumstances
 from isonomia.audits.known import remember, with_known
+from isonomia.audits.protocol import Check
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer
 from isonomia.errors import UsageError, nearest
@@ -19,10 +20,6 @@ from isonomia.records.display.failure import failure_text
 from isonomia.records.display.words import answer_line
 from isonomia.records.known import Known
 from isonomia.records.verdict import Verdict
-from isonomia.spec.principal import PrincipalFairness
-from isonomia.spec.property import Property
-from isonomia.spec.responsiveness import Responsiveness
-from isonomia.spec.safety import Safety
 
 __all__ = ["PropertyFailure", "assert_holds", "assert_verdict", "checked_undecided"]
 
@@ -51,7 +48,7 @@ class PropertyFailure(AssertionError):  # noqa: N818  (a test that fails, and no
 
 
 def assert_holds(
-    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
+    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -108,7 +105,12 @@ def assert_holds(
     """
     __tracebackhide__ = True
     said = circumstances().settings
-    options = Options(
+    otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
+    folder = circumstances().records if records is None else None if records is False else Path(records)
+    check = new_check(
+        property,
+        model,
+        population,
         delta=next(value for value in (delta, said.get("delta"), DELTA) if value is not None),
         budget=said.get("budget") if budget is None else budget,
         seed=said.get("seed") if seed is None else seed,
@@ -119,13 +121,10 @@ def assert_holds(
         workers=workers,
         random_model=random_model,
     )
-    otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
-    folder = circumstances().records if records is None else None if records is False else Path(records)
-    arranged = arrange(property, model, population, options)
-    return assert_verdict(arranged, checked_observer(observer), otherwise, folder)
+    return assert_verdict(check, checked_observer(observer), otherwise, folder)
 
 
-def assert_verdict(arranged: Arranged, observer: Observer, undecided: str, folder: Path | None) -> Verdict:
+def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder: Path | None) -> Verdict:
     """Carry out a check, known counterexamples first, and fail unless it comes to *holds*.
 
     Raises
@@ -138,12 +137,12 @@ def assert_verdict(arranged: Arranged, observer: Observer, undecided: str, folde
     __tracebackhide__ = True
     known = None if folder is None else Known(folder)
     if known is not None:
-        arranged = with_known(arranged, known)
-    verdict = carry_out(arranged, observer)
+        check = with_known(check, known)
+    verdict = run_check(check, observer)
     if verdict.stopped == "interrupted":
         raise KeyboardInterrupt
     if known is not None:
-        verdict = remember(known, arranged, verdict)
+        verdict = remember(known, check, verdict)
     now = circumstances()
     now.tell(verdict)
     if verdict.answer == "holds" or (verdict.answer == "undecided" and undecided == "pass"):

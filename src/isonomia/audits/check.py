@@ -1,33 +1,22 @@
-"""Check, plan; the Check value that replaces four Requests.
-
-The arguments that audits share, each checked once: what was expected, what came, and what to do.
-
-One verb for every audit.
-"""
+"""The ways in: ``check`` and ``plan``, with their arguments checked once, for every audit alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from isonomia.audits.ksafety.imports import is_domain
-from isonomia.audits.requests import METHODS, RatesRequest
-from isonomia.audits.requests import PrincipalRequest as PrincipalRequest
-from isonomia.audits.requests import ResponsivenessRequest as ResponsivenessRequest
-from isonomia.audits.requests import SafetyRequest as SafetyRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated, watched
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Journal
 from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.models.adapt import adapt
-from isonomia.models.protocol import Model
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Verdict
@@ -40,35 +29,18 @@ from isonomia.spec.safety import property as safety_property
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
 
-__all__ = [
-    "Arranged",
-    "Options",
-    "arrange",
-    "carry_out",
-    "check",
-    "checked_delta",
-    "checked_flag",
-    "checked_growth",
-    "checked_method",
-    "checked_model",
-    "checked_numbers",
-    "checked_observer",
-    "checked_population",
-    "checked_property",
-    "checked_ranges",
-    "checked_workers",
-    "plan",
-    "refuse_rates_options",
-]
+__all__ = ["AnyProperty", "check", "checked_observer", "new_check", "plan", "run_check"]
 
+AnyProperty: TypeAlias = Property | PrincipalFairness | Responsiveness | Safety
+
+METHODS = ("auto", "bets", "region", "verifair")
+"""Ways of deciding a property about rates: bets where it allows them and a region elsewhere, or one of the three."""
 
 _LEAST_DELTA = 1e-300
 """Smaller ones have no reciprocal in double precision."""
 
 
-def checked_property(
-    value: Property | PrincipalFairness | Responsiveness | Safety | str,
-) -> Property | PrincipalFairness | Responsiveness | Safety:
+def checked_property(value: AnyProperty | str) -> AnyProperty:
     """What must hold, read where it came as text."""
     if isinstance(value, Property | PrincipalFairness | Responsiveness | Safety):
         return value
@@ -77,13 +49,6 @@ def checked_property(
     if isinstance(value, str):
         return parse(value)
     raise UsageError(f"expected property as text or as a Property, but {value!r} of type {type(value).__name__} came")
-
-
-def checked_model(model: Model | None) -> Model:
-    """A model where there must be one."""
-    if model is None:
-        raise UsageError("this kind of property is about runs of a model: expected model, but none came")
-    return model
 
 
 def checked_population(value: Any) -> Population:
@@ -116,14 +81,12 @@ def checked_delta(value: float) -> float:
     return float(value)
 
 
-def refuse_rates_options(
-    method: str, ranges: Mapping[str, tuple[float, float]], what: str = "principal fairness"
-) -> None:
+def refuse_rates_options(check: Check[Any], what: str) -> None:
     """Refuse what only properties about rates have."""
-    if method not in {"auto", "bets"} or ranges:
+    if check.method not in {"auto", "bets"} or check.ranges:
         raise UsageError(
-            f"expected method='auto' and no ranges for {what}, but method={method!r} and "
-            f"ranges={ranges!r} came: its bets have no alternative, and no means are asked for"
+            f"expected method='auto' and no ranges for {what}, but method={check.method!r} and "
+            f"ranges={check.ranges!r} came: its bets have no alternative, and no means are asked for"
         )
 
 
@@ -192,7 +155,7 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
 
 
 def check(
-    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
+    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -268,93 +231,93 @@ def check(
     >>> iso.check("P[hired == 1] <= 60%", population=iso.Census(people)).method
     'exact'
     """
-    options = Options(delta, budget, seed, method, ranges, features, growth, workers, random_model)
-    return carry_out(arrange(property, model, population, options), checked_observer(observer))
+    prepared = new_check(
+        property,
+        model,
+        population,
+        delta=delta,
+        budget=budget,
+        seed=seed,
+        method=method,
+        ranges=ranges,
+        features=features,
+        growth=growth,
+        workers=workers,
+        random_model=random_model,
+    )
+    return run_check(prepared, checked_observer(observer))
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a property is to be checked: the arguments of :func:`check` that have defaults, as they came."""
-
-    delta: float = 0.05
-    budget: Budget | str | float | None = None
-    seed: int | None = None
-    method: str = "auto"
-    ranges: Mapping[str, tuple[float, float]] | None = None
-    features: Sequence[str] | None = None
-    growth: float = 1.01
-    workers: int = 1
-    random_model: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Arranged:
-    """A check whose arguments are all in order: what is asked, and whether the model may answer at random."""
-
-    request: RatesRequest | PrincipalRequest | ResponsivenessRequest | SafetyRequest
-    random_model: bool = False
-
-    def with_journal(self, journal: Journal) -> Arranged:
-        """The same check with a journal, in which it keeps what it measures and finds what it measured before."""
-        return replace(self, request=replace(self.request, journal=journal))
-
-
-def arrange(
-    property: Property | PrincipalFairness | Responsiveness | Safety | str,  # noqa: A002  (the word of the glossary)
+def new_check(
+    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
-    options: Options = Options(),  # noqa: B008  (it has no state)
-) -> Arranged:
+    *,
+    delta: float = 0.05,
+    budget: Budget | str | float | None = None,
+    seed: int | None = None,
+    method: str = "auto",
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    features: Sequence[str] | None = None,
+    growth: float = 1.01,
+    workers: int = 1,
+    random_model: bool = False,
+) -> Check[Any]:
     """Check every argument of :func:`check`, and leave the check itself for later."""
-    number = fresh_seed() if options.seed is None else options.seed
+    number = fresh_seed() if seed is None else seed
     root(number)
     prop = checked_property(property)
     imports = isinstance(prop, Safety) and bool(prop.spec.imports)  # an import may offer the inputs
     people: Any = None if population is None and imports else checked_population(population)
-    random_model = checked_flag("random_model", options.random_model)
-    asked = None if model is None else watched(adapt(model, options.features), random_model)
-    common = checked_delta(options.delta), Budget.of(options.budget), int(number)
-    how = checked_method(options.method), checked_ranges(options.ranges or {})
-    pace = Schedule(growth=checked_growth(options.growth)), checked_workers(options.workers)
+    at_random = checked_flag("random_model", random_model)
+    new = Check(
+        prop,
+        None if model is None else watched(adapt(model, features), at_random),
+        people,
+        delta=checked_delta(delta),
+        budget=Budget.of(budget),
+        seed=int(number),
+        schedule=Schedule(growth=checked_growth(growth)),
+        workers=checked_workers(workers),
+        method=checked_method(method),
+        ranges=checked_ranges(ranges or {}),
+        random_model=at_random,
+    )
     if isinstance(prop, Safety):
-        refuse_rates_options(*how, "a k-safety property")
-        return Arranged(SafetyRequest(prop, checked_model(asked), people, *common, *pace), random_model)
-    if isinstance(prop, Responsiveness):
-        refuse_rates_options(*how, "responsiveness")
-        return Arranged(ResponsivenessRequest(prop, checked_model(asked), people, *common, pace[1]), random_model)
-    if isinstance(prop, PrincipalFairness):
-        refuse_rates_options(*how)
-        return Arranged(PrincipalRequest(prop, asked, people, *common, *pace), random_model)
-    return Arranged(RatesRequest(prop, asked, people, *common, *how, *pace), random_model)
+        refuse_rates_options(new, "a k-safety property")
+    elif isinstance(prop, Responsiveness):
+        refuse_rates_options(new, "responsiveness")
+    elif isinstance(prop, PrincipalFairness):
+        refuse_rates_options(new, "principal fairness")
+    if isinstance(prop, Safety | Responsiveness):
+        _ = new.required_model
+    return new
 
 
-def carry_out(arranged: Arranged, observer: Observer) -> Verdict:
-    """Carry out a check that was arranged."""
-    verdict = _answered(arranged.request, observer)
-    return stated(verdict, arranged.request.model, arranged.random_model, arranged.request.journal)
+def run_check(check: Check[Any], observer: Observer) -> Verdict:
+    """Run a check whose arguments are in order."""
+    return stated(_answered(check, observer), check.model, check.random_model, check.journal)
 
 
-def _answered(
-    request: RatesRequest | PrincipalRequest | ResponsivenessRequest | SafetyRequest, observer: Observer
-) -> Verdict:
-    """Hand a request to its audit, which is imported when it is asked for the first time."""
-    match request:
-        case SafetyRequest():
+def _answered(check: Check[Any], observer: Observer) -> Verdict:
+    """Hand a check to its audit, which is imported when it is asked for the first time."""
+    match check.prop:
+        case Safety():
             from isonomia.audits.ksafety.check import check_safety
 
-            return check_safety(request, observer)
-        case ResponsivenessRequest():
+            return check_safety(check, observer)
+        case Responsiveness():
             from isonomia.audits.responsiveness.check import check_responsiveness
 
-            return check_responsiveness(request, observer)
-        case PrincipalRequest():
+            return check_responsiveness(check, observer)
+        case PrincipalFairness():
             from isonomia.audits.principal.check import check_principal
 
-            return check_principal(request, observer)
-        case RatesRequest():
+            return check_principal(check, observer)
+        case _:
             from isonomia.audits.rates.check import check_rates
 
-            return check_rates(request, observer)
+            return check_rates(check, observer)
 
 
 def plan(

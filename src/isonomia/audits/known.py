@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isonomia.audits.check import Arranged
+from isonomia.audits.protocol import Check
 from isonomia.records.known import Known, key_of
 from isonomia.records.verdict import Verdict
 from isonomia.spec.nomos.text import expression_text
@@ -26,32 +26,31 @@ _KEPT = ("inputs", "choices", "rows", "minimal")
 """What is kept of a counterexample; the rest is the model's answer, which may be another one tomorrow."""
 
 
-def with_known(arranged: Arranged, known: Known) -> Arranged:
+def with_known(check: Check[Any], known: Known) -> Check[Any]:
     """The same check, which tries the known counterexamples of its property before anything else.
 
     Guarantee: the risk stays what it was. A known counterexample that violates the property still is proof by itself;
     where none does, the check goes on as if they had not been tried.
     """
-    prop = arranged.request.prop
+    prop = check.prop
     if not isinstance(prop, Safety) or not _strict(prop):
-        return arranged
+        return check
     own = [_kept(item) if isinstance(item, Mapping) else item for item in prop.known]
     found = [item for item in known.of(_key(prop)) if _kept(item) not in own]
     if not found:
-        return arranged
-    request: Any = arranged.request
-    return replace(arranged, request=replace(request, prop=replace(prop, known=(*prop.known, *found))))
+        return check
+    return replace(check, prop=replace(prop, known=(*prop.known, *found)))
 
 
-def remember(known: Known, arranged: Arranged, verdict: Verdict) -> Verdict:
+def remember(known: Known, check: Check[Any], verdict: Verdict) -> Verdict:
     """Keep the counterexamples of a violated property; forget those that were tried where it holds.
 
     Parameters
     ----------
     known
         Where they are kept.
-    arranged
-        The check that was carried out, as :func:`with_known` gave it.
+    check
+        The check that was run, as :func:`with_known` gave it.
     verdict
         What it came to.
 
@@ -60,7 +59,7 @@ def remember(known: Known, arranged: Arranged, verdict: Verdict) -> Verdict:
     Verdict
         The same verdict, with a remark where the known counterexamples could not be read or written.
     """
-    prop = arranged.request.prop
+    prop = check.prop
     if isinstance(prop, Safety) and _strict(prop):
         if verdict.answer == "violated":
             known.add(_key(prop), [_kept(item) for item in _proofs(prop, verdict)])

@@ -28,8 +28,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from isonomia.audits.audit_file.builder import AnyProperty
-from isonomia.audits.check import check
+from isonomia.audits.check import AnyProperty, check
 from isonomia.cli.options import FLAG, Open
 from isonomia.cli.outputs import conclude
 from isonomia.engine.observer import Observer, Tracing

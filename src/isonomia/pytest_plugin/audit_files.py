@@ -122,8 +122,8 @@ class PropertyTest(pytest.Item):
 
         undecided = settings_of(self)[0].get("undecided", "fail")
         with modules_beside(self.path):
-            arranged = self._file.planned(self.place).arranged
-            assert_verdict(arranged, Silent(), undecided, records_folder(self.config))
+            check = self._file.planned(self.place).check
+            assert_verdict(check, Silent(), undecided, records_folder(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What is wrong, without the lines of Python that noticed it."""

@@ -71,5 +71,5 @@ def test_the_command_tries_corners_unless_told_not_to() -> None:
 
 def test_a_property_of_an_audit_file_says_so_under_with() -> None:
     file = read_audit_file(Path("audit.toml"))
-    wanted = {each.name: each.arranged.request.prop.corners for each in plan_audit(file, 1, Permissions())}  # type: ignore[union-attr]
+    wanted = {each.name: each.check.prop.corners for each in plan_audit(file, 1, Permissions())}  # type: ignore[union-attr]
     assert wanted == {"tried": True, "drawn": False}

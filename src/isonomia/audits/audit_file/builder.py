@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from isonomia.audits.audit_file.reader import AuditFile, Entry, is_file_name
 from isonomia.audits.audit_file.schema import ASKS
+from isonomia.audits.check import AnyProperty
 from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
 from isonomia.interventions import Interventions
 from isonomia.models.loader import load_model, load_object
@@ -28,7 +29,6 @@ from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
 
 __all__ = [
-    "AnyProperty",
     "Complaint",
     "Permissions",
     "Takes",
@@ -78,8 +78,6 @@ def of_callable(make: Callable[..., Any], further: Takes = Takes()) -> Takes:  #
     names = dict.fromkeys((*(each.name for each in own), *handed_on))
     return Takes(tuple(names), tuple(each.name for each in own if each.default is each.empty))
 
-
-AnyProperty: TypeAlias = Property | PrincipalFairness | Responsiveness | Safety
 
 _SAFETY = ("monotone", "robust", "invariant_to", "implies_after")
 _SHARES = ("share", "preclusion", "gaming", "stability", "affordability", "monotonicity")

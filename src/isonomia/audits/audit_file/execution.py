@@ -25,9 +25,8 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.planner import Planned
-from isonomia.audits.check import carry_out
+from isonomia.audits.check import run_check
 from isonomia.audits.known import remember, with_known
-from isonomia.audits.requests import RatesRequest
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.models.cache import Cached
@@ -112,17 +111,17 @@ class Carrier:
         return verdict
 
     def _verdict(self, number: int) -> Verdict:
-        known, arranged = Known(self.store.folder), self.planned[number].arranged
+        known, check = Known(self.store.folder), self.planned[number].check
         if self.known_first:
-            arranged = with_known(arranged, known)
+            check = with_known(check, known)
         journal = self.store.journal(self.run, number)
         try:
             watching = _Stoppable(self.observe(number), self.stop)
-            verdict = carry_out(arranged.with_journal(journal), watching)
+            verdict = run_check(check.with_journal(journal), watching)
         finally:
             journal.close()
         # What it says of a store that cannot be written is left out: the record must follow from what was measured.
-        remember(known, arranged, verdict)
+        remember(known, check, verdict)
         return verdict
 
     def _refuse_spoilt(self, pool: int | None) -> None:
@@ -153,9 +152,7 @@ class _Stoppable:
 
 
 def _pool(each: Planned) -> int | None:
-    request = each.arranged.request
-    shared = request.sharing if isinstance(request, RatesRequest) else None
-    return None if shared is None else id(shared)
+    return None if each.check.sharing is None else id(each.check.sharing)
 
 
 def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]:
@@ -189,18 +186,18 @@ def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]
 
 def _shares(each: Planned) -> list[Hashable]:
     """What a check has that at most one lane may have."""
-    request = each.arranged.request
+    check = each.check
     shared: list[Hashable] = []
-    if isinstance(request, RatesRequest) and request.sharing is not None:
-        shared.append(("pool", id(request.sharing)))
-    if request.model is not None and each.arranged.random_model:
-        shared.append(("model", _gate(request.model)))
-    if request.population is not None and not _is_held(request.population):
-        shared.append(("population", id(request.population)))
-    if isinstance(request.prop, Safety) and (request.prop.spec.imports or request.prop.allow_code):
+    if check.sharing is not None:
+        shared.append(("pool", id(check.sharing)))
+    if check.model is not None and check.random_model:
+        shared.append(("model", _gate(check.model)))
+    if check.population is not None and not _is_held(check.population):
+        shared.append(("population", id(check.population)))
+    if isinstance(check.prop, Safety) and (check.prop.spec.imports or check.prop.allow_code):
         shared.append("modules")  # finding them changes where Python looks
-    if isinstance(request.prop, Responsiveness):
-        shared.append(("interventions", id(request.prop.interventions)))
+    if isinstance(check.prop, Responsiveness):
+        shared.append(("interventions", id(check.prop.interventions)))
     return shared
 
 

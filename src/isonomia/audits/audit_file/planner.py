@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 
 from isonomia.audits.answers import Sharing
 from isonomia.audits.audit_file.builder import (
-    AnyProperty,
     Permissions,
     interventions_of,
     models_of,
@@ -30,13 +29,10 @@ from isonomia.audits.audit_file.builder import (
     property_of,
 )
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, Entry
-from isonomia.audits.check import Arranged, Options, arrange
+from isonomia.audits.check import AnyProperty, new_check
 from isonomia.audits.principal.question import need_columns
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import refuse_classes
-from isonomia.audits.requests import PrincipalRequest as PrincipalRequest
-from isonomia.audits.requests import RatesRequest as RatesRequest
-from isonomia.audits.requests import ResponsivenessRequest as ResponsivenessRequest
-from isonomia.audits.requests import SafetyRequest as SafetyRequest
 from isonomia.audits.responsiveness import members
 from isonomia.errors import IsonomiaError, UsageError, nearest
 from isonomia.models.cache import Cached
@@ -76,8 +72,8 @@ class Stated:
 
     name: str
     entry: Entry
-    prop: Property | PrincipalFairness | Responsiveness | Safety
-    options: Options
+    prop: AnyProperty
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class Planned:
     ----------
     name, why, line
         What it is called, why it must hold, and its line in the file, from 1.
-    arranged
+    check
         The check.
     definition
         The table of the file that states it, as plain values.
@@ -97,11 +93,11 @@ class Planned:
     name: str
     why: str | None
     line: int
-    arranged: Arranged
+    check: Check[Any]
     definition: Mapping[str, Any]
 
 
-def refuse_unknown_names(arranged: Arranged) -> None:
+def refuse_unknown_names(check: Check[Any]) -> None:
     """Refuse a check that speaks of columns or classes that there are not, as far as that is known beforehand.
 
     A generator says its columns only when it draws, and a k-safety property may have inputs of its own; they are left
@@ -112,50 +108,47 @@ def refuse_unknown_names(arranged: Arranged) -> None:
     IsonomiaError
         For the first name that is not there, with the nearest one that is.
     """
-    match arranged.request:
-        case SafetyRequest():
-            pass
-        case request if not hasattr(request.population, "streams"):
-            raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
-        case request if request.population.kind == "generator":
-            pass
-        case RatesRequest(prop=prop, model=model, population=population):
+    model, population = check.model, check.population
+    if isinstance(check.prop, Safety):
+        return
+    if not hasattr(population, "streams"):
+        raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
+    if population.kind == "generator":
+        return
+    match check.prop:
+        case Property() as prop:
             check_names(prop.formula, population.names, model is not None)
             if model is not None:
                 refuse_classes(prop, model)
-        case PrincipalRequest(prop=prop, model=model, population=population):
+        case PrincipalFairness() as prop:
             need_columns(prop, population, model)
-        case ResponsivenessRequest() as request:
-            members.check_names(request)
+        case Responsiveness():
+            members.check_names(check)
+        case _:
+            pass
 
 
 def shared_out(planned: Sequence[Planned]) -> list[Planned]:
     """Let the properties about rates that speak of one model and one population draw and ask together."""
     groups: dict[tuple[object, object], list[int]] = {}
     for place, each in enumerate(planned):
-        if isinstance(each.arranged.request, RatesRequest):
+        if isinstance(each.check.prop, Property):
             groups.setdefault((each.definition.get("model"), each.definition.get("population")), []).append(place)
     found = list(planned)
     for places in groups.values():
         if len(places) > 1:
-            sharing = _sharing([planned[place].arranged.request for place in places])  # type: ignore[misc]
+            sharing = _sharing([planned[place].check for place in places])
             for place in places:
-                found[place] = _with(planned[place], sharing)
+                found[place] = replace(planned[place], check=replace(planned[place].check, sharing=sharing))
     return found
 
 
-def _sharing(requests: Sequence[RatesRequest]) -> Sharing:
-    formulas = [request.prop.formula for request in requests]
+def _sharing(checks: Sequence[Check[Property]]) -> Sharing:
+    formulas = [check.prop.formula for check in checks]
     versions = {formula: (None, *versions_of(formula)) for formula in formulas}
     wanted = {output.name for each, of in versions.items() for version in of for output in outputs_of(each, version)}
-    first = requests[0]
+    first = checks[0]
     return Sharing(first.population, first.model, first.seed, first.workers, "prediction" in wanted, "score" in wanted)
-
-
-def _with(each: Planned, sharing: Sharing) -> Planned:
-    request = each.arranged.request
-    assert isinstance(request, RatesRequest)
-    return replace(each, arranged=replace(each.arranged, request=replace(request, sharing=sharing)))
 
 
 Wrap: TypeAlias = Callable[[str, Model], Model]
@@ -238,7 +231,7 @@ def plan_audit(
     *,
     given: Mapping[str, Model] | None = None,
 ) -> list[Planned]:
-    """Open models and populations, and arrange every check.
+    """Open models and populations, and prepare every check.
 
     The file's risk is divided equally over the properties that state none of their own: then the probability that any
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
@@ -264,7 +257,7 @@ def plan_audit(
 def _refuse_unknown_names(entry: Entry, planned: Planned) -> None:
     """Refuse names that there are not, pointing at the key whose value has them."""
     try:
-        refuse_unknown_names(planned.arranged)
+        refuse_unknown_names(planned.check)
     except IsonomiaError as error:
         options = entry.get("with", {})
         named = re.search(r"'(\w+)'", str(error))
@@ -274,7 +267,7 @@ def _refuse_unknown_names(entry: Entry, planned: Planned) -> None:
 
 
 def planned_for(each: Stated, model: Any, population: Any) -> Planned:
-    """A stated property, arranged for a model and a population.
+    """A stated property, prepared for a model and a population.
 
     Raises
     ------
@@ -283,10 +276,10 @@ def planned_for(each: Stated, model: Any, population: Any) -> Planned:
     """
     entry = each.entry
     try:
-        arranged = arrange(each.prop, model, population, each.options)
+        check = new_check(each.prop, model, population, **each.options)
     except IsonomiaError as error:
         raise entry.error(str(error)) from error
-    return Planned(each.name, entry.get("why"), entry.line, arranged, dict(entry.content))
+    return Planned(each.name, entry.get("why"), entry.line, check, dict(entry.content))
 
 
 def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stated]:
@@ -305,15 +298,15 @@ def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stat
     ]
 
 
-def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> Options:
-    return Options(
-        delta=entry.get("delta", share),
-        budget=entry.get("budget", file.content.get("budget")),
-        seed=seed,
-        workers=file.content.get("workers", 1),
-        random_model=bool(_model_entry(file, entry).get("random", False)),
+def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> dict[str, Any]:
+    return {
+        "delta": entry.get("delta", share),
+        "budget": entry.get("budget", file.content.get("budget")),
+        "seed": seed,
+        "workers": file.content.get("workers", 1),
+        "random_model": bool(_model_entry(file, entry).get("random", False)),
         **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
-    )
+    }
 
 
 def _share(file: AuditFile, entries: list[Entry]) -> float:

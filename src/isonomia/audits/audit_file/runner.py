@@ -38,7 +38,7 @@ def refuse_others(store: Store, run: str, planned: Sequence[Planned]) -> None:
     """
     now: dict[tuple[str, int], str | None] = {}
     for number, what, entry in store.introductions(run):
-        subject = getattr(planned[number].arranged.request, what)
+        subject = getattr(planned[number].check, what)
         # What was drawn from directed at groups, or was made a domain, is not what the file names.
         other = what == "population" and entry.get("kind") != getattr(subject, "kind", None)
         if subject is None or isinstance(subject, Directable) or other:
@@ -77,8 +77,7 @@ def begin_run(store: Store, file: AuditFile, planned: Sequence[Planned], seed: i
 
 
 def _options(each: Planned) -> dict[str, Any]:
-    request = each.arranged.request
-    return {"delta": request.delta, "line": each.line, "explanation": request.prop.explain()}
+    return {"delta": each.check.delta, "line": each.line, "explanation": each.check.prop.explain()}
 
 
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:

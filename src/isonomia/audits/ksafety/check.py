@@ -26,13 +26,14 @@ from isonomia.audits.ksafety.setup import Bench, Steps
 from isonomia.audits.ksafety.shrink import shown
 from isonomia.audits.ksafety.verdict import Outcome, is_proof, verdict_of
 from isonomia.audits.ksafety.violations import Findings
-from isonomia.audits.requests import SafetyRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import introduce
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.observer import Observer
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.records.verdict import Verdict
+from isonomia.spec.safety import Safety
 
 __all__ = ["among", "by_known", "check_safety", "checked_known", "gone_elsewhere", "still_violating"]
 
@@ -139,7 +140,7 @@ def _tried(steps: Steps, known: Sequence[Entry]) -> Entry:
     return {"violating": again, "elsewhere": elsewhere}
 
 
-def check_safety(request: SafetyRequest, observer: Observer) -> Verdict:
+def check_safety(request: Check[Safety], observer: Observer) -> Verdict:
     """Check a k-safety property.
 
     Every case is tried where there are few enough; otherwise cases are drawn at random.

@@ -25,7 +25,7 @@ from isonomia.audits.ksafety.evaluate import Given, ReachedError
 from isonomia.audits.ksafety.functions import BUILT_IN, RANDOM, as_function
 from isonomia.audits.ksafety.imports import Offer, is_domain, no_inputs, offers_of, population_of
 from isonomia.audits.ksafety.program import Program
-from isonomia.audits.requests import SafetyRequest
+from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry
 from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
@@ -184,7 +184,7 @@ class Subject:
         return float(self.population["size"] // inputs)
 
 
-def described(request: SafetyRequest, domain: Domain, fresh: bool) -> Entry:
+def described(request: Check[Safety], domain: Domain, fresh: bool) -> Entry:
     """What has to be known of the inputs, as plain values."""
     population: Any = request.population
     functions = domain.functions
@@ -241,7 +241,7 @@ OVER = frozenset({"getFeat", "setFeat", "label"})
 """Functions of the language that an import may offer instead, for inputs that are objects without features."""
 
 
-def settled(request: SafetyRequest) -> SafetyRequest:
+def settled(request: Check[Safety]) -> Check[Safety]:
     """The request with inputs: those that were given, or else those of the first import that offers some.
 
     Raises
@@ -265,7 +265,7 @@ def settled(request: SafetyRequest) -> SafetyRequest:
 
 
 def domain_of(
-    request: SafetyRequest, functions: dict[str, Function]
+    request: Check[Safety], functions: dict[str, Function]
 ) -> tuple[Domain, Callable[[Table], Domain] | None]:
     """The domain, and for an unlimited population how to make one of each batch."""
     prop, population = request.prop, request.population
@@ -289,12 +289,12 @@ def domain_of(
 
 
 def inputs_of(
-    request: SafetyRequest, program: Program, domain: Domain, make: Callable[[Table], Domain] | None
+    request: Check[Safety], program: Program, domain: Domain, make: Callable[[Table], Domain] | None
 ) -> Inputs:
     """Where inputs are drawn from: a census with replacement, a sample once each, anything else without end."""
     population = request.population
     if make is not None:
-        people: Population = population  # type: ignore[assignment]
+        people: Population = population
         return Fresh(people.open(root(request.seed)), make)
     if isinstance(population, Sample):
         order = random_order(domain.size, root(request.seed)) if population.shuffle else np.arange(domain.size)

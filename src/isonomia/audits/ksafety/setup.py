@@ -29,8 +29,8 @@ from isonomia.audits.ksafety.shrink import shown_finds
 from isonomia.audits.ksafety.typecheck import check_meaning
 from isonomia.audits.ksafety.verdict import SHOWN
 from isonomia.audits.ksafety.violations import Find, Findings, Seen, findings_of, packed_findings
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.prepare import UNLIMITED
-from isonomia.audits.requests import SafetyRequest
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Apart, Entry, Journal, once
 from isonomia.engine.loop import Schedule
@@ -38,6 +38,7 @@ from isonomia.engine.observer import Observer
 from isonomia.errors import SpecError
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
+from isonomia.spec.safety import Safety
 
 __all__ = ["FEW", "INTERRUPTED", "LARGE", "Bench", "Steps", "pace_of"]
 
@@ -55,7 +56,7 @@ class Bench:
     no block is run.
     """
 
-    request: SafetyRequest
+    request: Check[Safety]
     _askers: list[Asker] = field(default_factory=list)
 
     @cached_property
@@ -99,7 +100,7 @@ class Bench:
         request = self.request
         _ask_permission(program, request.prop.allow_code)
         journal: Journal = request.journal if apart is None else Apart(request.journal, apart)
-        asker = Asker(request.model, request.workers, journal)
+        asker = Asker(request.required_model, request.workers, journal)
         self._askers.append(asker)
         draws = program.code is not None and bool(program.code.reads & (random | _RANDOM_WORDS))
         return Runner(program, Questioner(asker), request.prop.seconds, draws)
@@ -142,7 +143,7 @@ class Steps:
         The cases that were seen, where something was measured.
     """
 
-    request: SafetyRequest
+    request: Check[Safety]
     subject: Subject
     program: Program
     evidence: RateEvidence
@@ -196,7 +197,7 @@ FEW = 32
 """The first batch where the block is code."""
 
 
-def pace_of(request: SafetyRequest, evidence: RateEvidence, finite: bool, *, coded: bool) -> tuple[Schedule, Budget]:
+def pace_of(request: Check[Safety], evidence: RateEvidence, finite: bool, *, coded: bool) -> tuple[Schedule, Budget]:
     """How large batches are, and when to stop at the latest.
 
     Bets on shares need many small batches to learn from. Without them there is nothing to learn: cases come in large

@@ -23,12 +23,13 @@ from isonomia.audits.ksafety.evidence import (
 from isonomia.audits.ksafety.inputs import Subject
 from isonomia.audits.ksafety.program import Program
 from isonomia.audits.ksafety.violations import Findings
-from isonomia.audits.requests import SafetyRequest
-from isonomia.audits.verdicts import ANSWERS
+from isonomia.audits.protocol import Check
+from isonomia.audits.verdicts import ANSWERS, model_stated
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.scope import calls_in
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var
+from isonomia.spec.safety import Safety
 from isonomia.version import __version__
 
 __all__ = ["AUDIT", "SHOWN", "Corners", "Outcome", "is_proof", "verdict_of"]
@@ -139,7 +140,7 @@ class Outcome:
 
 
 def verdict_of(
-    request: SafetyRequest, program: Program, subject: Subject, evidence: RateEvidence, outcome: Outcome
+    request: Check[Safety], program: Program, subject: Subject, evidence: RateEvidence, outcome: Outcome
 ) -> Verdict:
     """Seal the verdict."""
     prop, shown = request.prop, outcome.found.counterexamples
@@ -166,7 +167,7 @@ def verdict_of(
         seed=request.seed,
         seconds=outcome.seconds,
         population=subject.population,
-        model={"name": request.model.name, "fingerprint": request.model.fingerprint()},
+        model=model_stated(request.model),
         counterexamples=shown,
         name=prop.name,
         version=__version__,
@@ -212,7 +213,7 @@ def _called(program: Program) -> set[str]:
     return called | (set() if program.code is None else set(program.code.reads))
 
 
-def _remarks(outcome: Outcome, evidence: RateEvidence, request: SafetyRequest, program: Program) -> tuple[str, ...]:
+def _remarks(outcome: Outcome, evidence: RateEvidence, request: Check[Safety], program: Program) -> tuple[str, ...]:
     totals, found, remarks = outcome.totals, outcome.found, [] if outcome.corners is None else outcome.corners.remarks()
     away = totals.turned_away
     if away.rejected or away.without_choice:
@@ -242,7 +243,7 @@ def _remarks(outcome: Outcome, evidence: RateEvidence, request: SafetyRequest, p
     return tuple(remarks)
 
 
-def _without_violation(outcome: Outcome, evidence: RateEvidence, request: SafetyRequest) -> list[str]:
+def _without_violation(outcome: Outcome, evidence: RateEvidence, request: Check[Safety]) -> list[str]:
     """What random cases prove of which none violates, and why an interval says less."""
     n = outcome.totals.tested
     if not n or outcome.totals.failed:
@@ -263,7 +264,7 @@ def _many_verdicts(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _details(request: SafetyRequest, program: Program, outcome: Outcome) -> dict[str, Any]:
+def _details(request: Check[Safety], program: Program, outcome: Outcome) -> dict[str, Any]:
     totals, found = outcome.totals, outcome.found
     away = totals.turned_away
     return {

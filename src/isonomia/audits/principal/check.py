@@ -14,9 +14,9 @@ from isonomia.audits.principal.findings import Bet, Finding, find
 from isonomia.audits.principal.question import Key, Question, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import Progressed, Sampling, check_table
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import census_of
 from isonomia.audits.rates.prepare import UNLIMITED
-from isonomia.audits.requests import PrincipalRequest
 from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Keeping, once
@@ -26,11 +26,12 @@ from isonomia.engine.seeds import root
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Source, Wanted
+from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.sources import WithReplacement
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict
+from isonomia.spec.principal import PrincipalFairness
 from isonomia.version import __version__
 
 __all__ = ["check_principal"]
@@ -39,7 +40,7 @@ PILOTS = 10_000
 """Draws that list the subgroups of an unlimited population; others may still turn up later."""
 
 
-def check_principal(request: PrincipalRequest, observer: Observer) -> Verdict:
+def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verdict:
     """Check principal fairness.
 
     Raises
@@ -47,33 +48,33 @@ def check_principal(request: PrincipalRequest, observer: Observer) -> Verdict:
     IsonomiaError
         Where the property, the data or the model is not what the check needs.
     """
-    question = ask_about(request.prop, request.population, request.model, request.journal)
-    table, census = _table_of(request), census_of(request.population)
+    question = ask_about(check.prop, check.population, check.model, check.journal)
+    table, census = _table_of(check), census_of(check.population)
     if table is not None:
         check_table(question, table)
-    exact = once(request.journal, "exact", lambda: {"exact": census is not None and census.exact})["exact"]
-    introduce(request.population, request.model, request.journal)
-    return _exact(request, question, observer) if exact else _sampled(request, question, observer)
+    exact = once(check.journal, "exact", lambda: {"exact": census is not None and census.exact})["exact"]
+    introduce(check.population, check.model, check.journal)
+    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
 
 
-def _table_of(request: PrincipalRequest) -> Table | None:
+def _table_of(check: Check[PrincipalFairness]) -> Table | None:
     """The people where they are held; ``None`` where they are drawn, or read as it goes."""
-    people = request.population.people if isinstance(request.population, Abducted) else request.population
+    people = check.population.people if isinstance(check.population, Abducted) else check.population
     return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
 
-def _exact(request: PrincipalRequest, question: Question, observer: Observer, before: int = 0) -> Verdict:
+def _exact(check: Check[PrincipalFairness], question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
-    observer.begin(str(request.prop))
-    asker = None if request.model is None else Asker(request.model, request.workers, request.journal)
+    observer.begin(str(check.prop))
+    asker = None if check.model is None else Asker(check.model, check.workers, check.journal)
     try:
-        counted = count_everybody(question, asker, request.population, observer, request.journal)
+        counted = count_everybody(question, asker, check.population, observer, check.journal)
     finally:
         observer.end()
         if asker is not None:
             asker.close()
     return _verdict(
-        request,
+        check,
         question,
         counted.holds,
         counted.findings,
@@ -90,91 +91,94 @@ def _exact_overall(counted: Counted) -> dict[str, Any]:
     return {"violating": sum(finding.holds is False for finding in counted.findings)}
 
 
-def _sampled(request: PrincipalRequest, question: Question, observer: Observer) -> Verdict:
-    work = _work(request, question)
-    limit = once(request.journal, "available", lambda: {"people": _available(request)})["people"]
-    budget, available = request.budget, float("inf") if limit is None else float(limit)
-    if request.population.size is None and budget == Budget():
+def _sampled(check: Check[PrincipalFairness], question: Question, observer: Observer) -> Verdict:
+    work = _work(check, question)
+    limit = once(check.journal, "available", lambda: {"people": _available(check)})["people"]
+    budget, available = check.budget, float("inf") if limit is None else float(limit)
+    if check.population.size is None and budget == Budget():
         budget = Budget(samples=UNLIMITED)
-    first = max(request.schedule.first, min(8 * len(work.listed), 256))
-    observer.begin(str(request.prop))
+    first = max(check.schedule.first, min(8 * len(work.listed), 256))
+    observer.begin(str(check.prop))
     try:
-        schedule = replace(request.schedule, first=first)
-        keeping = Keeping(request.journal, work.pack, work.unpack)
+        schedule = replace(check.schedule, first=first)
+        keeping = Keeping(check.journal, work.pack, work.unpack)
         outcome = run(work, schedule, budget, observer, available=available, keeping=keeping)
     finally:
         observer.end()
         if work.asker is not None:
             work.asker.close()
-    if request.population.kind == "census" and outcome.reason == "exhausted":
+    if check.population.kind == "census" and outcome.reason == "exhausted":
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, observer, before=outcome.samples)
-    return _concluded(request, question, work, outcome)
+        return _exact(check, question, observer, before=outcome.samples)
+    return _concluded(check, question, work, outcome)
 
 
-def _available(request: PrincipalRequest) -> int | None:
+def _available(check: Check[PrincipalFairness]) -> int | None:
     """How many draws there can be: one a row, or infinitely many; a census must leave room to ask everybody after."""
-    size, census = request.population.size, census_of(request.population)
-    return None if size is None or (census is not None and request.budget.samples < 2 * size) else size
+    size, census = check.population.size, census_of(check.population)
+    return None if size is None or (census is not None and check.budget.samples < 2 * size) else size
 
 
-def _concluded(request: PrincipalRequest, question: Question, work: Sampling, outcome: Outcome[Progressed]) -> Verdict:
+def _concluded(
+    check: Check[PrincipalFairness], question: Question, work: Sampling, outcome: Outcome[Progressed]
+) -> Verdict:
     began, state = monotonic(), outcome.state
     answer, refuted = work.answer(state), work.contradicted(state)
     unfair, fair, against = work.unfair(state), work.fair(state), state.evidence.fair
     holds = [False if bad else True if good else None for bad, good in zip(unfair, fair, strict=True)]
     for_fairness = work.for_fairness(state).tolist() if question.prop.within else [None] * len(state.keys)
     bets = [Bet(*row) for row in zip(against.log_wealth.tolist(), against.peak.tolist(), for_fairness, strict=True)]
-    findings = find(question, state.keys, against.tally, holds, bets, request.delta)
+    findings = find(question, state.keys, against.tally, holds, bets, check.delta)
     return _verdict(
-        request,
+        check,
         question,
         answer,
         tuple(findings),
         method="bets",
         samples=outcome.samples,
         stopped="the assumptions are refuted" if refuted else why_stopped(outcome.reason),
-        remarks=sampled_remarks(question, answer, findings, request.delta, refuted),
+        remarks=sampled_remarks(question, answer, findings, check.delta, refuted),
         seconds=outcome.seconds + monotonic() - began,
         overall={"now": state.fair.log_wealth, "peak": state.fair.peak, "need": work.need},
     )
 
 
-def _work(request: PrincipalRequest, question: Question) -> Sampling:
-    prop = request.prop
+def _work(check: Check[PrincipalFairness], question: Question) -> Sampling:
+    prop = check.prop
     worlds = fair_worlds(
         question.shape,
         prop.definition,
-        request.delta,
+        check.delta,
         margin=prop.within,
         normalised=prop.normalised,
         assumptions=question.constraints,
     )
-    asker = None if request.model is None else Asker(request.model, request.workers)
-    streams = len(request.population.streams)
-    found = once(request.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(request, question)]})
+    asker = None if check.model is None else Asker(check.model, check.workers)
+    streams = len(check.population.streams)
+    found = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
     listed = tuple(tuple(key) for key in found["keys"])
-    closed = request.population.kind in {"sample", "census"} or not question.given
-    return Sampling(question, _source(request, question), streams, asker, worlds, listed, closed, request.seed)
+    closed = check.population.kind in {"sample", "census"} or not question.given
+    return Sampling(question, _source(check, question), streams, asker, worlds, listed, closed, check.seed)
 
 
-def _source(request: PrincipalRequest, question: Question) -> Source:
+def _source(check: Check[PrincipalFairness], question: Question) -> Source:
     """Open the population; the bets need independent draws, so the rows of a census may come twice."""
-    census = census_of(request.population)
+    census = census_of(check.population)
     if census is not None:
         return WithReplacement(census.table)
-    return request.population.open(root(request.seed), question.wanted)
+    population: Population = check.population
+    return population.open(root(check.seed), question.wanted)
 
 
-def _listed(request: PrincipalRequest, question: Question) -> tuple[Key, ...]:
+def _listed(check: Check[PrincipalFairness], question: Question) -> tuple[Key, ...]:
     """The subgroups known beforehand: those of a table, or those of pilot draws of which nothing else is read."""
-    table, given = _table_of(request), question.given
+    table, given = _table_of(check), question.given
     if table is not None or not given:
         return ((),) if table is None else subgroups_in(table, given)
-    if isinstance(request.population, Sample) and isinstance(request.population.rows, LongTable):
-        return _listed_in(request.population.rows, given)
-    source = request.population.open(root(0), Wanted(given))
-    streams = range(len(request.population.streams))
+    if isinstance(check.population, Sample) and isinstance(check.population.rows, LongTable):
+        return _listed_in(check.population.rows, given)
+    source = check.population.open(root(0), Wanted(given))
+    streams = range(len(check.population.streams))
     pilots = [source.batch(0, PILOTS, np.random.default_rng([0, stream]), stream) for stream in streams]
     found = tuple(dict.fromkeys(key for pilot in pilots for key in subgroups_in(pilot, given)))
     refuse_many(len(found), given)
@@ -189,7 +193,7 @@ def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
 
 
 def _verdict(
-    request: PrincipalRequest,
+    check: Check[PrincipalFairness],
     question: Question,
     answer: bool | None,
     findings: tuple[Finding, ...],
@@ -202,22 +206,22 @@ def _verdict(
     overall: dict[str, Any],
 ) -> Verdict:
     return Verdict(
-        text=str(request.prop),
+        text=str(check.prop),
         answer=ANSWERS[answer],
-        delta=request.delta,
-        risk=0.0 if method == "exact" or answer is None else request.delta,
+        delta=check.delta,
+        risk=0.0 if method == "exact" or answer is None else check.delta,
         method=method,
         samples=samples,
         leaves=(),
         expressions=tuple(item for finding in findings for item in finding.expressions(question)),
         stopped=stopped,
-        assumptions=assumptions(request, question),
+        assumptions=assumptions(check, question),
         remarks=remarks,
-        seed=request.seed,
+        seed=check.seed,
         seconds=seconds,
-        population=population_stated(request.population),
-        model=model_stated(request.model),
-        name=request.prop.name,
+        population=population_stated(check.population),
+        model=model_stated(check.model),
+        name=check.prop.name,
         version=__version__,
         details=_details(question, findings, overall),
     )

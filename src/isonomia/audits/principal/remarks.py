@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import Question
-from isonomia.audits.requests import PrincipalRequest
+from isonomia.audits.protocol import Check
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
+from isonomia.spec.principal import PrincipalFairness
 
 __all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
 
@@ -15,18 +16,18 @@ MOST_TOLD = 12
 """How many subgroups are told one by one; the record has them all."""
 
 
-def assumptions(request: PrincipalRequest, question: Question) -> tuple[str, ...]:
+def assumptions(check: Check[PrincipalFairness], question: Question) -> tuple[str, ...]:
     """What the guarantee rests on."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
     words = [
-        *request.population.assumptions,
+        *check.population.assumptions,
         f"{where}{attribute} is independent of the predictions and outcomes that people would have under its values "
         "(Assumption 1 of the paper: no common cause is left out of given)",
         f"the prediction and the outcome that are seen are those under the person's own {attribute}",
         f"there are no other values: {coded(question)}",
     ]
-    if request.model is not None:
+    if check.model is not None:
         words.append("the model answers for each person by itself")
     return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))
 

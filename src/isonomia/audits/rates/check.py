@@ -15,13 +15,13 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import Counted, census_of, count_everybody, countable
 from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.plausible import refuse_counting
 from isonomia.audits.rates.prepare import Prepared, prepare
 from isonomia.audits.rates.question import Question, ask_about
 from isonomia.audits.rates.sampling import Progressed, Sampling
-from isonomia.audits.requests import RatesRequest
 from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated, why_stopped
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -30,6 +30,7 @@ from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.populations.protocol import Directable, Population
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other
 from isonomia.version import __version__
@@ -49,10 +50,10 @@ __all__ = [
 EVERYBODY = "everybody was asked"
 
 
-def assumptions(request: RatesRequest) -> tuple[str, ...]:
+def assumptions(check: Check[Property]) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
-    words = list(request.population.assumptions)
-    if request.model is not None:
+    words = list(check.population.assumptions)
+    if check.model is not None:
         words.append("the model gives the same answer for the same person")
     return tuple(words)
 
@@ -72,13 +73,13 @@ def remarks_on_everybody(question: Question, counted: Counted) -> tuple[str, ...
 
 
 def remarks_on_draws(
-    request: RatesRequest, work: Sampling[Any], outcome: Outcome[Progressed[Any]], leaves: Sequence[LeafRecord]
+    check: Check[Property], work: Sampling[Any], outcome: Outcome[Progressed[Any]], leaves: Sequence[LeafRecord]
 ) -> tuple[str, ...]:
     """What a reader should know of people who were drawn."""
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in work.question.leaves if tallies[leaf].n == 0)
     return (
-        *getattr(request.population, "remarks", ()),
+        *getattr(check.population, "remarks", ()),
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples, work.question),
         *_never(leaves),
@@ -126,7 +127,7 @@ def _never_seen(work: Sampling[Any], outcome: Outcome[Progressed[Any]]) -> tuple
     return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
 
 
-def check_rates(request: RatesRequest, observer: Observer) -> Verdict:
+def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     """Check a property about rates.
 
     Raises
@@ -134,19 +135,19 @@ def check_rates(request: RatesRequest, observer: Observer) -> Verdict:
     IsonomiaError
         Where the property, the data or the model is not what the check needs.
     """
-    question = ask_about(request.prop, request.population, request.model, request.ranges, request.journal)
+    question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
     if not question.leaves:
-        introduce(request.population, request.model, request.journal)
+        introduce(check.population, check.model, check.journal)
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = ANSWERS[exact_truth(question.formula, {})]
-        return _verdict(request, question, answer, "exact", stopped="nothing to ask", remarks=(remark,))
-    exact = once(request.journal, "exact", lambda: {"exact": _is_counted(question, request.population)})["exact"]
+        return _verdict(check, question, answer, "exact", stopped="nothing to ask", remarks=(remark,))
+    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(question, check.population)})["exact"]
     # A second person is drawn from everybody, so a stream of one group has none to offer.
-    if not exact and isinstance(request.population, Directable) and Other() not in question.asked:
-        request = replace(request, population=request.population.focused(question.groups), sharing=None)
-    introduce(request.population, request.model, request.journal)
-    refuse_counting(request.population, exact)
-    return _exact(request, question, observer) if exact else _sampled(request, question, observer)
+    if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
+        check = replace(check, population=check.population.focused(question.groups), sharing=None)
+    introduce(check.population, check.model, check.journal)
+    refuse_counting(check.population, exact)
+    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
 
 
 def _is_counted(question: Question, population: Population) -> bool:
@@ -155,20 +156,20 @@ def _is_counted(question: Question, population: Population) -> bool:
     return census is not None and census.exact and countable(question, census.size)
 
 
-def _exact(request: RatesRequest, question: Question, observer: Observer, before: int = 0) -> Verdict:
+def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
-    observer.begin(str(request.prop))
-    alike = request.sharing is not None and set(question.asked) <= {None, Other()}
-    memory = request.sharing.memory if request.sharing is not None and alike else None
-    asker = None if request.model is None else Asker(request.model, request.workers, request.journal, memory)
+    observer.begin(str(check.prop))
+    alike = check.sharing is not None and set(question.asked) <= {None, Other()}
+    memory = check.sharing.memory if check.sharing is not None and alike else None
+    asker = None if check.model is None else Asker(check.model, check.workers, check.journal, memory)
     try:
-        counted = count_everybody(question, asker, request.population, observer, request.journal)
+        counted = count_everybody(question, asker, check.population, observer, check.journal)
     finally:
         observer.end()
         if asker is not None:
             asker.close()
     return _verdict(
-        request,
+        check,
         question,
         ANSWERS[counted.answer],
         "exact",
@@ -181,37 +182,37 @@ def _exact(request: RatesRequest, question: Question, observer: Observer, before
     )
 
 
-def _sampled(request: RatesRequest, question: Question, observer: Observer) -> Verdict:
+def _sampled(check: Check[Property], question: Question, observer: Observer) -> Verdict:
     began = monotonic()
-    prepared = prepare(request, question)
-    work, outcome = prepared.work, _drawn(request, question, prepared, observer)
-    if outcome.reason == "exhausted" and request.population.kind == "census" and work.sizes is None:
+    prepared = prepare(check, question)
+    work, outcome = prepared.work, _drawn(check, question, prepared, observer)
+    if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(request, question, observer, before=outcome.samples)
+        return _exact(check, question, observer, before=outcome.samples)
     answer, method = _answer(work, question, outcome)
     knowledge = work.knowledge(outcome.state)
     expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     return _verdict(
-        request,
+        check,
         question,
         ANSWERS[answer],
         method,
         samples=outcome.samples,
         leaves=leaves,
         expressions=expressions,
-        remarks=(*remarks_on_draws(request, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
+        remarks=(*remarks_on_draws(check, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
         stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
         seconds=monotonic() - began,
     )
 
 
 def _drawn(
-    request: RatesRequest, question: Question, prepared: Prepared, observer: Observer
+    check: Check[Property], question: Question, prepared: Prepared, observer: Observer
 ) -> Outcome[Progressed[Any]]:
     """Draw batch after batch, until it is decided or there is no more to draw."""
     work = prepared.work
-    observer.begin(str(request.prop))
+    observer.begin(str(check.prop))
     try:
         return run(
             work,
@@ -220,7 +221,7 @@ def _drawn(
             observer,
             available=prepared.available,
             counted=question.counted,
-            keeping=Keeping(request.journal, work.pack, work.unpack),
+            keeping=Keeping(check.journal, work.pack, work.unpack),
         )
     finally:
         observer.end()
@@ -249,7 +250,7 @@ def _answer(work: Sampling[Any], question: Question, outcome: Outcome[Progressed
 
 
 def _verdict(
-    request: RatesRequest,
+    check: Check[Property],
     question: Question,
     answer: OneOf["holds", "violated", "undecided"],
     method: str,
@@ -262,22 +263,22 @@ def _verdict(
     seconds: float = 0.0,
 ) -> Verdict:
     return Verdict(
-        text=str(request.prop),
+        text=str(check.prop),
         answer=answer,
-        delta=request.delta,
-        risk=0.0 if method == "exact" or answer == "undecided" else request.delta,
+        delta=check.delta,
+        risk=0.0 if method == "exact" or answer == "undecided" else check.delta,
         method=method,
         samples=samples,
         leaves=leaves,
         expressions=expressions,
         stopped=stopped,
-        assumptions=assumptions(request),
+        assumptions=assumptions(check),
         remarks=remarks,
-        seed=request.seed,
+        seed=check.seed,
         seconds=seconds,
-        population=population_stated(request.population),
-        model=model_stated(request.model),
-        name=request.prop.name,
+        population=population_stated(check.population),
+        model=model_stated(check.model),
+        name=check.prop.name,
         version=__version__,
         counted=question.counted,
     )

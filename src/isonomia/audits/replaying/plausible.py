@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.audit_file.builder import AnyProperty
 from isonomia.audits.audit_file.planner import Stated
+from isonomia.audits.check import AnyProperty
 from isonomia.audits.ksafety.evaluate import Batch, Value, evaluate, tested
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.responsiveness.members import Members, unpacked

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from isonomia.audits.audit_file.planner import Planned, Stated
-from isonomia.audits.check import carry_out
+from isonomia.audits.check import run_check
 from isonomia.audits.replaying.plausible import refuse_impossible
 from isonomia.audits.replaying.rebuild import Rebuilt, rebuilt, stand_in
 from isonomia.audits.verdicts import CACHE
@@ -126,8 +126,7 @@ def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = PATIENCE) ->
 def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict: Verdict) -> Iterator[Difference]:
     """Where a verdict, and how it was come by, differ from what is recorded of a check."""
     assert check.verdict is not None
-    request = planned.arranged.request
-    options = {"delta": request.delta, "line": planned.line, "explanation": request.prop.explain()}
+    options = {"delta": planned.check.delta, "line": planned.line, "explanation": planned.check.prop.explain()}
     recorded = {key: check.options.get(key) for key in options}
     yield from differences(check.definition, planned.definition, "definition")
     yield from differences(recorded, options, "options", ROUNDING)
@@ -139,7 +138,7 @@ def _recompute(evidence: Evidence, each: Stated, check: CheckEvidence) -> tuple[
     assert check.verdict is not None
     planned, journal = stand_in(each, check), Watched(ReadOnly(check.entries))
     refuse_impossible(each, check)
-    verdict = carry_out(planned.arranged.with_journal(journal), Silent())
+    verdict = run_check(planned.check.with_journal(journal), Silent())
     unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
     if unused:
         return (), f"its statistics hold what no such check comes to, {unused[0]!r:.60}: it would have ended before"
@@ -202,7 +201,7 @@ def _closing(each: Stated, check: CheckEvidence) -> tuple[Point, ...]:
     trace = Tracing()
     assert check.verdict is not None
     try:
-        verdict = carry_out(stand_in(each, check).arranged.with_journal(ReadOnly(check.entries)), trace)
+        verdict = run_check(stand_in(each, check).check.with_journal(ReadOnly(check.entries)), trace)
     except (IsonomiaError, NothingMoreError):
         return ()
     recorded = Verdict.from_dict(check.verdict)

@@ -20,14 +20,13 @@ import numpy as np
 from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import Planned, Stated, plan_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
-from isonomia.audits.check import arrange, carry_out
+from isonomia.audits.check import new_check, run_check
 from isonomia.audits.ksafety.check import still_violating
 from isonomia.audits.ksafety.inputs import subject_from
 from isonomia.audits.ksafety.program import lower
 from isonomia.audits.ksafety.setup import Bench
 from isonomia.audits.replaying.permissions import refuse_unsafe
 from isonomia.audits.replaying.recompute import compared
-from isonomia.audits.requests import SafetyRequest as SafetyRequest
 from isonomia.audits.verdicts import CACHE
 from isonomia.engine.observer import Observer
 from isonomia.errors import IsonomiaError
@@ -115,7 +114,7 @@ def run_anew(
 
 def _anew(evidence: Evidence, check: CheckEvidence, planned: Planned, observe: Callable[[Planned], Observer]) -> Anew:
     try:
-        verdict = carry_out(planned.arranged, observe(planned))
+        verdict = run_check(planned.check, observe(planned))
     except IsonomiaError as error:
         return Anew(check.name, None, failure=None if check.verdict is None else str(error))
     if check.verdict is None:
@@ -132,12 +131,11 @@ def _fingerprint(what: str) -> str:
 
 def _with_known(planned: Planned, check: CheckEvidence) -> Planned:
     """With the known counterexamples that the recorded check tried first."""
-    request: Any = planned.arranged.request
-    if not isinstance(request, SafetyRequest):
+    prop = planned.check.prop
+    if not isinstance(prop, Safety):
         return planned
     known = tuple(check.entries.get("known", {}).get("known", ()))
-    request = replace(request, prop=replace(request.prop, known=known))
-    return replace(planned, arranged=replace(planned.arranged, request=request))
+    return replace(planned, check=replace(planned.check, prop=replace(prop, known=known)))
 
 
 def _without_cache(check: CheckEvidence) -> CheckEvidence:
@@ -204,9 +202,7 @@ def _cases(
         return {"problem": "their inputs are of a domain that the record does not hold: use --full"}
     rows = [row for item in known for row in item["inputs"].values()]
     allowed = replace(prop, allow_code=permissions.allow_code)
-    request = arrange(allowed, model, Census(_table(rows)), each.options).request
-    assert isinstance(request, SafetyRequest)
-    bench = Bench(request)
+    bench = Bench(new_check(allowed, model, Census(_table(rows)), **each.options))
     try:
         subject = subject_from(bench.describe())
         program = lower(prop.spec, subject.random, subject.asking)

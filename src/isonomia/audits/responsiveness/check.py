@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.requests import ResponsivenessRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import counterexamples
 from isonomia.audits.responsiveness.counting import Counted, Rule
 from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, Looker, look
@@ -27,12 +27,13 @@ from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, populatio
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer
 from isonomia.records.verdict import Expression, Verdict
+from isonomia.spec.responsiveness import Responsiveness
 from isonomia.version import __version__
 
 __all__ = ["check_responsiveness"]
 
 
-def check_responsiveness(request: ResponsivenessRequest, observer: Observer) -> Verdict:
+def check_responsiveness(request: Check[Responsiveness], observer: Observer) -> Verdict:
     """Check responsiveness.
 
     Raises
@@ -55,7 +56,7 @@ def check_responsiveness(request: ResponsivenessRequest, observer: Observer) -> 
         bench.close()
 
 
-def _about(request: ResponsivenessRequest, bench: Bench, observer: Observer, began: float) -> Verdict:
+def _about(request: Check[Responsiveness], bench: Bench, observer: Observer, began: float) -> Verdict:
     prop, reach, looker = request.prop, bench.reach, Looker(bench)
     sampled = int((~reach.listable(prop.most_listed)).sum())
     refuse_hopeless(prop, request.delta, sampled)
@@ -82,7 +83,7 @@ def _about(request: ResponsivenessRequest, bench: Bench, observer: Observer, beg
     )
 
 
-def _answer(request: ResponsivenessRequest, counted: Counted, rule: Rule) -> tuple[bool | None, float]:
+def _answer(request: Check[Responsiveness], counted: Counted, rule: Rule) -> tuple[bool | None, float]:
     """The answer about everybody, and its risk: nobody's exact share can be wrong."""
     at_least = request.prop.at_least is not None
     good, bad = counted.responsive, counted.unresponsive
@@ -96,7 +97,7 @@ def _answer(request: ResponsivenessRequest, counted: Counted, rule: Rule) -> tup
     return None, 0.0
 
 
-def _doubt(request: ResponsivenessRequest, bench: Bench, looked: Looked) -> str:
+def _doubt(request: Check[Responsiveness], bench: Bench, looked: Looked) -> str:
     """Why it cannot be told whether the target is one at all; somebody who interrupts is not kept waiting for that."""
     # What somebody interrupted goes on later, and may find the target then.
     return "" if looked.stopped == INTERRUPTED else doubt_about(request, bench, looked.counted)
@@ -108,7 +109,7 @@ def _method(counted: Counted, rule: Rule) -> str:
     return "binomial" if rule.fixed else "bets"
 
 
-def _counterexamples(request: ResponsivenessRequest, bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
+def _counterexamples(request: Check[Responsiveness], bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
     """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
     counted, at_least = looked.counted, request.prop.at_least is not None
     bad = np.flatnonzero(counted.unresponsive if at_least else counted.responsive)
@@ -126,7 +127,7 @@ def _counterexamples(request: ResponsivenessRequest, bench: Bench, looked: Looke
     return tuple(once(journal, "nearest", measure)["counterexamples"])
 
 
-def _expressions(request: ResponsivenessRequest, details: dict[str, Any]) -> tuple[Expression, ...]:
+def _expressions(request: Check[Responsiveness], details: dict[str, Any]) -> tuple[Expression, ...]:
     """The share itself, where it is about one person."""
     people = details["people"]
     if len(people["row"]) != 1:
@@ -136,19 +137,19 @@ def _expressions(request: ResponsivenessRequest, details: dict[str, Any]) -> tup
     return (Expression(text, relation, request.prop.threshold, share, people["low"][0], people["high"][0]),)
 
 
-def _about_nobody(request: ResponsivenessRequest, seconds: float) -> Verdict:
+def _about_nobody(request: Check[Responsiveness], seconds: float) -> Verdict:
     """Undecided, like a rate of a group with nobody in it: a condition that is misspelt must not pass for a success."""
     remark = f"nobody meets {request.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
     return _empty(request, "undecided", "exact", "there is nobody to look at", remark, seconds)
 
 
-def _about_nothing(request: ResponsivenessRequest, seconds: float) -> Verdict:
+def _about_nothing(request: Check[Responsiveness], seconds: float) -> Verdict:
     remark = "it was interrupted before anybody's points were counted"
     return _empty(request, "undecided", "bets", "interrupted", remark, seconds)
 
 
 def _empty(
-    request: ResponsivenessRequest, answer: str, method: str, stopped: str, remark: str, seconds: float
+    request: Check[Responsiveness], answer: str, method: str, stopped: str, remark: str, seconds: float
 ) -> Verdict:
     """A verdict without people."""
     return _verdict(
@@ -174,7 +175,7 @@ def _empty(
     )
 
 
-def _verdict(request: ResponsivenessRequest, **found: Any) -> Verdict:
+def _verdict(request: Check[Responsiveness], **found: Any) -> Verdict:
     return Verdict(
         text=str(request.prop),
         delta=request.delta,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import refuse_class
-from isonomia.audits.requests import ResponsivenessRequest
 from isonomia.engine.journal import Entry
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions.features import encoded
@@ -133,7 +133,7 @@ class Members:
         return cls(rows, groups, group)
 
 
-def members_of(request: ResponsivenessRequest, asker: Asker) -> Members:
+def members_of(request: Check[Responsiveness], asker: Asker) -> Members:
     """Choose the people that a property is about.
 
     Raises
@@ -155,7 +155,7 @@ def members_of(request: ResponsivenessRequest, asker: Asker) -> Members:
     return Members(rows, *_grouped(prop, _of_rows(prop, table, rows)))
 
 
-def check_names(request: ResponsivenessRequest) -> None:
+def check_names(request: Check[Responsiveness]) -> None:
     """Refuse a property that speaks of columns or classes that there are not. Nobody is looked at.
 
     Raises
@@ -169,7 +169,7 @@ def check_names(request: ResponsivenessRequest) -> None:
     _check_columns(prop, table_of(request))
     for row in (prop.condition, prop.members):
         for node in nodes(row) if row is not None else ():
-            refuse_class(node, request.model)
+            refuse_class(node, request.required_model)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def by_row_of_the_table(rows: NDArray[np.intp]) -> Iterator[None]:
         raise DataError(told) from error
 
 
-def people_of(request: ResponsivenessRequest, members: Members) -> Table:
+def people_of(request: Check[Responsiveness], members: Members) -> Table:
     """The rows of the people that a property is about."""
     return _of_rows(request.prop, table_of(request), members.rows)
 
@@ -231,7 +231,7 @@ def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> ND
     return np.broadcast_to(truth(row, batch), (table.rows,))
 
 
-def table_of(request: ResponsivenessRequest) -> Table:
+def table_of(request: Check[Responsiveness]) -> Table:
     """The people of the population.
 
     Raises

@@ -14,7 +14,7 @@ from math import isinf
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.requests import ResponsivenessRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counting import Counted, Rule, begin
 from isonomia.audits.responsiveness.members import packed, unpacked
 from isonomia.audits.responsiveness.setup import Bench, Reach, kept
@@ -23,6 +23,7 @@ from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError
 from isonomia.interventions import Points
+from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = ["INTERRUPTED", "SPENT", "Looked", "Looker", "Portion", "look"]
 
@@ -155,7 +156,7 @@ class Looked:
     stopped: str
 
 
-def look(request: ResponsivenessRequest, reach: Reach, looker: Looker, observer: Observer) -> Looked:
+def look(request: Check[Responsiveness], reach: Reach, looker: Looker, observer: Observer) -> Looked:
     """Look at what people can reach until everybody is decided or the budget is spent: then on the first of them."""
     rule, prop = Rule.of(request.prop, request.delta), request.prop
     few = reach.listable(prop.most_listed)
@@ -235,7 +236,7 @@ def _why(counted: Counted, rule: Rule, most: int) -> str:
     return "the draws that were fixed beforehand are used up" if rule.fixed else f"{most:,} draws did not decide it"
 
 
-def _sizes(request: ResponsivenessRequest) -> Iterator[int]:
+def _sizes(request: Check[Responsiveness]) -> Iterator[int]:
     """How many draws each round has for one person."""
     if request.prop.draws is not None:
         yield request.prop.draws

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.requests import ResponsivenessRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.members import Members, by_row_of_the_table, members_of, packed, people_of, unpacked
 from isonomia.audits.responsiveness.points import Reaching, own_answers, profiles
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.interventions import ReachableSets
 from isonomia.populations.table import Table
+from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = ["Bench", "Reach", "kept"]
 
@@ -92,7 +93,7 @@ class Bench:
     A check that finds everything in its journal sets nothing up: then no row is looked at and no model is asked.
     """
 
-    request: ResponsivenessRequest
+    request: Check[Responsiveness]
     _askers: list[Asker] = field(default_factory=list)
 
     @cached_property
@@ -140,7 +141,7 @@ class Bench:
         return self._asker(Blank())
 
     def _asker(self, journal: Journal) -> Asker:
-        asker = Asker(self.request.model, self.request.workers, journal)
+        asker = Asker(self.request.required_model, self.request.workers, journal)
         self._askers.append(asker)
         return asker
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.requests import ResponsivenessRequest
+from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS
 from isonomia.audits.responsiveness.counting import Counted, Rule
 from isonomia.audits.responsiveness.members import Members, table_of
@@ -140,7 +140,7 @@ def assumptions(counted: Counted, approximate: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def why_stopped(request: ResponsivenessRequest, looked: Looked, answer: bool | None) -> str:
+def why_stopped(request: Check[Responsiveness], looked: Looked, answer: bool | None) -> str:
     """Why it stopped, in words; a violation is told together with those who were not decided."""
     left = int(looked.counted.undecided.sum())
     if answer is not False or not left or looked.stopped == INTERRUPTED:
@@ -156,7 +156,7 @@ def why_stopped(request: ResponsivenessRequest, looked: Looked, answer: bool | N
 
 
 def remarks(
-    request: ResponsivenessRequest,
+    request: Check[Responsiveness],
     counted: Counted,
     rule: Rule,
     distinct: int,
@@ -220,7 +220,7 @@ _SHOWN = 8
 """How many of the model's own answers are told."""
 
 
-def doubt_about(request: ResponsivenessRequest, bench: Bench, counted: Counted) -> str:
+def doubt_about(request: Check[Responsiveness], bench: Bench, counted: Counted) -> str:
     """Say why it cannot be told whether the model ever predicts the class that a target names; empty where it can.
 
     There is doubt where the model does not say its classes, and neither a point that was looked at nor anybody in the
@@ -237,9 +237,9 @@ def doubt_about(request: ResponsivenessRequest, bench: Bench, counted: Counted) 
     return "" if seen["known"] else _words(named, seen["predictions"])
 
 
-def _seen(request: ResponsivenessRequest, bench: Bench, named: tuple[Value, ...]) -> Entry:
+def _seen(request: Check[Responsiveness], bench: Bench, named: tuple[Value, ...]) -> Entry:
     """Whether one of some classes is one of the model's, and the predictions that were looked at to find out."""
-    if request.model.classes:
+    if request.required_model.classes:
         return {"known": True, "predictions": []}  # a class that is none of them was refused before
     table, asker, seen = table_of(request), bench.asker(), set[Any]()
     for first in range(0, table.rows, _AT_ONCE):

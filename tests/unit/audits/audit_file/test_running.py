@@ -116,7 +116,7 @@ def test_a_dozen_properties_cost_little_more_than_the_dearest_alone(folder: Path
         verdicts = _run(folder, planned, Store(folder / "alone"))
         alone.append((sum(_asked(folder)), verdicts[0].answer))
     planned = _planned(folder, population + "".join(texts))
-    assert [each.arranged.request.delta for each in planned] == [0.05 / 12] * 12
+    assert [each.check.delta for each in planned] == [0.05 / 12] * 12
     _asked(folder).clear()
     together = _run(folder, planned, Store(folder / "together"))
     cost, dearest = sum(_asked(folder)), max(rows for rows, _ in alone)
@@ -211,17 +211,17 @@ def test_a_specification_may_import_a_population_of_the_file(folder: Path) -> No
     _all_kinds(folder)
     (folder / "points.nom").write_text("import all;\n" + NOMOS)
     (each,) = [each for each in _planned(folder, body) if each.name == "a specification"]
-    assert each.arranged.request.population.kind == "census"  # type: ignore[union-attr]
+    assert each.check.population.kind == "census"  # type: ignore[union-attr]
     (folder / "points.nom").write_text(NOMOS)
     (each,) = [each for each in _planned(folder, body) if each.name == "a specification"]
-    assert each.arranged.request.population.kind == "sample"  # type: ignore[union-attr]
+    assert each.check.population.kind == "sample"  # type: ignore[union-attr]
 
 
 def test_the_whole_risk_is_divided_over_the_properties_that_state_none(folder: Path) -> None:
     body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.2) + "delta = 0.001\n"
     body += RATE.format(k=2, sex="M", least=0.2) + RATE.format(k=3, sex="M", least=0.3)
     (folder / "head").write_text("delta = 0.02\n" + (folder / "head").read_text())
-    assert [each.arranged.request.delta for each in _planned(folder, body)] == [0.001, 0.01, 0.01]
+    assert [each.check.delta for each in _planned(folder, body)] == [0.001, 0.01, 0.01]
 
 
 class CutOffError(Exception):
@@ -397,7 +397,7 @@ def test_every_named_test_of_responsiveness_takes_its_own_and_the_common_options
     text = f'[[property]]\nresponsiveness = "{test}"\npopulation = "all"\nwith = {{interventions = "changes", %s}}\n'
     common = NAMED_TESTS[test] + ', who = "points > 0.9", most_listed = 50'
     (planned,) = _planned(folder, head + text % common)
-    assert "points > 0.9" in str(planned.arranged.request.prop)
+    assert "points > 0.9" in str(planned.check.prop)
     with pytest.raises(SpecError, match="'most_listd' is not taken"):
         _planned(folder, head + text % common.replace("most_listed", "most_listd"))
 

@@ -52,7 +52,7 @@ def test_types_that_a_file_trusts_are_made_only_where_whoever_runs_it_says_so(ty
     with pytest.raises(SpecError, match=r"line 4, .*a file cannot trust itself.*--trust-pickle\n"):
         plan_audit(file, 1, Permissions(allow_code=True))
     (planned,) = plan_audit(file, 1, Permissions(trust_pickle=True))
-    assert planned.arranged.request.model is not None
+    assert planned.check.model is not None
 
 
 def test_a_draft_that_trusts_types_says_how_it_is_run(types: list[str]) -> None:

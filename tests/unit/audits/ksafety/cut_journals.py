@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from isonomia.audits.check import Arranged, Options, arrange, carry_out
+from isonomia.audits.check import new_check, run_check
+from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
@@ -31,7 +32,7 @@ class Notebook:
 
 
 @dataclass
-class Check:
+class Repeatable:
     """A check that can be done again and again, and how often its model was called."""
 
     prop: Any
@@ -43,29 +44,27 @@ class Check:
     def run(self, entries: Mapping[str, Any] | None = None) -> tuple[Verdict, Entries]:
         """Go on from entries, or begin."""
         journal = Notebook(dict(entries or {}))
-        verdict = carry_out(self.arranged().with_journal(journal), Silent())
+        verdict = run_check(self.check().with_journal(journal), Silent())
         return replace(verdict, seconds=0.0), journal.entries
 
-    def arranged(self) -> Arranged:
+    def check(self) -> Check[Any]:
         def model(rows: Any) -> Any:
             self.calls += 1
             return self.model(rows)
 
         # Nothing is asked twice to see whether the model changes its mind, so that calls can be counted.
-        options = Options(**{"seed": 3, "random_model": True, **self.options})
-        return arrange(self.prop, model, self.population, options)
+        return new_check(self.prop, model, self.population, **{"seed": 3, "random_model": True, **self.options})
 
     def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:
         """Repeat it from what leaves the house, without data, model and permissions."""
         kept = {key: entry for key, entry in entries.items() if not key.startswith("answer")}
-        arranged = self.arranged()
-        request: Any = replace(
-            arranged.request,
+        check = replace(
+            self.check(),
             prop=self.prop if prop is None else prop,
             population=recorded_population(kept),
             model=recorded_model(kept),
         )
-        verdict = carry_out(replace(arranged, request=request).with_journal(ReadOnly(kept)), Silent())
+        verdict = run_check(check.with_journal(ReadOnly(kept)), Silent())
         return replace(verdict, seconds=0.0)
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_journals import Check, asks_nothing_at_the_end, resumes_everywhere
+from cut_journals import Repeatable, asks_nothing_at_the_end, resumes_everywhere
 from figure_one import LANDER, REVIEWS
 from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
 from walking import Walk
 
 import isonomia as iso
-from isonomia.audits.check import carry_out
+from isonomia.audits.check import run_check
 from isonomia.audits.ksafety import cases as cases_module
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Silent
@@ -109,12 +109,12 @@ HOTELS = Texts(
 
 def check(
     text: Any, model: Any = spared_at_six, population: Any = None, options: dict[str, Any] | None = None, **more: Any
-) -> Check:
+) -> Repeatable:
     people = iso.Census(PEOPLE) if population is None else population
-    return Check(iso.safety.property(text, **more), model, people, options or {})
+    return Repeatable(iso.safety.property(text, **more), model, people, options or {})
 
 
-CHECKS: dict[str, Callable[[], Check]] = {
+CHECKS: dict[str, Callable[[], Repeatable]] = {
     "every case, holds": lambda: check(RISING, at_least_three),
     "every case, violated": lambda: check(RISING),
     "every case, some fail": lambda: check(RISING, fails_at_two),
@@ -153,35 +153,35 @@ CHECKS: dict[str, Callable[[], Check]] = {
 
 
 @pytest.fixture(params=CHECKS)
-def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Check:
+def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Repeatable:
     monkeypatch.setattr(cases_module, "CHUNK", 8)  # so that few cases come in several parts
     return CHECKS[request.param]()
 
 
-def test_a_check_goes_on_from_any_entry_to_the_same_end(made: Check) -> None:
+def test_a_check_goes_on_from_any_entry_to_the_same_end(made: Repeatable) -> None:
     resumes_everywhere(made)
 
 
-def test_a_check_whose_journal_is_complete_asks_nothing(made: Check) -> None:
+def test_a_check_whose_journal_is_complete_asks_nothing(made: Repeatable) -> None:
     asks_nothing_at_the_end(made)
 
 
-def test_a_check_is_repeated_from_its_numbers_alone(made: Check) -> None:
+def test_a_check_is_repeated_from_its_numbers_alone(made: Repeatable) -> None:
     verdict, entries = made.run()
     bare = replace(made.prop, allow_code=False, functions={}, domains={}, known=())
     assert made.replayed(entries, bare) == verdict
 
 
-def test_a_check_with_a_journal_answers_as_one_without(made: Check) -> None:
+def test_a_check_with_a_journal_answers_as_one_without(made: Repeatable) -> None:
     verdict, _ = made.run()
     if "time" not in verdict.stopped:
-        assert replace(carry_out(made.arranged(), Silent()), seconds=0.0) == verdict
+        assert replace(run_check(made.check(), Silent()), seconds=0.0) == verdict
 
 
 def test_a_module_is_imported_where_something_is_measured_and_not_where_it_is_repeated(tmp_path: Path) -> None:
     (tmp_path / "people.py").write_text(MODULE)
     (tmp_path / "worse.nom").write_text(WORSE)
-    made = Check(iso.safety.property(tmp_path / "worse.nom", allow_code=True), spared_at_six, None, {})
+    made = Repeatable(iso.safety.property(tmp_path / "worse.nom", allow_code=True), spared_at_six, None, {})
     verdict, entries = made.run()
     assert verdict.answer == "violated"
     (tmp_path / "people.py").unlink()
@@ -191,14 +191,14 @@ def test_a_module_is_imported_where_something_is_measured_and_not_where_it_is_re
 
 def test_games_are_not_played_again_where_they_are_repeated() -> None:
     prop = iso.safety.property(LANDER, allow_code=True)
-    made = Check(prop, shy, Games(Walk(), {"goal": [5, 6]}), {"budget": 60})
+    made = Repeatable(prop, shy, Games(Walk(), {"goal": [5, 6]}), {"budget": 60})
     verdict, entries = made.run()
     assert verdict.answer == "violated"
     assert made.replayed(entries, replace(prop, allow_code=False)) == verdict
     asks_nothing_at_the_end(made)
 
 
-def known(model: Any = spared_at_six, **options: Any) -> Check:
+def known(model: Any = spared_at_six, **options: Any) -> Repeatable:
     found, _ = check(RISING).run()
     return check(RISING, model, known=found.counterexamples, **options)
 
@@ -212,7 +212,7 @@ def known(model: Any = spared_at_six, **options: Any) -> Check:
         known(population=iso.Census({name: values[:2] for name, values in PEOPLE.items()})),
     ],
 )
-def test_known_counterexamples_are_kept_with_what_became_of_them(made: Check) -> None:
+def test_known_counterexamples_are_kept_with_what_became_of_them(made: Repeatable) -> None:
     verdict, entries = made.run()
     resumes_everywhere(made)
     asks_nothing_at_the_end(made)

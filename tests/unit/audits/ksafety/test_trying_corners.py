@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_journals import Check
+from cut_journals import Repeatable
 from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
 
@@ -282,7 +282,7 @@ def test_where_the_block_is_code_a_corner_that_violates_is_the_end() -> None:
 
 
 def test_somebody_who_presses_ctrl_c_at_a_corner_gets_an_undecided_verdict_and_nothing_is_kept() -> None:
-    made = Check(iso.safety.property(RISING, enumerate=False), at_least_three, iso.Census(PEOPLE), {})
+    made = Repeatable(iso.safety.property(RISING, enumerate=False), at_least_three, iso.Census(PEOPLE), {})
     whole, _ = made.run()
 
     def pressed(_: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.check import Options, arrange, carry_out
+from isonomia.audits.check import new_check, run_check
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import NothingMoreError, ReadOnly
 from isonomia.engine.observer import Silent
@@ -117,20 +117,20 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     return {key: value for key, value in told.items() if key != "seconds"}
 
 
-def _options(said: dict[str, Any]) -> Options:
-    return Options(**{"seed": 5, **said})
+def _options(said: dict[str, Any]) -> dict[str, Any]:
+    return {"seed": 5, **said}
 
 
 def _live(name: str, journal: Kept) -> Verdict:
     prop, population, said = CHECKS[name]
-    return carry_out(arrange(prop, _model, population(), _options(said)).with_journal(journal), Silent())
+    return run_check(new_check(prop, _model, population(), **_options(said)).with_journal(journal), Silent())
 
 
 def _replayed(name: str, entries: dict[str, Any]) -> Verdict:
     prop, _, said = CHECKS[name]
     told = {key: entry for key, entry in entries.items() if not key.startswith(ANSWERS)}
     stand_ins = recorded_model(told), recorded_population(told)
-    return carry_out(arrange(prop, *stand_ins, _options(said)).with_journal(ReadOnly(told)), Silent())
+    return run_check(new_check(prop, *stand_ins, **_options(said)).with_journal(ReadOnly(told)), Silent())
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -142,12 +142,12 @@ def test_the_statistics_alone_give_the_verdict(name: str) -> None:
 
 def test_a_program_whose_rare_groups_are_drawn_directly_is_replayed_too() -> None:
     text = "P[points > 0 | sex > 1] / P[points > 0 | sex <= 1] >= 0.8"
-    journal, options = Kept(), Options(seed=2)
+    journal, options = Kept(), {"seed": 2}
     population = iso.Program.of(PROGRAM, "people.fr")
-    verdict = carry_out(arrange(text, None, population, options).with_journal(journal), Silent())
+    verdict = run_check(new_check(text, None, population, **options).with_journal(journal), Silent())
     assert len(journal.entries["population"]["streams"]) == 2
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = carry_out(arrange(text, *stand_ins, options).with_journal(ReadOnly(journal.entries)), Silent())
+    again = run_check(new_check(text, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), Silent())
     assert _plain(again) == _plain(verdict)
 
 
@@ -155,12 +155,12 @@ def test_what_a_cache_had_to_say_is_kept(tmp_path: Path) -> None:
     from isonomia.models.adapt import adapt
     from isonomia.models.cache import Cached
 
-    journal, options = Kept(), Options(seed=2)
+    journal, options = Kept(), {"seed": 2}
     cached = Cached(adapt(_model), tmp_path / "answers.sqlite", "a key")
-    verdict = carry_out(arrange(PARITY, cached, SAMPLE(), options).with_journal(journal), Silent())
+    verdict = run_check(new_check(PARITY, cached, SAMPLE(), **options).with_journal(journal), Silent())
     assert verdict.remarks[-1] == journal.entries["cache"]["remark"]
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = carry_out(arrange(PARITY, *stand_ins, options).with_journal(ReadOnly(journal.entries)), Silent())
+    again = run_check(new_check(PARITY, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), Silent())
     assert _plain(again) == _plain(verdict)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from isonomia.audits.check import carry_out
+from isonomia.audits.check import run_check
 from isonomia.audits.replaying.rebuild import rebuilt, stand_in
 from isonomia.audits.replaying.recompute import Recomputed, compared, recomputed
 from isonomia.engine.journal import ReadOnly
@@ -137,7 +137,7 @@ def test_every_part_that_is_left_out_is_noticed(run: Run) -> None:
 def test_a_verdict_that_was_changed_and_sealed_anew_is_found_out_by_the_arithmetic(run: Run, number: int) -> None:
     check = run.evidence.checks[number]
     planned = stand_in(rebuilt(run.evidence).stated[number], check)
-    verdict = carry_out(planned.arranged.with_journal(ReadOnly(check.entries)), Silent())
+    verdict = run_check(planned.check.with_journal(ReadOnly(check.entries)), Silent())
     places = list(_leaves(check.verdict))
     assert len(places) > 25
     unnoticed = [

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_journals import Check, asks_nothing_at_the_end, resumes_everywhere
+from cut_journals import Repeatable, asks_nothing_at_the_end, resumes_everywhere
 
 import isonomia as iso
-from isonomia.audits.check import carry_out
+from isonomia.audits.check import run_check
 from isonomia.audits.responsiveness import sampling
 from isonomia.audits.responsiveness.members import packed, unpacked
 from isonomia.engine.journal import NothingMoreError
@@ -50,8 +50,8 @@ def dips(table: Any) -> Any:
     return np.where(np.asarray(table["income"]) == 5, 0.0, np.asarray(table["income"], dtype=float))
 
 
-def check(prop: Any, model: Any = old_only, population: Any = None, **options: Any) -> Check:
-    return Check(prop, model, iso.Census(PEOPLE) if population is None else population, options)
+def check(prop: Any, model: Any = old_only, population: Any = None, **options: Any) -> Repeatable:
+    return Repeatable(prop, model, iso.Census(PEOPLE) if population is None else population, options)
 
 
 def drawn(actions: Any = STEPS, **options: Any) -> Any:
@@ -60,7 +60,7 @@ def drawn(actions: Any = STEPS, **options: Any) -> Any:
 
 named = iso.responsiveness
 
-CHECKS: dict[str, Callable[[], Check]] = {
+CHECKS: dict[str, Callable[[], Repeatable]] = {
     "listed, holds": lambda: check(iso.Responsiveness(STEPS, 1, at_least=0.2), rich),
     "listed, violated, by groups": lambda: check(iso.Responsiveness(STEPS, 1, at_least=0.1, by=("city", "age"))),
     "listed, at most": lambda: check(iso.Responsiveness(STEPS, 1, at_most=0.1, by="city")),
@@ -105,27 +105,27 @@ CHECKS: dict[str, Callable[[], Check]] = {
 
 
 @pytest.fixture(params=CHECKS)
-def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Check:
+def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Repeatable:
     monkeypatch.setattr(sampling, "_CHUNK", 40)  # so that few points come in several portions
     return CHECKS[request.param]()
 
 
-def test_a_check_goes_on_from_any_entry_to_the_same_end(made: Check) -> None:
+def test_a_check_goes_on_from_any_entry_to_the_same_end(made: Repeatable) -> None:
     resumes_everywhere(made)
 
 
-def test_a_check_whose_journal_is_complete_asks_nothing(made: Check) -> None:
+def test_a_check_whose_journal_is_complete_asks_nothing(made: Repeatable) -> None:
     asks_nothing_at_the_end(made)
 
 
-def test_a_check_is_repeated_from_its_numbers_alone(made: Check) -> None:
+def test_a_check_is_repeated_from_its_numbers_alone(made: Repeatable) -> None:
     verdict, entries = made.run()
     assert made.replayed(entries) == verdict
 
 
-def test_a_check_with_a_journal_answers_as_one_without(made: Check) -> None:
+def test_a_check_with_a_journal_answers_as_one_without(made: Repeatable) -> None:
     verdict, _ = made.run()
-    assert replace(carry_out(made.arranged(), Silent()), seconds=0.0) == verdict
+    assert replace(run_check(made.check(), Silent()), seconds=0.0) == verdict
 
 
 def test_answers_are_kept_for_people_as_they_are_and_not_for_their_points() -> None:

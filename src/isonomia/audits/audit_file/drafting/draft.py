@@ -41,10 +41,10 @@ from isonomia.audits.audit_file.drafting.suggestions import (
 )
 from isonomia.audits.audit_file.drafting.writer import Files, written_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
-from isonomia.audits.check import Arranged, Options, arrange, carry_out
+from isonomia.audits.check import new_check, run_check
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import ask_about
-from isonomia.audits.requests import RatesRequest
 from isonomia.engine.observer import Silent
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.interventions import Draft, Interventions
@@ -53,6 +53,7 @@ from isonomia.populations import Census, Sample
 from isonomia.populations.files import Rows
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
+from isonomia.spec.property import Property
 from isonomia.spec.text import name_text
 
 __all__ = ["AuditDraft", "Wishes", "draft_audit", "tried"]
@@ -77,21 +78,19 @@ def tried(
         text = "\n".join(suggestion.lines())
         entry = recorded_audit_file("draft", text, {}).properties()[0]
         prop = property_of(entry, interventions, Permissions())
-        options = Options(delta=_DELTA, budget=_BUDGET, seed=0, random_model=random_model)
-        _carry_out(arrange(prop, model, Sample(rows), options))
+        people = Sample(rows)
+        _try(new_check(prop, model, people, delta=_DELTA, budget=_BUDGET, seed=0, random_model=random_model))
     except IsonomiaError as error:
         return suggestion.doubted(f"it cannot be checked here: {_brief(str(error))}")
     return suggestion
 
 
-def _carry_out(arranged: Arranged) -> None:
+def _try(check: Check[Any]) -> None:
     """Check it; of rates, everything is prepared for draws, and then everybody is counted, which takes less time."""
-    request = arranged.request
-    if isinstance(request, RatesRequest):
-        prepare(request, ask_about(request.prop, request.population, request.model, request.ranges))
-        assert isinstance(request.population, Sample)
-        arranged = replace(arranged, request=replace(request, population=Census(request.population.rows)))
-    carry_out(arranged, Silent())
+    if isinstance(check.prop, Property):
+        prepare(check, ask_about(check.prop, check.population, check.model, check.ranges))
+        check = replace(check, population=Census(check.population.rows))
+    run_check(check, Silent())
 
 
 def _brief(message: str) -> str:
