@@ -1,37 +1,25 @@
-"""One column as a NumPy array, whatever it came as.
+"""One column of any library as a NumPy array, in the form that :func:`isonomia.spec.columns.normalise` describes.
 
-The conventions, which hold for every kind of table:
-
-- text is an object array of ``str`` with ``None`` where it is missing; categories become what they stand for;
-- whole numbers stay whole; with a value missing they become floats with NaN, as every number does, unless one of them
-  is too large for a float to hold exactly: then an object array of ``int`` and ``None``;
-- truth values are a bool array; with a value missing, an object array of ``True``, ``False`` and ``None``;
-- dates and times are ``datetime64[us]`` with NaT where missing, a time with a zone being moved to UTC;
-- anything else is an object array with ``None`` where it is missing.
+Categories become what they stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from collections.abc import Iterable
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
+from isonomia.spec.columns import DURATION, EXACT, TIME, normalise, python_value
 from isonomia.spec.tree import Value
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["EXACT", "column_from", "column_from_series", "distinct", "plain_value"]
-
-_MOMENT = "datetime64[us]"
-_SPAN = "timedelta64[us]"
-EXACT = 2**53
-"""Beyond this, floats leave whole numbers out."""
+__all__ = ["column_from", "column_from_series", "distinct", "plain_value"]
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
@@ -50,15 +38,20 @@ def column_from(values: object, name: str) -> NDArray[Any]:
         When the values are not a one-dimensional sequence.
     """
     if isinstance(values, np.ma.MaskedArray):
-        return _from_values(values.tolist())
-    if isinstance(values, np.ndarray):
-        return _from_array(values, name)
+        return normalise(values.tolist())
     if isinstance(values, list | tuple | range):
-        return _from_values(values)
-    series = _as_series(values)
-    if series is not None:
-        return column_from_series(series)
-    return _from_array(np.asarray(values), name)
+        return normalise(values)
+    if not isinstance(values, np.ndarray):
+        series = _as_series(values)
+        if series is not None:
+            return column_from_series(series)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} should have one dimension, but has {array.ndim} (shape {array.shape}). "
+            "Give one value for each row."
+        )
+    return normalise(np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array)
 
 
 def column_from_series(series: nw.Series[Any]) -> NDArray[Any]:
@@ -73,10 +66,10 @@ def column_from_series(series: nw.Series[Any]) -> NDArray[Any]:
     if dtype == nw.Datetime or dtype == nw.Date:
         return _moments(series)
     if dtype == nw.Duration:
-        return np.asarray(series.to_numpy()).astype(_SPAN)
+        return np.asarray(series.to_numpy()).astype(DURATION)
     if dtype == nw.String:
         return _text(series)
-    return _from_values(series.to_list())
+    return normalise(series.to_list())
 
 
 def _numbers(series: nw.Series[Any]) -> NDArray[Any]:
@@ -86,7 +79,7 @@ def _numbers(series: nw.Series[Any]) -> NDArray[Any]:
         if not series.is_null().any():
             return np.asarray(series.to_numpy())
         if _are_large(series.min(), series.max()):
-            return _from_values(series.to_list())
+            return normalise(series.to_list())
     whole = series if series.dtype.is_float() else series.cast(nw.Float64)
     return np.asarray(whole.to_numpy(), dtype=np.float64)
 
@@ -95,20 +88,20 @@ def _moments(series: nw.Series[Any]) -> NDArray[Any]:
     zone = getattr(series.dtype, "time_zone", None)
     if zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return np.asarray(series.to_numpy()).astype(_MOMENT)
+    return np.asarray(series.to_numpy()).astype(TIME)
 
 
 def _text(series: nw.Series[Any]) -> NDArray[Any]:
     # Arrays of polars lose the character 0 at the end of a text.
     polars = series.implementation.is_polars()
-    column = _objects(series.to_list()) if polars else np.array(series.to_numpy(), dtype=object)
+    column = normalise(series.to_list()) if polars else np.array(series.to_numpy(), dtype=object)
     if series.null_count():
         column[np.asarray(series.is_null().to_numpy(), dtype=bool)] = None
     return column
 
 
 def _are_large(*values: Any) -> bool:
-    found = map(_plain_or_none, values)
+    found = map(python_value, values)
     return any(value is not None and abs(int(value)) > EXACT for value in found)
 
 
@@ -119,87 +112,9 @@ def _as_series(values: object) -> nw.Series[Any] | None:
     return wrapped if isinstance(wrapped, nw.Series) else None
 
 
-def _from_array(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.ndim != 1:
-        raise DataError(
-            f"{name} should have one dimension, but has {values.ndim} (shape {values.shape}). "
-            "Give one value for each row."
-        )
-    match values.dtype.kind:
-        case "O":
-            return _from_values(values.tolist())
-        case "U":
-            return values.astype(object)
-        case "S":
-            return np.char.decode(values, "utf-8").astype(object)
-        case "M":
-            return values.astype(_MOMENT)
-        case "m":
-            return values.astype(_SPAN)
-        case _:
-            return values
-
-
-def _from_values(values: Sequence[Any]) -> NDArray[Any]:
-    kinds = set(map(type, values))
-    if kinds <= {str, type(None)}:
-        return _objects(values)
-    if kinds <= {bool} or kinds <= {int}:
-        return _whole(values)
-    if kinds <= {int, float}:
-        return np.array(values, dtype=np.float64)
-    return _from_mixed([_plain_or_none(value) for value in values])
-
-
-def _from_mixed(values: list[Any]) -> NDArray[Any]:
-    present = {type(value) for value in values if value is not None}
-    complete = not any(value is None for value in values)
-    if not present:
-        return _objects(values)
-    if complete and (present == {bool} or present == {int}):
-        return _whole(values)
-    if present == {int} and _are_large(*values):
-        return _objects(values)
-    if present <= {int, float, Decimal}:
-        return np.array([np.nan if value is None else float(value) for value in values])
-    if all(issubclass(kind, date) for kind in present):
-        return np.array([_without_zone(value) for value in values], dtype=_MOMENT)
-    return _objects(values)
-
-
-def _whole(values: Sequence[Any]) -> NDArray[Any]:
-    try:
-        return np.array(values, dtype=bool if isinstance(values[0], bool) else np.int64)
-    except OverflowError:
-        return _objects(values)
-
-
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
-    # Not np.array, which would turn a list of equally long lists into a matrix.
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _plain_or_none(value: Any) -> Any:
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return None
-    if isinstance(value, np.datetime64):
-        return value.astype(_MOMENT).item()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value != value:
-        return None
-    return str(value) if isinstance(value, str) else value
-
-
-def _without_zone(value: date | None) -> date | None:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).replace(tzinfo=None)
-    return value
-
-
 def plain_value(value: Any) -> Any:
     """Turn one element of a column into a plain Python value, ``None`` where it is missing."""
-    plain = _plain_or_none(value)
+    plain = python_value(value)
     return plain.isoformat() if isinstance(plain, date) else plain
 
 

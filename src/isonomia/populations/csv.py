@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.columns import EXACT
+from isonomia.spec.columns import EXACT
 
 __all__ = [
     "CODE",

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.populations.columns import EXACT
 from isonomia.populations.table import Table
+from isonomia.spec.columns import EXACT
 
 __all__ = ["TableDigest"]
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.columns import EXACT, column_from_series
+from isonomia.populations.columns import column_from_series
+from isonomia.spec.columns import EXACT
 
 __all__ = ["FrameStore", "PandasForm", "frame_store", "is_large", "ordinary_names", "whole_frame"]
 

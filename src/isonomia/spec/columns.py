@@ -1,22 +1,15 @@
-"""Kinds of columns, comparing them, missing values.
+"""Columns: one form for each kind of values, and comparing them, one missing value at a time.
 
-What kind of values an array holds, and arrays of Python objects turned into plain ones.
-
-Four kinds: ``number``, ``truth`` (booleans), ``text`` and ``time``. A missing value is NaN, None or NaT.
-
-Points in time written as text.
-
-Comparing columns with values and with each other, one missing value at a time.
+There are four kinds: ``number``, ``truth`` (booleans), ``text`` and ``time``. A missing value is NaN, None or NaT.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import date, datetime
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
-from itertools import repeat
 from numbers import Real
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
@@ -30,7 +23,21 @@ from isonomia.spec.text import quote, to_text, value_text
 from isonomia.spec.tree import Compare, Literal, Member, Row, Value, Variable
 from isonomia.spec.walk import place_of
 
-__all__ = ["Kind", "compare", "equal_any", "example", "kind_of", "missing", "moment", "plain"]
+__all__ = [
+    "DURATION",
+    "EXACT",
+    "TIME",
+    "Kind",
+    "compare",
+    "equal_any",
+    "example",
+    "kind_of",
+    "missing",
+    "moment",
+    "normalise",
+    "plain",
+    "python_value",
+]
 
 
 Kind: TypeAlias = OneOf["number", "truth", "text", "time"]
@@ -44,10 +51,11 @@ _KINDS: dict[str, Kind] = {
     "U": "text",
     "O": "text",
 }
-_EXACT = 2**53
+EXACT = 2**53
 """Beyond this, floats leave whole numbers out."""
 
-_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+TIME = "datetime64[us]"
+DURATION = "timedelta64[us]"
 
 
 def kind_of(values: NDArray[Any]) -> Kind:
@@ -55,87 +63,145 @@ def kind_of(values: NDArray[Any]) -> Kind:
     return _KINDS[values.dtype.kind]
 
 
-def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """An array of numbers, truth values, text or times, from one that may hold Python objects.
+def normalise(values: NDArray[Any] | Sequence[Any]) -> NDArray[Any]:
+    """One column in the form that every part of an audit sees, whatever it came as. Nothing is refused here.
 
-    An array of objects that are all numbers, truth values or missing becomes floats; all truth values, booleans; all
-    dates, times; text stays as it is, with ``None`` for a missing value. Other arrays are returned as they are.
+    - Text is an object array of ``str`` with ``None`` where it is missing.
+    - Whole numbers stay whole. With a value missing they become floats with NaN, as every number does, unless one is
+      too large for a float to hold exactly: then an object array of ``int`` and ``None``.
+    - Truth values are a bool array; with a value missing, an object array of ``True``, ``False`` and ``None``.
+    - Dates and times are ``datetime64[us]`` with NaT where missing. A time with a zone is the same instant in UTC, a
+      time without one is taken as it stands: so 14:00+02:00 equals 12:00, and a date is its first instant.
+    - Anything else is an object array with ``None`` where it is missing.
+    """
+    if not isinstance(values, np.ndarray):
+        return _from_values(values)
+    match values.dtype.kind:
+        case "O" | "T":
+            return _from_values(values.tolist())
+        case "U":
+            return values.astype(object)
+        case "M":
+            return values.astype(TIME)
+        case "m":
+            return values.astype(DURATION)
+        case _:
+            return values
+
+
+def _from_values(values: Sequence[Any]) -> NDArray[Any]:
+    types = set(map(type, values))
+    if types <= {str, type(None)}:
+        return _objects(values)
+    if types <= {bool} or types <= {int}:
+        return _whole(values)
+    if types <= {int, float}:
+        return np.array(values, dtype=np.float64)
+    return _from_mixed([python_value(value) for value in values])
+
+
+def _from_mixed(values: list[Any]) -> NDArray[Any]:
+    types = {type(value) for value in values if value is not None}
+    complete = not any(value is None for value in values)
+    if not types:
+        return _objects(values)
+    if complete and (types == {bool} or types == {int}):
+        return _whole(values)
+    if types == {int} and any(value is not None and abs(value) > EXACT for value in values):
+        return _objects(values)
+    if types <= {int, float, Decimal}:
+        return np.array([np.nan if value is None else float(value) for value in values])
+    if all(issubclass(kind, date) for kind in types):
+        return np.array([_in_utc(value) for value in values], dtype=TIME)
+    return _objects(values)
+
+
+def _whole(values: Sequence[Any]) -> NDArray[Any]:
+    try:
+        return np.array(values, dtype=bool if isinstance(values[0], bool) else np.int64)
+    except OverflowError:
+        return _objects(values)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    # Not np.array, which would turn a list of equally long lists into a matrix.
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _in_utc(value: date | None) -> date | None:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def python_value(value: Any) -> Any:
+    """One value in Python's own type; ``None`` where it is missing."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(value, np.datetime64):
+        return value.astype(TIME).item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return None
+    return str(value) if isinstance(value, str) else value
+
+
+def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """A column of numbers, truth values, text or times, as :func:`normalise` gives it, that can be compared.
+
+    Truth values with missing ones among them become floats.
 
     Raises
     ------
     DataError
         Where the kinds are mixed, or are none of these; the message names the column and two of its values.
     """
-    kind = values.dtype.kind
+    if values.dtype.kind == "O":
+        types = set(map(type, values.tolist()))
+        if str in types and types <= {str, type(None)}:
+            return values
+        if int in types and types != {int}:
+            _refuse_large(values, name)
+    column = normalise(values)
+    kind = column.dtype.kind
     if kind == "O":
-        return _from_objects(values, name)
-    if kind == "T":
-        return _from_objects(values.astype(object), name)
-    if kind == "f" and values.dtype.itemsize < 4:
-        return values.astype(np.float32)
+        return _comparable(column, name)
+    if kind == "f" and column.dtype.itemsize < 4:
+        return column.astype(np.float32)
     if kind not in _KINDS:
-        raise DataError(f"column {name!r} holds {values.dtype}; expected numbers, truth values, text or times")
-    return values
-
-
-def _from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
-    types = set(map(type, values.tolist()))
-    if types == {str}:
-        return values
-    void = {kind for kind in types if kind.__name__ in _MISSING_TYPES}
-    held = types - void
-    if held and not void and all(issubclass(kind, bool | np.bool_) for kind in held):
-        return values.astype(np.bool_)
-    if all(issubclass(kind, Real | Decimal | np.bool_) for kind in held):
-        _refuse_large(values, name)
-        return _filled(values, _are(values, *void), np.nan).astype(np.float64)
-    if all(issubclass(kind, date | datetime | np.datetime64) for kind in held):
-        return _times(_filled(values, _are(values, *void), None), name)
-    return _text(values, name)
+        raise DataError(f"column {name!r} holds {column.dtype}; expected numbers, truth values, text or times")
+    return column
 
 
 def _refuse_large(values: NDArray[Any], name: str) -> None:
     """Refuse whole numbers that would be rounded: two people's numbers could then seem to be one."""
     for value in values:
-        if isinstance(value, int) and abs(value) > _EXACT:
+        if isinstance(value, int) and abs(value) > EXACT:
             raise DataError(
                 f"column {name!r} holds {value!r}, which is beyond 2**53, beside missing values or fractions: as a "
                 "floating-point number it would be rounded; convert the column to text"
             )
 
 
-def _times(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if any(getattr(value, "tzinfo", None) is not None for value in values):
-        raise DataError(f"column {name!r} holds times with a time zone; convert them to times without one")
-    return values.astype("datetime64[us]")
+def _comparable(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Objects that are all text, or all numbers, or missing."""
+    types = set(map(type, column.tolist())) - {type(None)}
+    if types == {str}:
+        return column
+    if all(issubclass(kind, Real | Decimal) for kind in types):
+        return np.array([np.nan if value is None else float(value) for value in column], dtype=np.float64)
+    raise DataError(_odd_values(column, name))
 
 
-def _text(values: NDArray[Any], name: str) -> NDArray[Any]:
-    written = _are(values, str)
-    others = values[~written]
-    absent = _are(others, *(kind for kind in set(map(type, others)) if kind.__name__ in _MISSING_TYPES))
-    absent |= np.fromiter((isinstance(x, float) and x != x for x in others), np.bool_, len(others))
-    if not absent.all():
-        raise DataError(_odd_values(values, others[~absent][0], name))
-    return _filled(values, ~written, None)
-
-
-def _odd_values(values: NDArray[Any], odd: Any, name: str) -> str:
-    held = f"column {name!r} holds values such as {odd!r} ({type(odd).__name__})"
-    other = next((x for x in values if x is not None and type(x) is not type(odd)), None)
+def _odd_values(column: NDArray[Any], name: str) -> str:
+    present = [value for value in column if value is not None]
+    odd = next(value for value in present if not isinstance(value, str))
+    message = f"column {name!r} holds values such as {odd!r} ({type(odd).__name__})"
+    other = next((value for value in present if type(value) is not type(odd)), None)
     if other is None:
-        return f"{held}; expected numbers, truth values, text or times"
-    return f"{held} and {other!r} ({type(other).__name__}), of different kinds; convert the column to one kind"
-
-
-def _filled(values: NDArray[Any], where: NDArray[np.bool_], filler: float | None) -> NDArray[Any]:
-    result = values.copy()
-    result[where] = filler
-    return result
-
-
-def _are(values: NDArray[Any], *kinds: type) -> NDArray[np.bool_]:
-    return np.fromiter(map(isinstance, values, repeat(kinds)), np.bool_, len(values))
+        return f"{message}; expected numbers, truth values, text or times"
+    return f"{message} and {other!r} ({type(other).__name__}), of different kinds; convert the column to one kind"
 
 
 def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -164,7 +230,7 @@ _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?)?)?
 def moment(text: str) -> np.datetime64 | None:
     """The point in time that a text means, or ``None`` where it is no ISO 8601 date or time.
 
-    A year or a month alone means its first instant. Time zones are not understood: the columns have none.
+    A year or a month alone means its first instant. A text has no time zone: it is compared with columns in UTC.
     """
     if not _ISO.fullmatch(text):
         return None

@@ -1,4 +1,4 @@
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -258,13 +258,7 @@ def test_a_value_itself_may_be_asked_whether_it_is_in_a_set():
     assert not truth(event("3 in {1, 2}"), BATCH).any()
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([2**53 + 1, None], "beyond 2[*][*]53.*convert the column to text"),
-        ([datetime(2020, 1, 1, tzinfo=UTC), None], "time zone; convert them"),
-    ],
-)
-def test_what_would_lose_its_meaning_in_a_column_is_refused(values, message):
-    with pytest.raises(DataError, match=message):
+@pytest.mark.parametrize("values", [[2**53 + 1, None], [2**53 + 1, 0.5]])
+def test_large_whole_numbers_that_would_be_rounded_are_refused(values):
+    with pytest.raises(DataError, match=r"beyond 2[*][*]53.*convert the column to text"):
         plain(np.array(values, object), "x")
