@@ -1,9 +1,4 @@
-"""Substitution; writing every `for` out.
-
-Putting values in the place of variables.
-
-Replacing every ``for`` by the conjunction over its values.
-"""
+"""Writing every ``for`` out: the conjunction of its body over the values, each put in the place of the variable."""
 
 from __future__ import annotations
 
@@ -15,152 +10,31 @@ from isonomia.errors import SpecError, nearest
 from isonomia.spec.terms import value_of
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import (
-    Arithmetic,
-    AsIf,
-    Call,
-    Change,
     Column,
-    Compare,
     Comparison,
-    Constant,
-    Do,
     Each,
-    Extreme,
     Formula,
     Implies,
     Junction,
     Literal,
-    Mean,
-    Member,
-    Missing,
-    Negative,
     Not,
-    Other,
-    Output,
-    PairCall,
-    Power,
     Quantity,
-    Rate,
     Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Setting,
     Value,
     Variable,
-    Version,
 )
+from isonomia.spec.walk import Node, rebuilt
 
 __all__ = ["expand", "put_values"]
-
-
-_Node = TypeVar("_Node", bound=Row | Quantity)
-
-
-def put_values(node: _Node, known: Mapping[str, Literal]) -> _Node:
-    """The same row expression or quantity with every variable replaced by its value.
-
-    Raises
-    ------
-    SpecError
-        Where a variable has no value.
-    """
-    return cast(_Node, _put(node, known))
-
-
-def _put(node: Row | Quantity, known: Mapping[str, Literal]) -> Row | Quantity:
-    match node:
-        case Literal() | Constant() | PairCall():
-            return node
-        case Column() | Output():
-            return node if node.version is None else replace(node, version=_version(node.version, known))
-        case Variable():
-            if node.name not in known:
-                raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place)
-            return replace(known[node.name], place=node.place)
-        case RowNegative() | RowNot() | Missing():
-            return replace(node, operand=put_values(node.operand, known))
-        case Negative():
-            return replace(node, operand=put_values(node.operand, known))
-        case RowArithmetic() | Compare():
-            return replace(node, left=put_values(node.left, known), right=put_values(node.right, known))
-        case Arithmetic():
-            return replace(node, left=put_values(node.left, known), right=put_values(node.right, known))
-        case _:
-            return _put_in_many(node, known)
-
-
-def _put_in_many(
-    node: Call | Extreme | RowJunction | Member | Power | Rate | Mean, known: Mapping[str, Literal]
-) -> Row | Quantity:
-    match node:
-        case Call():
-            return replace(node, arguments=tuple(put_values(x, known) for x in node.arguments))
-        case Extreme():
-            return replace(node, arguments=tuple(put_values(x, known) for x in node.arguments))
-        case RowJunction():
-            return replace(node, operands=tuple(put_values(x, known) for x in node.operands))
-        case Member():
-            values = tuple(cast(Literal, put_values(cast(Row, value), known)) for value in node.values)
-            return replace(node, operand=put_values(node.operand, known), values=values)
-        case Power():
-            return replace(node, base=put_values(node.base, known))
-        case Rate():
-            return replace(node, event=put_values(node.event, known), given=_optional(node.given, known))
-        case Mean():
-            return replace(node, term=put_values(node.term, known), given=_optional(node.given, known))
-
-
-def _optional(row: Row | None, known: Mapping[str, Literal]) -> Row | None:
-    return None if row is None else put_values(row, known)
-
-
-# ---------------------------------------------------------------------------- versions
-
-
-def _version(version: Version, known: Mapping[str, Literal]) -> Version:
-    match version:
-        case Other():
-            return version
-        case Do():
-            return replace(version, items=tuple(_change(item, known) for item in version.items))
-
-
-def _change(item: Change, known: Mapping[str, Literal]) -> Change:
-    match item:
-        case Setting():
-            return _setting(item, known)
-        case AsIf():
-            return replace(item, settings=tuple(_setting(setting, known) for setting in item.settings))
-
-
-def _setting(setting: Setting, known: Mapping[str, Literal]) -> Setting:
-    return replace(setting, value=cast(Literal, put_values(cast(Row, setting.value), known)))
-
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
 
 
-def expand(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -> Formula:
-    """Write every ``for`` out.
+def expand(formula: Formula, values: _Values) -> Formula:
+    """The same claim with no ``for`` and no variable left.
 
-    Parameters
-    ----------
-    formula
-        The formula.
-    values
-        The values that occur in a column, in the order in which the parts shall come.
-
-    Returns
-    -------
-    Formula
-        The same claim with no ``for`` and no variable left. A ``for`` over one value is its body.
-
-    Raises
-    ------
-    SpecError
-        Where a ``for`` has no value to run over, or excludes a value that does not occur.
+    ``values`` lists the values that occur in a column, in the order in which the parts shall come. A ``for`` over one
+    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused.
     """
     return _expand(formula, values, {})
 
@@ -180,6 +54,22 @@ def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> 
             kept = _kept(formula, values, known)
             parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in kept)
             return parts[0] if len(parts) == 1 else Junction("and", parts)
+
+
+_Expression = TypeVar("_Expression", bound=Row | Quantity)
+
+
+def put_values(expression: _Expression, known: Mapping[str, Literal]) -> _Expression:
+    """The same row expression or quantity with every variable replaced by its value."""
+
+    def put(node: Node) -> Node:
+        if not isinstance(node, Variable):
+            return rebuilt(node, put)
+        if node.name not in known:
+            raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place)
+        return replace(known[node.name], place=node.place)
+
+    return cast(_Expression, put(expression))
 
 
 def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:

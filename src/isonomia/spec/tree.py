@@ -1,24 +1,16 @@
-"""Syntax nodes, versions of a person.
-
-Versions of a person: who a column or an answer of the model is about, where it is not the person as they are.
-
-A row expression is about one person. It can also speak of a *second person*, drawn independently from the same
-population, and of the same person *had things been otherwise*: had some variables been set (a counterfactual), or with
-one variable, a mediator, taking the value that it would have had then, everything else as it is (path-specific).
-
-The values are plain and frozen, and compared by what they say; a place takes no part in comparison.
-
-The syntax tree of a property: plain frozen values, compared by what they say.
+"""The syntax tree of a property: plain frozen values, compared by what they say.
 
 Two levels. A *row expression* is about one person: it is evaluated on whole columns and gives a value for each row.
 A *quantity* is about the population: a rate ``P[event | condition]``, a mean ``E[term | condition]``, or arithmetic on
 those. A *formula* compares quantities and joins the comparisons.
 
-A column and an answer of the model are about the person as they are, or about another *version* of that person
-(:mod:`isonomia.spec.tree`).
+A column and an answer of the model are about the person as they are, or about another *version* of that person: a
+*second person*, drawn independently from the same population, or the same person *had things been otherwise*: had some
+variables been set (a counterfactual), or with one variable, a mediator, taking the value that it would have had then,
+everything else as it is (path-specific).
 
-Every node that can be pointed at by an error remembers its :class:`~isonomia.errors.Place`; the place is no part of
-what the node says, so it takes no part in comparison.
+Every node that an error can point at remembers its :class:`~isonomia.errors.Place`; the place is no part of what the
+node says, so it takes no part in comparison.
 """
 
 # ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
@@ -26,59 +18,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 from numpy.typing import NDArray
 
 from isonomia.errors import Place
 
-if TYPE_CHECKING:
-    pass
+Value: TypeAlias = str | bool | int | float
+ArithmeticSign: TypeAlias = OneOf["+", "-", "*", "/"]
+RowRelation: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
+Relation: TypeAlias = OneOf["<", "<=", ">", ">="]
+Connective: TypeAlias = OneOf["and", "or"]
+PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
 
-__all__ = [
-    "Arithmetic",
-    "AsIf",
-    "Call",
-    "Change",
-    "Column",
-    "Compare",
-    "Comparison",
-    "Constant",
-    "Do",
-    "Each",
-    "Extreme",
-    "Formula",
-    "Implies",
-    "Junction",
-    "Leaf",
-    "Literal",
-    "Mean",
-    "Member",
-    "Missing",
-    "Negative",
-    "Not",
-    "Other",
-    "Output",
-    "PairCall",
-    "PairFunction",
-    "Power",
-    "Quantity",
-    "Rate",
-    "Row",
-    "RowArithmetic",
-    "RowJunction",
-    "RowNegative",
-    "RowNot",
-    "Setting",
-    "Value",
-    "Variable",
-    "Version",
-]
+FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""What is true of ``b`` and ``a``, where a relation is true of ``a`` and ``b``."""
 
 
 def _place() -> Place | None:
     return field(default=None, compare=False, repr=False, kw_only=True)
+
+
+# ---------------------------------------------------------------------------- versions of a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +81,6 @@ class Other:
 
 Version: TypeAlias = Do | Other
 
-Value: TypeAlias = str | bool | int | float
-ArithmeticSign: TypeAlias = OneOf["+", "-", "*", "/"]
-RowRelation: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
-Relation: TypeAlias = OneOf["<", "<=", ">", ">="]
-Connective: TypeAlias = OneOf["and", "or"]
-PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
-
-
-def _place_tree() -> Place | None:
-    return field(default=None, compare=False, repr=False, kw_only=True)
-
 
 # ---------------------------------------------------------------------------- row expressions
 
@@ -140,7 +91,7 @@ class Column:
 
     name: str
     version: Version | None = None
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +101,7 @@ class Output:
     name: OneOf["prediction", "score"]
     label: Value | None = None
     version: Version | None = None
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +109,7 @@ class Literal:
     """A value written out: text, a number, or a truth value."""
 
     value: Value
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and True are different things to say, though Python holds them equal.
@@ -175,7 +126,7 @@ class Variable:
     """A name bound by an enclosing ``for``."""
 
     name: str
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +151,7 @@ class Call:
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Row, ...]
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +165,7 @@ class PairCall:
     name: str
     function: PairFunction
     columns: tuple[str, ...]
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +175,7 @@ class Compare:
     relation: RowRelation
     left: Row
     right: Row
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +184,7 @@ class Member:
 
     operand: Row
     values: tuple[Literal | Variable, ...]
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +235,7 @@ class Rate:
 
     event: Row
     given: Row | None = None
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +246,7 @@ class Mean:
     given: Row | None = None
     low: float | None = None
     high: float | None = None
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 Leaf: TypeAlias = Rate | Mean
@@ -306,7 +257,7 @@ class Constant:
     """A number written out."""
 
     value: float
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +274,7 @@ class Arithmetic:
     sign: ArithmeticSign
     left: Quantity
     right: Quantity
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +283,7 @@ class Power:
 
     base: Quantity
     exponent: float
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +292,7 @@ class Extreme:
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Quantity, ...]
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 Quantity: TypeAlias = Rate | Mean | Constant | Negative | Arithmetic | Power | Extreme
@@ -392,7 +343,7 @@ class Each:
     source: Column | tuple[Literal, ...]
     excluded: tuple[Literal | Variable, ...]
     body: Formula
-    place: Place | None = _place_tree()
+    place: Place | None = _place()
 
 
 Formula: TypeAlias = Comparison | Not | Junction | Implies | Each

@@ -1,50 +1,30 @@
-"""Going through a tree: leaves, columns, outputs, versions.
+"""Going through a tree: its nodes, and the leaves, columns, outputs and versions that they name.
 
-Going through a syntax tree without caring what each node means.
-
-Which leaves, columns, outputs of the model and versions of a person a formula speaks of.
+A node is a frozen dataclass, so :func:`children` and :func:`rebuilt` need not know what each kind of node means. They
+serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`, :mod:`isonomia.spec.fairsquare.tree`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
 from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.tree import (
-    Arithmetic,
     AsIf,
-    Call,
     Column,
-    Compare,
-    Comparison,
-    Constant,
     Do,
-    Each,
-    Extreme,
     Formula,
-    Implies,
-    Junction,
     Leaf,
-    Literal,
     Mean,
-    Member,
-    Missing,
-    Negative,
-    Not,
     Other,
     Output,
     PairCall,
-    Power,
     Quantity,
     Rate,
     Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
     Setting,
-    Variable,
     Version,
 )
 
@@ -59,6 +39,7 @@ __all__ = [
     "nodes",
     "outputs_of",
     "place_of",
+    "rebuilt",
     "versions_of",
 ]
 
@@ -68,47 +49,41 @@ Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
 DEEPEST = 100
 """How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
 
+_Tree = TypeVar("_Tree")
 
-def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below a node, in the order in which they are written.
 
-    A ``for`` has its source first (the column, or the values written out), then what is excluded, then its body.
-    A column or an answer of the model has its version, where it has one.
-    """
-    match node:
-        case Column() | Output():
-            return () if node.version is None else (node.version,)
-        case Literal() | Variable() | Constant() | PairCall() | Other():
-            return ()
-        case RowNegative() | RowNot() | Missing() | Negative() | Not():
-            return (node.operand,)
-        case RowArithmetic() | Arithmetic() | Compare():
-            return (node.left, node.right)
-        case Call() | Extreme():
-            return node.arguments
-        case RowJunction() | Junction():
-            return node.operands
-        case Member():
-            return (node.operand, *node.values)
-        case Do():
-            return node.items
-        case AsIf():
-            return node.settings
-        case Setting():
-            return (node.value,)
-        case Power():
-            return (node.base,)
-        case Rate():
-            return (node.event,) if node.given is None else (node.event, node.given)
-        case Mean():
-            return (node.term,) if node.given is None else (node.term, node.given)
-        case Comparison():
-            return (node.first, *(quantity for _, quantity in node.rest))
-        case Implies():
-            return (node.premise, node.conclusion)
-        case Each():
-            source = (node.source,) if isinstance(node.source, Column) else node.source
-            return (*source, *node.excluded, node.body)
+def children(node: _Tree) -> tuple[_Tree, ...]:
+    """The nodes directly below a node, in the order in which they are written."""
+    return tuple(part for value in _parts(node).values() for part in _nodes_in(value))
+
+
+def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:
+    """The same node with each node directly below it changed."""
+    changed = {name: _changed(value, change) for name, value in _parts(node).items()}
+    return replace(node, **changed)  # type: ignore[type-var]
+
+
+def _parts(node: Any) -> dict[str, Any]:
+    """The fields that can hold nodes; a Python function is a plain value, even where it is a dataclass."""
+    return {name: getattr(node, name) for name in node.__dataclass_fields__ if name not in {"place", "function"}}
+
+
+def _is_node(value: Any) -> bool:
+    return hasattr(value, "__dataclass_fields__")
+
+
+def _nodes_in(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _nodes_in(item)
+    elif _is_node(value):
+        yield value
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_changed(item, change) for item in value)
+    return change(value) if _is_node(value) else value
 
 
 def nodes(root: Node) -> Iterator[Node]:
@@ -149,15 +124,10 @@ def leaves_of(formula: Node) -> tuple[Leaf, ...]:
 
 
 def columns_of(node: Node, version: Version | None = None) -> tuple[str, ...]:
-    """The names of the columns used anywhere, each once, in the order of first appearance.
+    """The names of the columns used anywhere of one version of a person, each once, in order of first appearance.
 
-    Parameters
-    ----------
-    node
-        Any tree.
-    version
-        Of which version of a person; ``None`` is the person as they are, and includes the columns that a ``for`` runs
-        over. What a ``do(...)`` sets is not among them.
+    ``None`` is the person as they are, and includes the columns that a ``for`` runs over. What a ``do(...)`` sets is
+    not among them.
     """
     return tuple(dict.fromkeys(name for part in nodes(node) for name in _columns(part, version)))
 
@@ -173,36 +143,22 @@ def _columns(part: Node, version: Version | None) -> tuple[str, ...]:
 
 
 def outputs_of(node: Node, version: Version | None = None) -> tuple[Output, ...]:
-    """What is used of the model's answers about one version of a person, each once, in the order of first appearance.
-
-    ``None`` is the person as they are.
-    """
-    found = (part for part in nodes(node) if isinstance(part, Output))
-    return tuple(dict.fromkeys(part for part in found if part.version == version))
+    """The model's answers that are used about one version of a person, each once, in order of first appearance."""
+    outputs = (part for part in nodes(node) if isinstance(part, Output))
+    return tuple(dict.fromkeys(part for part in outputs if part.version == version))
 
 
 def versions_of(node: Node) -> tuple[Version, ...]:
     """The versions of a person that are spoken of besides the person as they are, each once, in order of appearance."""
-    found = (Other() if isinstance(part, PairCall) else part for part in nodes(node))
-    return tuple(dict.fromkeys(part for part in found if isinstance(part, Do | Other)))
+    parts = (Other() if isinstance(part, PairCall) else part for part in nodes(node))
+    return tuple(dict.fromkeys(part for part in parts if isinstance(part, Do | Other)))
 
 
 def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None:
-    """Make sure that everything a formula names is there, also in other versions of a person and in what they set.
+    """Refuse a formula that names a column which is not ``known``, also in another version of a person or a setting.
 
-    Parameters
-    ----------
-    formula
-        The formula.
-    known
-        The table's columns.
-    has_model
-        Whether there is a model to answer for ``prediction`` and ``score``.
-
-    Raises
-    ------
-    SpecError
-        For the first name that is not there, with the nearest one that is.
+    ``has_model`` says whether there is a model to answer for ``prediction`` and ``score``. The error carries the first
+    name that is not there, and its message the nearest one that is.
     """
     for node in nodes(formula):
         match node:

@@ -1,22 +1,14 @@
-"""Who is compared with whom, of what, by which tolerance.
+"""The one construction behind every comparison of groups: who is compared with whom, and how far apart they may be.
 
-Checks of what a property is asked for: every message names the argument, its value and its type.
-
-What is counted, and among whom: the decision that a person gets, the outcome, and further conditions.
-
-Who is compared with whom.
-
-How far two measures may be apart.
-
-From groups, measures and a tolerance to a property: the one construction behind every comparison of groups.
-
-A whole term as it is for another version of a person: the second one of a pair, or the same one under changes.
+:func:`who_of` says who is compared, :func:`tolerance_of` how far apart they may be, and :func:`compare` makes the
+property from these and from measures of a group. The rest reads arguments, and names them with value and type where
+they are wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations
 from math import inf, isfinite
@@ -31,38 +23,13 @@ from isonomia.spec.parser import parse_condition
 from isonomia.spec.property import Property
 from isonomia.spec.terms import Measure, Term, value_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import (
-    Call,
-    Column,
-    Compare,
-    Each,
-    Formula,
-    Junction,
-    Literal,
-    Member,
-    Missing,
-    Output,
-    PairCall,
-    Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Value,
-    Variable,
-)
+from isonomia.spec.tree import Column, Each, Formula, Junction, Literal, Output, PairCall, Row, Value, Variable
+from isonomia.spec.walk import rebuilt
 
 __all__ = [
-    "Against",
     "Group",
     "GroupLike",
-    "MaxDifference",
-    "MeasureOf",
     "MinRatio",
-    "Mutual",
-    "Pair",
-    "Tolerance",
-    "Who",
     "attributes_of",
     "both",
     "claim_for",
@@ -70,10 +37,7 @@ __all__ = [
     "compare_within",
     "condition_of",
     "difference_of_means",
-    "exactly_one",
     "favourable_event",
-    "for_values",
-    "mutual",
     "names_of",
     "number_within",
     "relate",
@@ -86,6 +50,8 @@ __all__ = [
     "who_of",
 ]
 
+# ---------------------------------------------------------------------------- arguments
+
 
 def shown(value: Any) -> str:
     """A value and its type, as an error message shows them."""
@@ -93,19 +59,7 @@ def shown(value: Any) -> str:
 
 
 def number_within(name: str, value: Any, low: float, high: float, *, above: bool = False, why: str = "") -> float:
-    """A finite number between two others.
-
-    Parameters
-    ----------
-    name, value
-        The argument.
-    low, high
-        The range that it must lie in; ``high`` may be infinite.
-    above
-        Whether ``low`` itself is refused.
-    why
-        What the number is, for the message.
-    """
+    """The argument ``name`` as a finite number from ``low``, or above it, to ``high``, which may be infinite."""
     plain = value.item() if isinstance(value, np.generic) else value
     number = isinstance(plain, int | float) and not isinstance(plain, bool)
     if not number or not isfinite(plain) or not low <= plain <= high or (above and plain == low):
@@ -117,16 +71,6 @@ def _span(low: float, high: float, above: bool) -> str:
     if high == inf:
         return f"above {low:g}" if above else f"of at least {low:g}"
     return f"above {low:g} and at most {high:g}" if above else f"from {low:g} to {high:g}"
-
-
-def exactly_one(**given: Any) -> str:
-    """The name of the one argument that is not ``None``."""
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        names = " and ".join(given)
-        came = " and ".join(f"{name}={given[name]!r}" for name in named) or "none"
-        raise UsageError(f"give exactly one of {names}, which says how far apart the groups may be, but {came} came")
-    return named[0]
 
 
 def names_of(argument: str, value: Any) -> tuple[str, ...]:
@@ -179,6 +123,9 @@ def both(first: Term, second: Term | None) -> Term:
     return first if second is None else first & second
 
 
+# ---------------------------------------------------------------------------- who is compared with whom
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The people with certain values of the attributes; inside a ``for``, a value is its variable."""
@@ -229,13 +176,7 @@ Claim: TypeAlias = Callable[[Group, Group], Property]
 
 
 def who_of(attribute: Any, minority: Any, majority: Any, groups: Any) -> Who:
-    """Who is compared, from the arguments of a property.
-
-    Raises
-    ------
-    UsageError
-        Where they say too little, too much, or name no groups.
-    """
+    """Who is compared, from the arguments of a property."""
     attributes = names_of("attribute", attribute)
     listed = None if groups is None else _listed(attributes, groups)
     if minority is not None and majority is None:
@@ -282,19 +223,8 @@ def _without(reference: Group, listed: tuple[Group, ...], groups: Any) -> tuple[
     return kept
 
 
-# ---------------------------------------------------------------------------- claims
-
-
 def claim_for(who: Who, claim: Claim) -> Property:
-    """The property that a claim holds for everybody who is to be compared.
-
-    Parameters
-    ----------
-    who
-        Who is compared.
-    claim
-        Makes the property of a group and the group that it is compared with.
-    """
+    """The property that a claim about a group and its reference group holds for everybody who is to be compared."""
     match who:
         case Pair(minority, majority):
             return claim(minority, majority)
@@ -353,6 +283,9 @@ def _every(properties: Iterator[Property]) -> Property:
     return Property(formulas[0] if len(formulas) == 1 else Junction("and", formulas))
 
 
+# ---------------------------------------------------------------------------- how far apart they may be
+
+
 @dataclass(frozen=True, slots=True)
 class MinRatio:
     """One measure is at least this share of the other."""
@@ -372,7 +305,12 @@ Tolerance: TypeAlias = MinRatio | MaxDifference
 
 def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
     """The tolerance that two arguments of a property state, one of which is given."""
-    if exactly_one(ratio=ratio, difference=difference) == "ratio":
+    if (ratio is None) == (difference is None):
+        came = "none" if ratio is None else f"ratio={ratio!r} and difference={difference!r}"
+        raise UsageError(
+            f"give exactly one of ratio and difference, which says how far apart the groups may be, but {came} came"
+        )
+    if ratio is not None:
         return MinRatio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))
     return MaxDifference(number_within("difference", difference, 0, 1, why=" (rates differ by at most 1)"))
 
@@ -407,6 +345,9 @@ def mutual(tolerance: Tolerance, measure: Measure, other: Measure) -> Property:
             return measure - other <= most
 
 
+# ---------------------------------------------------------------------------- properties
+
+
 MeasureOf: TypeAlias = Callable[[Term], Measure]
 """Makes the measure of a group from the condition that says who belongs to it."""
 
@@ -414,18 +355,7 @@ MeasureOf: TypeAlias = Callable[[Term], Measure]
 def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, given: Term | None = None) -> Property:
     """The property that each of some measures is within the tolerance for everybody who is to be compared.
 
-    Parameters
-    ----------
-    name
-        What the property is called.
-    who
-        Who is compared with whom.
-    tolerance
-        How far their measures may be apart.
-    measures
-        What is compared.
-    given
-        The people whom the whole property is about; everybody without one.
+    The whole property is about the people who meet ``given``; about everybody without it.
     """
 
     def among(measure: MeasureOf) -> Callable[[Group], Measure]:
@@ -470,36 +400,19 @@ def attributes_of(who: Who) -> tuple[str, ...]:
 def under(person: PersonVersion, term: Term) -> Term:
     """The same term with every column and every answer of the model taken from another version of the person.
 
-    Raises
-    ------
-    UsageError
-        Where the term speaks of other versions already: a version of a version has no meaning here.
+    A term that speaks of other versions already is refused: a version of a version has no meaning here.
     """
-    return Term(_under(person, term.node))
 
+    def moved(row: Row) -> Row:
+        match row:
+            case Column(version=None) | Output(version=None):
+                return person(Term(row)).node
+            case Column() | Output() | PairCall():
+                raise UsageError(
+                    f"expected a term about one person as they are, but `{to_text(row)}` speaks of another version: "
+                    "the property itself says which versions are compared"
+                )
+            case _:
+                return rebuilt(row, moved)
 
-def _under(person: PersonVersion, row: Row) -> Row:
-    match row:
-        case Column() | Output():
-            if row.version is not None:
-                raise UsageError(_already(row))
-            return person(Term(row)).node
-        case Literal() | Variable():
-            return row
-        case RowNegative() | RowNot() | Missing() | Member():
-            return replace(row, operand=_under(person, row.operand))
-        case RowArithmetic() | Compare():
-            return replace(row, left=_under(person, row.left), right=_under(person, row.right))
-        case Call():
-            return replace(row, arguments=tuple(_under(person, argument) for argument in row.arguments))
-        case RowJunction():
-            return replace(row, operands=tuple(_under(person, operand) for operand in row.operands))
-        case PairCall():
-            raise UsageError(_already(row))
-
-
-def _already(row: Row) -> str:
-    return (
-        f"expected a term about one person as they are, but `{to_text(row)}` speaks of another version: the property "
-        "itself says which versions are compared"
-    )
+    return Term(moved(term.node))
