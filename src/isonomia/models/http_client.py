@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from isonomia.errors import ModelError, UnreliableModelError, UsageError
-from isonomia.models.inputs import needed
+from isonomia.models.files import needed
 from isonomia.models.payloads import brief
 
 __all__ = ["LONGEST_HOLD", "Pace", "Sender", "Token", "retry_after"]

@@ -14,14 +14,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.errors import ModelError, nearest
 from isonomia.populations.batches import BATCH
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
@@ -34,7 +33,6 @@ __all__ = [
     "in_portions",
     "input_for",
     "matrix",
-    "needed",
     "quiet_about_names",
     "refuse",
 ]
@@ -362,31 +360,3 @@ def in_portions(
             portion = {name: np.concatenate([v, np.repeat(v[-1:], short, axis=0)]) for name, v in portion.items()}
         portions.append(run(portion))
     return portions
-
-
-def needed(module: str, extra: str, what: str) -> Any:
-    """Import a package that is not always installed.
-
-    Parameters
-    ----------
-    module
-        The module to import, such as ``"onnxruntime"``.
-    extra
-        The extra of Isonomia that brings it.
-    what
-        What needs it, for the message: ``"an ONNX file"``.
-
-    Raises
-    ------
-    UsageError
-        When the package is not installed, with the command that installs it.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
-            raise  # the package is there, and something that it needs itself is not
-        package = module.partition(".")[0]
-        raise UsageError(
-            f"{what} needs the package {package}, which is not installed. Install it: pip install 'isonomia[{extra}]'."
-        ) from error

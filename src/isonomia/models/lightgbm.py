@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.boosters import coded_matrix, described, named_classes, read_as
+from isonomia.models.boosters import coded_matrix, described, named_classes, output_of
 from isonomia.models.checked import checked_features
-from isonomia.models.inputs import columns_for, needed
+from isonomia.models.decoder import OutputDecoder
+from isonomia.models.files import needed
+from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
-from isonomia.models.readings import Reading
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
 __all__ = ["LightGBMModel", "lightgbm_model", "open_lightgbm"]
 
-_READ_AS = {"binary": "probabilities", "multiclass": "probabilities", "multiclassova": None}
+_OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclassova": None}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -36,18 +37,18 @@ class LightGBMModel:
     ----------
     booster
         The booster.
-    reading
+    decoder
         What its numbers stand for, by its objective, and the classes.
     features
         The columns to give it, in its order; ``None`` for those it was fitted with.
     categories
-        The place and the categories of each column that has some.
+        The index and the categories of each column that has some.
     source
         The file it came from; empty for a live one.
     """
 
     booster: Any
-    reading: Reading
+    decoder: OutputDecoder
     features: tuple[str, ...] | None = None
     categories: tuple[tuple[int, tuple[Value, ...]], ...] = ()
     source: str = ""
@@ -60,12 +61,12 @@ class LightGBMModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return self.reading.score_range
+        return self.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes; empty for what predicts numbers."""
-        return self.reading.classes
+        return self.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -76,17 +77,16 @@ class LightGBMModel:
         """Ask the booster once."""
         wanted = self.features or _fitted(self.booster, table.names)
         columns = columns_for(self.name, table, wanted, self.booster.num_feature())
-        coded = {columns[place]: values for place, values in self.categories}
+        coded = {columns[index]: values for index, values in self.categories}
         rows = coded_matrix(self.name, table, columns, coded, "float64", new_is_missing=True)
         raw = np.asarray(self.booster.predict(rows))
-        return self.reading.read(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+        return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
         """Tell this booster from others by its trees and categories; the same live and from its file."""
-        text = self.booster.model_to_string()
-        trees = text.partition("\nparameters:")[0]
-        said = repr((self.reading, self.features, self.categories))
-        return fingerprint_of("lightgbm", sha256(trees.encode()).hexdigest(), said)
+        trees = self.booster.model_to_string().partition("\nparameters:")[0]
+        options = f"({self.decoder.identity}, {self.features!r}, {self.categories!r})"
+        return fingerprint_of("lightgbm", sha256(trees.encode()).hexdigest(), options)
 
     def describe(self) -> str:
         """Say in one line what it is."""
@@ -117,10 +117,10 @@ def lightgbm_model(
     booster = model.booster_ if is_estimator else model
     objective = _objective(booster)
     named = named_classes(model, classes, is_estimator=is_estimator)
-    output = read_as(_READ_AS, objective, named, is_estimator=is_estimator)
-    numbered = tuple(range(max(2, booster.num_model_per_iteration()))) if objective in _READ_AS else ()
-    reading = Reading(output, (named or numbered) if output != "values" else ())
-    return LightGBMModel(booster, reading, checked_features(features), _categories(booster), source)
+    output = output_of(_OUTPUTS, objective, named, is_estimator=is_estimator)
+    numbered = tuple(range(max(2, booster.num_model_per_iteration()))) if objective in _OUTPUTS else ()
+    decoder = OutputDecoder(output, (named or numbered) if output != "values" else ())
+    return LightGBMModel(booster, decoder, checked_features(features), _categories(booster), source)
 
 
 def open_lightgbm(
@@ -145,37 +145,32 @@ def open_lightgbm(
 
 def _objective(booster: Any) -> str:
     head = booster.model_to_string(num_iteration=1).partition("\nTree=")[0]
-    found = [line for line in head.splitlines() if line.startswith("objective=")]
-    return found[0].removeprefix("objective=").split()[0] if found else ""
+    lines = [line for line in head.splitlines() if line.startswith("objective=")]
+    return lines[0].removeprefix("objective=").split()[0] if lines else ""
 
 
 def _fitted(booster: Any, names: Sequence[str]) -> tuple[str, ...] | None:
     """The columns that it was fitted with, by the table's names: LightGBM writes a space as an underscore."""
     spelled = {"_".join(name.split(" ")): name for name in names}
     own = booster.feature_name()
-    if own == [f"Column_{place}" for place in range(len(own))]:
+    if own == [f"Column_{index}" for index in range(len(own))]:
         return None
     return tuple(name if name in names else spelled.get(name, name) for name in own)
 
 
 def _categories(booster: Any) -> tuple[tuple[int, tuple[Value, ...]], ...]:
-    """The categories by the place of their column.
-
-    LightGBM keeps them for columns of that type in a frame, in the frame's order.
-    """
+    """The categories by the index of their column: LightGBM keeps them in the order of the frame it was fitted on."""
     lists = booster.pandas_categorical or []
-    places = booster.params.get("categorical_feature", booster.params.get("categorical_column", []))
+    columns = booster.params.get("categorical_feature", booster.params.get("categorical_column", []))
     if not lists:
         return ()
+    if isinstance(columns, str):
+        columns = columns.split(",")
     own = booster.feature_name()
-    found = sorted(own.index(place) if place in own else int(place) for place in _listed(places) if str(place))
-    if len(found) != len(lists):
+    indices = sorted(own.index(column) if column in own else int(column) for column in columns if str(column))
+    if len(indices) != len(lists):
         raise UsageError(
-            f"the LightGBM model has {len(lists)} lists of categories, but {len(found)} columns of categories, so "
+            f"the LightGBM model has {len(lists)} lists of categories, but {len(indices)} columns of categories, so "
             "there is no telling which belongs to which. Wrap it in a function that codes them."
         )
-    return tuple((place, tuple(values)) for place, values in zip(found, lists, strict=True))
-
-
-def _listed(places: Any) -> list[Any]:
-    return places.split(",") if isinstance(places, str) else list(places)
+    return tuple((index, tuple(values)) for index, values in zip(indices, lists, strict=True))

@@ -1,16 +1,12 @@
-"""From a path, an address or module:object to a model.
+"""Models from wherever they are: a file, a folder, an address, or ``module:object``.
 
-Models named on the command line and in files, as ``module:object``.
-
-What a file is, by its content and its ending. Nothing is opened with code of its own: no pickle is read.
-
-Models from wherever they are: a file, a folder, an address, or ``module:object``.
+What a file is, its content decides, and no code of its own is run to find out. Each kind of file is opened by the
+module for it, which is imported when the first such file is met.
 """
 
 from __future__ import annotations
 
 import inspect
-import mmap
 import os
 import re
 import sys
@@ -26,7 +22,6 @@ from typing import Any
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.checked import checked_features
-from isonomia.models.onnx import is_onnx
 from isonomia.models.protocol import Model
 
 __all__ = ["Kind", "kind_of", "load", "load_model", "load_object", "open_path", "pass_options"]
@@ -112,6 +107,8 @@ _DATA_ENDINGS = {".onnx", ".skops", ".json", ".ubj", ".txt", ".pt", ".pt2", ".pt
 _COMPRESSED = (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
 # What torch.save wrote before it wrote archives: a pickle that holds nothing but this number, and then others.
 _OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+# The first byte of a field of ModelProto (onnx.proto): its number and the type of what follows.
+_ONNX_FIELDS = (b"\x08", b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42", b"\x72")
 _PROGRAMS = (b"\x7fELF", b"#!", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
@@ -135,7 +132,7 @@ def kind_of(path: Path) -> Kind | None:
     """Find out what kind of model is at a path; ``None`` where it is none that is understood.
 
     The content decides. The ending counts only where content says too little: for compressed pickles and those of the
-    oldest protocols, and for descriptions in TOML.
+    oldest protocols, for ONNX, and for descriptions in TOML.
     """
     if path.is_dir():
         return Kind.MLFLOW if (path / "MLmodel").is_file() else None
@@ -188,15 +185,12 @@ def _is_torch_pickle(path: Path, head: bytes) -> bool:
     return archived or head.startswith(_OLD_TORCH)
 
 
-def _is_onnx_file(path: Path, head: bytes) -> bool:
-    if not head:
-        return False
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as view,
-    ):
-        return is_onnx(view)
+def _is_onnx(path: Path, head: bytes) -> bool:
+    # ONNX has no mark of its own. Its files begin with the version, then another field; other orders are allowed, and
+    # hardly ever written. ONNX 1.0 had version 3 (onnx.proto). Saved models of TensorFlow, which begin alike, have
+    # version 1 (its cc/saved_model/constants.h).
+    begins_alike = len(head) > 2 and head[0] == 0x08 and 3 <= head[1] < 0x80 and head[2:3] in _ONNX_FIELDS
+    return begins_alike or (path.suffix == ".onnx" and head[:1] in _ONNX_FIELDS)
 
 
 def _is_program(path: Path, head: bytes) -> bool:
@@ -222,7 +216,7 @@ _TESTS: tuple[tuple[Kind, Callable[[Path, bytes], bool]], ...] = (
     (Kind.TORCH_PICKLE, _is_torch_pickle),
     (Kind.XGBOOST, _is_xgboost),
     (Kind.LIGHTGBM, _is_lightgbm),
-    (Kind.ONNX, _is_onnx_file),
+    (Kind.ONNX, _is_onnx),
     (Kind.PROGRAM, _is_program),
 )
 

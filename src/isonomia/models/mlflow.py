@@ -12,11 +12,11 @@ import numpy as np
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import array_from, checked_classes, checked_features, checked_output
-from isonomia.models.inputs import columns_for, needed
-from isonomia.models.loader import Kind, kind_of
-from isonomia.models.pickles import Opened, check_trusted, open_from
+from isonomia.models.decoder import OutputDecoder
+from isonomia.models.files import Opened, check_trusted, needed, open_from
+from isonomia.models.inputs import columns_for
+from isonomia.models.loader import Kind, kind_of, open_path, pass_options
 from isonomia.models.protocol import Answer, Model, listed
-from isonomia.models.readings import Reading
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -34,13 +34,13 @@ class MlflowModel:
         The model, or the folder it was opened from.
     features
         The columns to give it, in order; ``None`` for those of its signature, or for all.
-    reading
+    decoder
         What the numbers that it predicts stand for.
     """
 
     source: Any
     features: tuple[str, ...] | None
-    reading: Reading
+    decoder: OutputDecoder
 
     @property
     def pyfunc(self) -> Any:
@@ -55,39 +55,38 @@ class MlflowModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 where the user said that it gives probabilities; ``None`` otherwise."""
-        return self.reading.score_range
+        return self.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes, where the user named them."""
-        return self.reading.classes
+        return self.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that it reads; ``None`` for all."""
-        return self.features or _signed(self.pyfunc)
+        return self.features or _signature_names(self.pyfunc)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask the model once, with a pandas frame of a copy of the columns that it takes."""
         pandas = needed("pandas", "pandas", "an MLflow model")
-        columns = columns_for(self.name, table, self.features or _signed(self.pyfunc), None)
+        columns = columns_for(self.name, table, self.reads, None)
         chosen = table.select(columns).copy()
         frame = chosen.native if table.kind == "pandas" else _frame(pandas, chosen)
-        came = self.pyfunc.predict(frame)
-        raw = came.to_numpy() if hasattr(came, "to_numpy") else came
-        return self.reading.read(array_from(raw), self.name, want_score=want_score, want_prediction=want_prediction)
+        returned = self.pyfunc.predict(frame)
+        raw = returned.to_numpy() if hasattr(returned, "to_numpy") else returned
+        return self.decoder.answer(array_from(raw), self.name, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
         """Tell this model from others by all files of its folder; a live one by what MLflow says of it."""
-        said = repr((self.features, self.reading))
+        options = f"({self.features!r}, {self.decoder.identity})"
         if isinstance(self.source, Opened):
-            return fingerprint_of("mlflow", self.source.digest, said)
-        return fingerprint_of("mlflow", str(self.pyfunc.metadata.to_yaml()), said)
+            return fingerprint_of("mlflow", self.source.digest, options)
+        return fingerprint_of("mlflow", str(self.pyfunc.metadata.to_yaml()), options)
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        takes = self.features or _signed(self.pyfunc)
-        columns = f"takes {listed(takes)}" if takes else "has no signature and takes all columns"
+        columns = f"takes {listed(self.reads)}" if self.reads else "has no signature and takes all columns"
         return f"MLflow model {self.name}: {self.pyfunc.loader_module}, {columns}"
 
     def __repr__(self) -> str:
@@ -102,7 +101,8 @@ def mlflow_model(
     classes: Sequence[Any] | None = None,
 ) -> MlflowModel:
     """Make a model of what ``mlflow.pyfunc.load_model`` gives, or of its folder."""
-    return MlflowModel(source, checked_features(features), Reading(checked_output(output), checked_classes(classes)))
+    decoder = OutputDecoder(checked_output(output), checked_classes(classes))
+    return MlflowModel(source, checked_features(features), decoder)
 
 
 def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None = None, **options: Any) -> Model:
@@ -130,11 +130,9 @@ def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None =
     ModelError
         When the folder is damaged.
     """
-    from isonomia.models.loader import open_path, pass_options
-
     flavours = _flavours(path)
-    name = _chosen(path, flavours, flavour)
-    inside = _file_of(path, name, flavours[name])
+    name = _flavour(path, flavours, flavour)
+    inside = _direct_file(path, name, flavours[name])
     if inside is not None:
         return open_path(inside, {"trust_pickle": trust_pickle, **options})
     check_trusted(path, trust_pickle, f"an MLflow folder whose flavour {name} is loaded by Python code of its own")
@@ -145,8 +143,8 @@ def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None =
 def _flavours(path: Path) -> Mapping[str, Any]:
     yaml = needed("yaml", "mlflow", "an MLflow folder")
     try:
-        found = yaml.safe_load((path / "MLmodel").read_text("utf-8"))["flavors"]
-        return {str(name): dict(settings) for name, settings in found.items()}
+        flavours = yaml.safe_load((path / "MLmodel").read_text("utf-8"))["flavors"]
+        return {str(name): dict(settings) for name, settings in flavours.items()}
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(
             f"{path / 'MLmodel'} should be YAML with flavors, as MLflow writes it, but: {error}"
@@ -163,33 +161,33 @@ _DIRECT = {
 }
 
 
-def _chosen(path: Path, flavours: Mapping[str, Any], wanted: str | None) -> str:
+def _flavour(path: Path, flavours: Mapping[str, Any], wanted: str | None) -> str:
     if wanted is not None and wanted not in flavours:
         raise UsageError(f"{path} has no flavour {wanted!r}; it has {', '.join(flavours)}.")
-    found = wanted or next((name for name in (*_DIRECT, "python_function") if name in flavours), None)
-    if found is None:
+    flavour = wanted or next((name for name in (*_DIRECT, "python_function") if name in flavours), None)
+    if flavour is None:
         raise ModelError(
             f"{path / 'MLmodel'} should have a flavour that is understood ({', '.join(_DIRECT)} or python_function), "
             f"but has {', '.join(flavours) or 'none'}."
         )
-    return found
+    return flavour
 
 
-def _file_of(path: Path, name: str, settings: Mapping[str, Any]) -> Path | None:
+def _direct_file(path: Path, name: str, settings: Mapping[str, Any]) -> Path | None:
     """The file of a flavour that is opened directly; it must lie inside the folder, and be what the flavour says."""
     setting, kinds = _DIRECT.get(name, ("", set()))
-    told = settings.get(setting)
-    if not isinstance(told, str) or "\0" in told:
+    location = settings.get(setting)
+    if not isinstance(location, str) or "\0" in location:
         return None
-    file = (path / told).resolve()
+    file = (path / location).resolve()
     if not file.is_relative_to(path.resolve()):
-        raise ModelError(f"{path / 'MLmodel'} names {told!r}, which lies outside the folder, so it was not opened.")
+        raise ModelError(f"{path / 'MLmodel'} names {location!r}, which lies outside the folder, so it was not opened.")
     if not file.is_file():
         return None
     kind = kind_of(file)
     if kind not in kinds:
         raise ModelError(
-            f"{path / 'MLmodel'} names {told!r} as its model of {name}, but that is "
+            f"{path / 'MLmodel'} names {location!r} as its model of {name}, but that is "
             f"{'nothing that is understood' if kind is None else kind.value}, so it was not opened."
         )
     return file
@@ -206,7 +204,7 @@ def _pyfunc(path: Path) -> Any:
         raise ModelError(f"MLflow could not load {path}: {type(error).__name__}: {error}") from error
 
 
-def _signed(pyfunc: Any) -> tuple[str, ...] | None:
+def _signature_names(pyfunc: Any) -> tuple[str, ...] | None:
     schema = pyfunc.metadata.get_input_schema()
     return tuple(schema.input_names()) if schema is not None and schema.has_input_names() else None
 

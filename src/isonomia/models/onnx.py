@@ -1,269 +1,51 @@
-"""ONNX sessions and files.
+"""ONNX models, run by onnxruntime.
 
-The skeleton of an ONNX file, read without a library for it.
-
-Just enough of the wire format of protocol buffers to tell an ONNX model from other files, and to find the names of
-the classes, which the runtime does not give away.
-
-What is read of an ONNX file: a session of the runtime, the names of the classes, and weights kept beside it.
-
-ONNX files, run by onnxruntime.
+The file says what goes in and what comes out: inputs are filled with columns of the table by name or in order, and of
+the outputs one is the label and one the scores. The runtime gives away neither the names of the classes nor where
+weights outside of the file are kept, so both are read with the ``onnx`` package; nothing of it stays in memory.
 """
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from isonomia.errors import ModelError, UsageError
+from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import (
+    array_from,
     checked_batch_size,
     checked_classes,
     checked_features,
     checked_output,
     checked_threads,
 )
-from isonomia.models.inputs import in_portions, needed
-from isonomia.models.onnx_io import (
-    Input,
-    Outputs,
-    arrange,
-    check_known,
-    fed,
-    fixed_rows,
-    input_of,
-    outputs_of,
-    read_columns,
-    whole_batch,
-)
-from isonomia.models.pickles import Opened, digest_of, open_from
+from isonomia.models.decoder import OutputDecoder
+from isonomia.models.files import Opened, needed, open_from
+from isonomia.models.inputs import columns_for, converted, in_portions, matrix
 from isonomia.models.protocol import Answer, listed
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "OnnxModel",
-    "class_lists",
-    "class_lists_in",
-    "external_files",
-    "fields",
-    "is_onnx",
-    "onnx_model",
-    "open_onnx",
-    "refuse_session",
-    "session_of",
-    "weights_beside",
-]
-
-
-Buffer: TypeAlias = memoryview
-
-_MODEL_FIELDS = {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26}  # of ModelProto in onnx.proto
-_GRAPH, _NODE, _INITIALIZER, _ATTRIBUTE = 7, 1, 5, 5
-_CLASS_ATTRIBUTES = {b"classlabels_strings", b"classlabels_int64s", b"classlabels_ints"}
-_INT32, _INT64, _STRING = 6, 7, 8  # of TensorProto.DataType
-
-
-def fields(view: Buffer) -> Iterator[tuple[int, int | Buffer]]:
-    """Go through the fields of a message: each number with its value, bytes where it has a length.
-
-    Raises
-    ------
-    ValueError
-        When the bytes are no message.
-    """
-    position = 0
-    while position < len(view):
-        tag, position = _varint(view, position)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, position = _varint(view, position)
-            yield number, value
-            continue
-        length = {1: 8, 5: 4}.get(wire, -1)
-        if wire == 2:
-            length, position = _varint(view, position)
-        if number == 0 or length < 0 or position + length > len(view):
-            raise ValueError("no message of protocol buffers")
-        yield number, view[position : position + length]
-        position += length
-
-
-def _varint(view: Buffer, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(view):
-            break
-        byte = view[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise ValueError("no message of protocol buffers")
-
-
-def is_onnx(view: Buffer) -> bool:
-    """Whether bytes are an ONNX model: the fields that such a model has, among them a graph, and no others."""
-    try:
-        found = {number for number, _ in fields(view)}
-    except ValueError:
-        return False
-    return {1, _GRAPH} <= found <= _MODEL_FIELDS
-
-
-def external_files(mapped: mmap.mmap) -> list[str]:
-    """The files that tensors of an ONNX model are kept in, relative to its folder, each once and in order.
-
-    A tensor names its file in an entry with the key ``location``, wherever in the graph it stands, so that its bytes
-    are looked for instead of all the places where a tensor may be.
-    """
-    mark = b"\x0a\x08location\x12"  # field 1, 8 bytes; field 2
-    found: set[str] = set()
-    position = mapped.find(mark)
-    while position >= 0:
-        with contextlib.suppress(ValueError), memoryview(mapped) as view:
-            length, start = _varint(view, position + len(mark))
-            found.add(bytes(view[start : start + length]).decode())
-        position = mapped.find(mark, position + 1)
-    return sorted(found)
-
-
-def class_lists(view: Buffer) -> list[tuple[Value, ...]]:
-    """The lists of class labels in an ONNX model, each once.
-
-    They stand in the attributes of classifiers, or in a constant whose name begins with ``classes``.
-    """
-    found: list[tuple[Value, ...]] = []
-    for graph in _within(view, _GRAPH):
-        for node in _within(graph, _NODE):
-            found += [_attribute(attribute) for attribute in _within(node, _ATTRIBUTE)]
-        found += [_constant(tensor) for tensor in _within(graph, _INITIALIZER)]
-    return [labels for labels in dict.fromkeys(found) if labels]
-
-
-def _within(view: Buffer, wanted: int) -> Iterator[Buffer]:
-    return (value for number, value in fields(view) if number == wanted and not isinstance(value, int))
-
-
-def _attribute(view: Buffer) -> tuple[Value, ...]:
-    parts = list(fields(view))
-    if not any(number == 1 and _bytes(value) in _CLASS_ATTRIBUTES for number, value in parts):
-        return ()
-    labels: list[Value] = []
-    for number, value in parts:
-        if number == 8:
-            labels += _whole(value)
-        elif number == 9:
-            labels.append(_bytes(value).decode())
-    return tuple(labels)
-
-
-def _constant(view: Buffer) -> tuple[Value, ...]:
-    parts: dict[int, list[Any]] = {}
-    for number, value in fields(view):
-        parts.setdefault(number, []).append(value)
-    name = _bytes(parts.get(8, [b""])[0])
-    if not name.startswith(b"classes"):
-        return ()
-    if parts.get(2) == [_STRING]:
-        return tuple(_bytes(value).decode() for value in parts.get(6, []))
-    if parts.get(2) not in ([_INT32], [_INT64]):
-        return ()
-    raw = b"".join(_bytes(value) for value in parts.get(9, []))
-    found = np.frombuffer(raw, "<i8" if parts[2] == [_INT64] else "<i4").tolist()
-    return tuple(found) or tuple(n for place in (5, 7) for value in parts.get(place, []) for n in _whole(value))
-
-
-def _whole(value: int | Buffer) -> list[int]:
-    """One number, or several packed into a run of bytes."""
-    if isinstance(value, int):
-        return [_signed(value)]
-    numbers, position = [], 0
-    while position < len(value):
-        number, position = _varint(value, position)
-        numbers.append(_signed(number))
-    return numbers
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _bytes(value: Any) -> bytes:
-    return b"" if isinstance(value, int) else bytes(value)
-
-
-_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-
-
-def session_of(origin: Path | bytes, device: str, threads: int) -> Any:
-    """Open a session of the runtime.
-
-    Raises
-    ------
-    UsageError
-        When onnxruntime is not installed, or has nothing for the device.
-    ModelError
-        When it cannot run the file.
-    """
-    runtime = needed("onnxruntime", "onnx", "an ONNX model")
-    provider = _PROVIDERS.get(device)
-    if provider is None or provider not in runtime.get_available_providers():
-        offered = [short for short, long in _PROVIDERS.items() if long in runtime.get_available_providers()]
-        raise UsageError(
-            f"device should be one of {', '.join(offered)}, as onnxruntime is installed, but is {device!r}."
-        )
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # errors only: its advice is for those who made the file
-    source = str(origin) if isinstance(origin, Path) else origin
-    try:
-        # Without a fallback, which would try the same once more and print about it.
-        return runtime.InferenceSession(source, options, providers=[provider], enable_fallback=0)
-    except Exception as error:  # the runtime's errors have no common class of their own
-        where = origin if isinstance(origin, Path) else "the bytes"
-        raise ModelError(f"{where} is no ONNX model that onnxruntime {runtime.__version__} can run: {error}") from error
-
-
-def class_lists_in(origin: Path | bytes) -> list[tuple[Value, ...]]:
-    """The lists of class labels in a file or in its bytes."""
-    if isinstance(origin, bytes):
-        return class_lists(memoryview(origin))
-    with (
-        origin.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as view,
-    ):
-        return class_lists(view)
-
-
-def weights_beside(origin: Path | bytes) -> tuple[str, ...]:
-    """Digests of the files that a file names, which is where large models keep their weights.
-
-    Raises
-    ------
-    ModelError
-        When one of them lies outside the folder of the file: a stranger's file could name any.
-    """
-    if isinstance(origin, bytes):
-        return ()
-    with origin.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        names = external_files(mapped)
-    folder = origin.resolve().parent
-    for name in names:
-        if not (folder / name).resolve().is_relative_to(folder):
-            raise ModelError(f"{origin} keeps weights in {name!r}, outside its folder, so it was not opened.")
-    return tuple(digest_of(folder / name) for name in names if (folder / name).is_file())
-
+__all__ = ["OnnxModel", "onnx_model", "open_onnx", "refuse_session"]
 
 _BATCH = 65_536
+_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+# The element types of ONNX tensors that a table can fill, as NumPy calls them.
+_NUMPY_TYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    "tensor(float16)": "float16",
+    **{f"tensor({sign}int{width})": f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)},
+    "tensor(bool)": "bool",
+    "tensor(string)": "object",
+}
+_CLASS_ATTRIBUTES = {"classlabels_strings", "classlabels_int64s", "classlabels_ints"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -285,8 +67,6 @@ class OnnxModel:
         The columns of each input, where the user said so.
     batch_size
         How many rows it is given at once.
-    beside
-        The SHA-256 of weights in files of their own.
     """
 
     session: Opened
@@ -295,7 +75,6 @@ class OnnxModel:
     features: tuple[str, ...] | None = None
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     batch_size: int = _BATCH
-    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -305,42 +84,47 @@ class OnnxModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return self.outputs.reading.score_range
+        return self.outputs.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes, where the file or the user names them."""
-        return self.outputs.reading.classes
+        return self.outputs.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that it reads; ``None`` where nobody said and its inputs do not tell."""
-        return read_columns(self.inputs, self.features, dict(self.columns))
+        if self.columns:
+            return tuple(dict.fromkeys(column for _, columns in self.columns for column in columns))
+        if self.features is None and len(self.inputs) > 1 and all(entry.width == 1 for entry in self.inputs):
+            return tuple(entry.name for entry in self.inputs)
+        return self.features
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Run the model, once for a batch of a size that it takes."""
         given = self._given(table)
         names = self.outputs.wanted(want_score, want_prediction)
-        rows = fixed_rows(self.inputs)
+        rows = _fixed_rows(self.inputs)
         size, session = rows or self.batch_size, self.session.content
         parts = in_portions(lambda part: session.run(names, dict(part)), given, size, fixed=rows is not None)
-        came = {name: _joined([part[i] for part in parts], table.rows) for i, name in enumerate(names)}
-        return self.outputs.read(came, self.name, want_score=want_score, want_prediction=want_prediction)
+        raw = {name: _joined([part[i] for part in parts], table.rows) for i, name in enumerate(names)}
+        return self.outputs.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
-    def _given(self, table: Table) -> dict[str, Any]:
+    def _given(self, table: Table) -> dict[str, NDArray[Any]]:
         if table.kind == "batch":
-            return whole_batch(self.name, self.inputs, table.native)
-        columns = arrange(self.name, self.inputs, table, self.features, dict(self.columns))
-        return fed(self.name, self.inputs, table, columns)
+            return _whole_batch(self.name, self.inputs, table.native)
+        columns = _columns_by_input(self.name, self.inputs, table, self.features, dict(self.columns))
+        return {entry.name: _filled(self.name, entry, table, columns[entry.name]) for entry in self.inputs}
 
     def fingerprint(self) -> str:
-        """Tell this model from others by the content of its file, and by how it is read."""
-        said = repr((self.features, self.columns, self.outputs))
-        return fingerprint_of("onnx", self.session.digest, *self.beside, said)
+        """Tell this model from others by the content of its file, by its weights elsewhere, and by how it is read."""
+        options = f"({self.features!r}, {self.columns!r}, {self.outputs.identity})"
+        weights = (digest for _, digest in self.session.beside)
+        return fingerprint_of("onnx", self.session.digest, *weights, options)
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        takes = "; ".join(f"{entry.name} {entry.dtype} {_shape(entry)}" for entry in self.inputs[:8])
+        takes = "; ".join(f"{entry.name} {entry.dtype} {entry.shape_text}" for entry in self.inputs[:8])
         outputs = " and ".join(name for name in (self.outputs.label, self.outputs.score) if name)
         of = f" of {listed(self.classes)}" if self.classes else ""
         return f"ONNX model {self.name}: takes {takes}; gives {outputs}{of}"
@@ -390,29 +174,23 @@ def open_onnx(
     Raises
     ------
     UsageError
-        When onnxruntime is not installed, an argument does not fit the file, or its inputs or outputs are not clear.
+        When onnx or onnxruntime is not installed, an argument does not fit the file, or its inputs or outputs are not
+        clear.
     ModelError
-        When the file cannot be run.
+        When the file cannot be run, or keeps weights outside of its folder.
     """
     if features is not None and inputs:
         raise UsageError("features and inputs both say which columns the model is given. Leave one out.")
-    beside = weights_beside(path)
-    session = open_from(session_of, path, device, checked_threads(threads))
+    class_lists, weights = _contents(path)
+    session = open_from(_session, path, device, checked_threads(threads), beside=weights)
     name = session.name or "the ONNX model"
-    taken = tuple(input_of(node, name) for node in session.content.get_inputs())
-    said = tuple((key, checked_features(columns) or ()) for key, columns in (inputs or {}).items())
-    check_known(name, taken, dict(said))
-    outputs = outputs_of(
-        session.content.get_outputs(),
-        name,
-        class_lists_in(path),
-        prediction=prediction,
-        score=score,
-        output=checked_output(output),
-        classes=checked_classes(classes),
-    )
+    taken = tuple(_input(node, name) for node in session.content.get_inputs())
+    columns = tuple((key, checked_features(names) or ()) for key, names in (inputs or {}).items())
+    _check_known(name, taken, [key for key, _ in columns])
+    decoder = OutputDecoder(checked_output(output), checked_classes(classes) or _only(class_lists))
+    outputs = _outputs(session.content.get_outputs(), name, prediction, score, decoder)
     size = checked_batch_size(batch_size)
-    return OnnxModel(session, taken, outputs, checked_features(features), said, size, beside)
+    return OnnxModel(session, taken, outputs, checked_features(features), columns, size)
 
 
 def onnx_model(model: Any, **options: Any) -> OnnxModel:
@@ -428,15 +206,294 @@ def refuse_session(session: Any, **_: Any) -> OnnxModel:
     )
 
 
+def _session(origin: Path | bytes, device: str, threads: int) -> Any:
+    """Open a session of the runtime."""
+    runtime = needed("onnxruntime", "onnx", "an ONNX model")
+    provider = _PROVIDERS.get(device)
+    if provider is None or provider not in runtime.get_available_providers():
+        offered = [short for short, long in _PROVIDERS.items() if long in runtime.get_available_providers()]
+        raise UsageError(
+            f"device should be one of {', '.join(offered)}, as onnxruntime is installed, but is {device!r}."
+        )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # errors only: its advice is for those who made the file
+    source = str(origin) if isinstance(origin, Path) else origin
+    try:
+        # Without a fallback, which would try the same once more and print about it.
+        return runtime.InferenceSession(source, options, providers=[provider], enable_fallback=0)
+    except Exception as error:  # the runtime's errors have no common class of their own
+        where = origin if isinstance(origin, Path) else "the bytes"
+        raise ModelError(f"{where} is no ONNX model that onnxruntime {runtime.__version__} can run: {error}") from error
+
+
+def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path, ...]]:
+    """What is read of a file besides the session: its lists of class labels, and the files with its weights."""
+    onnx = needed("onnx", "onnx", "an ONNX model")
+    try:
+        if isinstance(origin, Path):
+            model = onnx.load(origin, format="protobuf", load_external_data=False)
+        else:
+            model = onnx.load_model_from_string(origin, format="protobuf")
+        class_lists = [labels for labels in dict.fromkeys(_class_lists(onnx, model.graph)) if labels]
+        external = [entry for tensor in _tensors(onnx, model) for entry in tensor.external_data]
+    except Exception as error:  # of protobuf where the bytes are no message, of NumPy where a tensor is damaged
+        where = origin if isinstance(origin, Path) else "the bytes"
+        raise ModelError(f"{where} is no ONNX model: {error}") from error
+    locations = sorted({entry.value for entry in external if entry.key == "location"})
+    return class_lists, tuple(_weights(origin, location) for location in locations)
+
+
+def _class_lists(onnx: Any, graph: Any) -> Iterator[tuple[Value, ...]]:
+    """Lists of class labels: in the attributes of classifiers, or in a constant whose name begins with ``classes``."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.name in _CLASS_ATTRIBUTES:
+                yield (*attribute.ints, *(label.decode() for label in attribute.strings))
+    label_types = {onnx.TensorProto.STRING, onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+    for tensor in graph.initializer:
+        if tensor.name.startswith("classes") and tensor.data_type in label_types and not tensor.external_data:
+            yield tuple(onnx.numpy_helper.to_array(tensor).reshape(-1).tolist())
+
+
+def _tensors(onnx: Any, message: Any) -> Iterator[Any]:
+    """Every tensor in a message: of graphs and the graphs inside their nodes, of attributes and of functions."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for part in [value] if hasattr(value, "ListFields") else value:
+            if isinstance(part, onnx.TensorProto):
+                yield part
+            else:
+                yield from _tensors(onnx, part)
+
+
+def _weights(origin: Path | bytes, location: str) -> Path:
+    """The file at a location that a model names; a stranger's model could name any file, so not outside its folder."""
+    if isinstance(origin, bytes):
+        raise ModelError(
+            f"the ONNX model keeps weights in {location!r}, but as bytes it has no folder in which they could be "
+            "found, so it was not opened. Give the path of the file, or load the weights into the model."
+        )
+    folder = origin.absolute().parent
+    file = folder / location
+    if Path(location).is_absolute() or not file.resolve().is_relative_to(folder.resolve()):
+        raise ModelError(f"{origin} keeps weights in {location!r}, outside its folder, so it was not opened.")
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input: its name, its element type in NumPy's words, and its dimensions, ``None`` for any number."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+
+    @property
+    def width(self) -> int | None:
+        """How many columns it takes; ``None`` for any number."""
+        return 1 if len(self.shape) == 1 else self.shape[1] if len(self.shape) == 2 else None
+
+    @property
+    def shape_text(self) -> str:
+        """Its dimensions in words: ``n x 3``."""
+        return " x ".join("n" if size is None else str(size) for size in self.shape)
+
+
+def _input(node: Any, file: str) -> Input:
+    """Read what the runtime says of an input."""
+    if node.type not in _NUMPY_TYPES:
+        raise UsageError(
+            f"{file} takes {node.type} in its input {node.name!r}, which no table has. "
+            f"Understood are: {', '.join(_NUMPY_TYPES)}."
+        )
+    shape = tuple(size if isinstance(size, int) and size > 0 else None for size in node.shape)
+    return Input(node.name, _NUMPY_TYPES[node.type], shape)
+
+
+def _check_known(name: str, inputs: Sequence[Input], wanted: Sequence[str]) -> None:
+    """Refuse columns for an input that does not exist."""
+    own = [entry.name for entry in inputs]
+    for key in wanted:
+        if key not in own:
+            raise UsageError(f"{name} has no input {key!r}; its inputs are {', '.join(own)}.{nearest(key, own)}")
+
+
+def _fixed_rows(inputs: Sequence[Input]) -> int | None:
+    """How many rows a model takes at once, where the file fixes that."""
+    sizes = {entry.shape[0] for entry in inputs if entry.shape} - {None}
+    return sizes.pop() if sizes else None
+
+
+def _columns_by_input(
+    name: str,
+    inputs: Sequence[Input],
+    table: Table,
+    features: tuple[str, ...] | None,
+    chosen: Mapping[str, tuple[str, ...]],
+) -> dict[str, tuple[str, ...]]:
+    """The columns that go into each input, in order: as the user chose them, or else by name."""
+    if chosen:
+        return {entry.name: _chosen_columns(name, entry, table, chosen) for entry in inputs}
+    if len(inputs) == 1:
+        alone = inputs[0]
+        by_name = features is None and alone.width == 1 and alone.name in table.names
+        return {alone.name: columns_for(name, table, (alone.name,) if by_name else features, alone.width)}
+    if not all(entry.width == 1 for entry in inputs):
+        shapes = ", ".join(f"{entry.name} {list(entry.shape)}" for entry in inputs)
+        raise UsageError(
+            f"{name} has several inputs with several columns each ({shapes}). Say which columns go where: "
+            f"inputs={{{inputs[0].name!r}: [...], ...}}."
+        )
+    own = tuple(entry.name for entry in inputs)
+    columns = columns_for(name, table, features or own, len(inputs))
+    return {entry.name: (column,) for entry, column in zip(inputs, columns, strict=True)}
+
+
+def _chosen_columns(name: str, entry: Input, table: Table, chosen: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if entry.name not in chosen:
+        raise UsageError(f"{name} has an input {entry.name!r}, but inputs does not say which columns go into it.")
+    return columns_for(f"input {entry.name!r} of {name}", table, chosen[entry.name], entry.width)
+
+
+def _filled(name: str, entry: Input, table: Table, columns: tuple[str, ...]) -> NDArray[Any]:
+    if len(entry.shape) > 2:
+        raise ModelError(
+            f"{name} takes arrays of {len(entry.shape)} dimensions in its input {entry.name!r}, but a table has two. "
+            "Give it a population of such arrays, such as images."
+        )
+    if len(entry.shape) == 1:
+        return converted(name, columns[0], table.column(columns[0]), entry.dtype)
+    return matrix(name, table, columns, entry.dtype)
+
+
+def _whole_batch(name: str, inputs: Sequence[Input], batch: Any) -> dict[str, NDArray[Any]]:
+    """Give a batch that has no columns, such as images, to the one input of a model."""
+    if len(inputs) != 1 or not isinstance(batch, np.ndarray):
+        raise ModelError(
+            f"{name} has {len(inputs)} inputs, and the population gives a {type(batch).__name__} of records. "
+            "A model of records should have one input, and the records should be an array."
+        )
+    entry = inputs[0]
+    given = batch.reshape(len(batch), -1) if len(entry.shape) == 2 else batch
+    fits = len(given.shape) == len(entry.shape) and all(
+        expected in (None, size) for expected, size in zip(entry.shape[1:], given.shape[1:], strict=True)
+    )
+    if not fits:
+        raise ModelError(
+            f"{name} takes arrays of shape {list(entry.shape)} in its input {entry.name!r}, but the records make an "
+            f"array of shape {list(batch.shape)}."
+        )
+    return {entry.name: given.astype(entry.dtype)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs that are read: the predicted labels, and the scores or whatever numbers the model gives."""
+
+    label: str | None
+    score: str | None
+    decoder: OutputDecoder
+
+    @property
+    def identity(self) -> str:
+        """What a fingerprint says of it; this text must never change."""
+        return f"Outputs(label={self.label!r}, score={self.score!r}, reading={self.decoder.identity})"
+
+    def wanted(self, want_score: bool, want_prediction: bool) -> list[str]:
+        """The outputs that have to be computed."""
+        if self.label is None or self.score is None:
+            return [name for name in (self.label, self.score) if name is not None]
+        needs = {self.score: want_score, self.label: want_prediction}
+        return [name for name, needed_now in needs.items() if needed_now]
+
+    def answer(self, raw: dict[str, Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Make an answer of what the runtime returned."""
+        if self.label is None or self.score is None:
+            alone = np.asarray(next(iter(raw.values())))
+            return self.decoder.answer(alone, name, want_score=want_score, want_prediction=want_prediction)
+        label = array_from(np.asarray(raw[self.label])) if want_prediction else None
+        if not want_score:
+            return Answer(label)
+        score, classes = self._scores(raw[self.score], name)
+        if label is not None and classes:
+            _check_labels(name, label, classes)
+        return Answer(label, score, classes)
+
+    def _scores(self, raw: Any, name: str) -> tuple[NDArray[np.float64], tuple[Value, ...]]:
+        if isinstance(raw, list):  # a ZipMap: a mapping from class to probability for each row
+            classes = tuple(raw[0])
+            return np.array([[row[label] for label in classes] for row in raw], dtype=np.float64), classes
+        numbers = np.asarray(raw, dtype=np.float64)
+        if numbers.ndim == 1 or numbers.shape[1] == 1:
+            return numbers.reshape(-1), ()
+        classes = self.decoder.classes
+        if len(classes) != numbers.shape[1]:
+            raise ModelError(
+                f"{name} gives {numbers.shape[1]} scores a row, but does not say to which classes they belong"
+                f"{f' (named are {list(classes)!r})' if classes else ''}. Name them in order: classes=[...]."
+            )
+        if self.decoder.output != "logits":
+            return numbers, classes
+        answer = self.decoder.answer(numbers, name, want_score=True, want_prediction=False)
+        return numbers if answer.score is None else answer.score, classes
+
+
+def _outputs(
+    nodes: Sequence[Any], file: str, prediction: str | None, score: str | None, decoder: OutputDecoder
+) -> Outputs:
+    """Find out which output is which, where the user does not name them."""
+    by_name = {node.name: node for node in nodes}
+    for name in (prediction, score):
+        if name is not None and name not in by_name:
+            raise UsageError(
+                f"{file} has no output {name!r}; its outputs are {_output_texts(nodes)}.{nearest(name, by_name)}"
+            )
+    if prediction is None and score is None:
+        prediction, score = _label_and_score(nodes, file)
+    if decoder.output is None and prediction is not None and score is not None and "prob" in score.lower():
+        decoder = OutputDecoder("probabilities", decoder.classes)
+    return Outputs(prediction, score, decoder)
+
+
+def _label_and_score(nodes: Sequence[Any], file: str) -> tuple[str | None, str | None]:
+    labels = [node.name for node in nodes if _is_label(node)]
+    scores = [node.name for node in nodes if not _is_label(node)]
+    if len(labels) > 1 or len(scores) > 1:
+        raise UsageError(
+            f"{file} has several outputs that could be meant: {_output_texts(nodes)}. "
+            "Name those to audit: prediction='...' for labels, score='...' for numbers, or one of them."
+        )
+    return (labels[0] if labels else None), (scores[0] if scores else None)
+
+
+def _is_label(node: Any) -> bool:
+    return _NUMPY_TYPES.get(node.type, "float")[:5] != "float" and not node.type.startswith("seq")
+
+
+def _output_texts(nodes: Sequence[Any]) -> str:
+    return ", ".join(f"{node.name} ({node.type} {list(node.shape)})" for node in nodes)
+
+
+def _only(lists: Sequence[tuple[Value, ...]]) -> tuple[Value, ...]:
+    return lists[0] if len(lists) == 1 else ()
+
+
+def _check_labels(name: str, label: NDArray[Any], classes: tuple[Value, ...]) -> None:
+    unknown = set(label.tolist()) - set(classes)
+    if unknown:
+        raise ModelError(
+            f"{name} predicted {unknown.pop()!r}, which is none of its classes {list(classes)!r}. "
+            "Name the right ones in order: classes=[...]."
+        )
+
+
 def _joined(parts: list[Any], rows: int) -> Any:
-    """What came for all portions, without the answers too many at the end of a filled one."""
+    """What came for all portions, without the surplus answers at the end of a filled one."""
     if not isinstance(parts[0], list) and np.ndim(parts[0]) == 0:
-        return np.asarray(parts[0])  # one number for the whole batch: refused where it is read
+        return np.asarray(parts[0])  # one number for the whole batch: refused where it is decoded
     if len(parts) == 1:
         return parts[0][:rows]
     joined = [row for part in parts for row in part] if isinstance(parts[0], list) else np.concatenate(parts)
     return joined[:rows]
-
-
-def _shape(entry: Input) -> str:
-    return " x ".join("n" if size is None else str(size) for size in entry.shape)

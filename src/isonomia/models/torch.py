@@ -1,10 +1,6 @@
-"""PyTorch, live and from files.
+"""PyTorch modules: live, or from a file (TorchScript, an exported program, a pickled module).
 
-A PyTorch module in evaluation mode while it is asked, and as it was afterwards.
-
-PyTorch modules: live, or opened from a file.
-
-PyTorch's files: TorchScript, exported programs, and pickled modules.
+A module is asked in evaluation mode and without gradients, on the device where it is, and left as it was.
 """
 
 from __future__ import annotations
@@ -25,24 +21,18 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import checked_batch_size, checked_classes, checked_features, checked_output
-from isonomia.models.inputs import columns_for, in_portions, matrix, needed
-from isonomia.models.pickles import Opened, check_trusted, open_from
+from isonomia.models.decoder import OutputDecoder
+from isonomia.models.files import Opened, check_trusted, needed, open_from
+from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer, listed
-from isonomia.models.readings import Reading
 from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "BATCH",
-    "EvaluationMode",
-    "Exported",
-    "TorchModel",
-    "open_exported",
-    "open_pickled_module",
-    "open_torchscript",
-    "torch_model",
-]
+__all__ = ["TorchModel", "open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
+
+BATCH = 8192
+"""How many rows a module is given at once unless told otherwise."""
 
 
 @dataclass(slots=True)
@@ -80,22 +70,11 @@ class EvaluationMode:
         return EvaluationMode, ()
 
 
-BATCH = 8192
-"""How many rows a module is given at once unless told otherwise."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Exported:
-    """An exported program as something to call, with what it takes.
+    """An exported program: what to call, and the type (``"float32"``) and the dimensions of what it takes.
 
-    Attributes
-    ----------
-    module
-        What to call.
-    dtype
-        The type of the numbers it takes, as PyTorch calls it: ``"float32"``.
-    shape
-        The dimensions it takes, the rows first; ``None`` where any number will do.
+    The rows are the first dimension; one that may have any size is ``None``.
     """
 
     module: Any
@@ -116,7 +95,7 @@ class TorchModel:
         The module, an :class:`Exported` program, or the file that one of them was opened from.
     features
         The columns to give it, in order; ``None`` for all.
-    reading
+    decoder
         What its numbers stand for, and the classes.
     batch_size
         How many rows it is given at once.
@@ -124,7 +103,7 @@ class TorchModel:
 
     source: Any
     features: tuple[str, ...] | None = None
-    reading: Reading = field(default_factory=Reading)
+    decoder: OutputDecoder = field(default_factory=OutputDecoder)
     batch_size: int = BATCH
     _mode: EvaluationMode = field(default_factory=EvaluationMode)
 
@@ -145,12 +124,12 @@ class TorchModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 for probabilities and logits; ``None`` otherwise."""
-        return self.reading.score_range
+        return self.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes, where the user named them."""
-        return self.reading.classes
+        return self.decoder.classes
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Run the module on the batch, in portions."""
@@ -169,7 +148,7 @@ class TorchModel:
         with torch.inference_mode(), mode:
             parts = in_portions(run, given, size, fixed=taken.rows is not None)
         raw = np.concatenate(parts)[: table.rows]
-        return self.reading.read(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+        return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _given(self, table: Table, taken: _Taken) -> NDArray[Any]:
         if table.kind == "batch":
@@ -182,20 +161,20 @@ class TorchModel:
     def fingerprint(self) -> str:
         """Tell this module from others by its file, or by its classes, their source, and its weights."""
         learnt = self.source.digest if isinstance(self.source, Opened) else _learnt(self.module)
-        return fingerprint_of("torch", learnt, repr((self.features, self.reading)))
+        return fingerprint_of("torch", learnt, f"({self.features!r}, {self.decoder.identity})")
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        read = {
+        gives = {
             None: "its numbers are read as they come (say output='logits' or 'probabilities' if they are)",
             "logits": "gives logits",
             "probabilities": "gives probabilities",
             "values": "gives values",
             "labels": "gives labels",
-        }[self.reading.output]
+        }[self.decoder.output]
         of = f" of {listed(self.classes)}" if self.classes else ""
         what = f"{_kind(self._inner)} {self.name}"
-        return f"{what}: on {_device(self.module)}, {self.batch_size:,} rows at once; {read}{of}"
+        return f"{what}: on {_device(self.module)}, {self.batch_size:,} rows at once; {gives}{of}"
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -295,8 +274,8 @@ def torch_model(
         How many rows it is given at once.
     """
     module = _as_exported(source) if type(source).__name__ == "ExportedProgram" else source
-    reading = Reading(checked_output(output), checked_classes(classes))
-    return TorchModel(module, checked_features(features), reading, checked_batch_size(batch_size))
+    decoder = OutputDecoder(checked_output(output), checked_classes(classes))
+    return TorchModel(module, checked_features(features), decoder, checked_batch_size(batch_size))
 
 
 def open_torchscript(
@@ -432,7 +411,7 @@ def _named_in(pickled: bytes) -> list[str]:
 
 def _pickled(path: Path, device: str) -> Any:
     torch = needed("torch", "torch", "a PyTorch file")
-    found = torch.load(path, map_location=device, weights_only=False)
-    if not isinstance(found, torch.nn.Module):
-        raise ModelError(f"{path} should hold a PyTorch module, but holds a {type(found).__name__}.")
-    return found
+    module = torch.load(path, map_location=device, weights_only=False)
+    if not isinstance(module, torch.nn.Module):
+        raise ModelError(f"{path} should hold a PyTorch module, but holds a {type(module).__name__}.")
+    return module

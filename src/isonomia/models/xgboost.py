@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.boosters import coded_matrix, described, named_classes, read_as
+from isonomia.models.boosters import coded_matrix, described, named_classes, output_of
 from isonomia.models.checked import checked_features
-from isonomia.models.inputs import columns_for, needed
+from isonomia.models.decoder import OutputDecoder
+from isonomia.models.files import needed
+from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
-from isonomia.models.readings import Reading
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
 __all__ = ["XGBoostModel", "open_xgboost", "xgboost_model"]
 
-_READ_AS = {
+_OUTPUTS = {
     "binary:logistic": "probabilities",
     "multi:softprob": "probabilities",
     "binary:logitraw": "logits",
@@ -44,7 +45,7 @@ class XGBoostModel:
     ----------
     booster
         The booster.
-    reading
+    decoder
         What its numbers stand for, by its objective, and the classes.
     rounds
         Which rounds of boosting are used; ``(0, 0)`` for all.
@@ -61,7 +62,7 @@ class XGBoostModel:
     """
 
     booster: Any
-    reading: Reading
+    decoder: OutputDecoder
     rounds: tuple[int, int] = (0, 0)
     linear: bool = False
     features: tuple[str, ...] | None = None
@@ -77,12 +78,12 @@ class XGBoostModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return self.reading.score_range
+        return self.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes; empty for what predicts numbers."""
-        return self.reading.classes
+        return self.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -96,7 +97,7 @@ class XGBoostModel:
         by_column = _renamed(dict(self.categories), fitted, columns)
         rows = coded_matrix(self.name, table, columns, by_column, "float32", new_is_missing=False)
         raw = self._predicted(rows)
-        return self.reading.read(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+        return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _predicted(self, rows: NDArray[Any]) -> NDArray[Any]:
         if not self.linear:
@@ -113,8 +114,8 @@ class XGBoostModel:
         """Tell this booster from others by its trees, names and objective; the same live and from its file."""
         bare = self.booster.copy()
         bare.set_attr(**dict.fromkeys(bare.attributes()))
-        said = repr((self.reading, self.rounds, self.features, self.missing))
-        return fingerprint_of("xgboost", sha256(bytes(bare.save_raw("ubj"))).hexdigest(), said)
+        options = f"({self.decoder.identity}, {self.rounds!r}, {self.features!r}, {self.missing!r})"
+        return fingerprint_of("xgboost", sha256(bytes(bare.save_raw("ubj"))).hexdigest(), options)
 
     def describe(self) -> str:
         """Say in one line what it is."""
@@ -157,10 +158,10 @@ def xgboost_model(
     best = int(attributes["best_iteration"]) + 1 if stopped and "best_iteration" in attributes else 0
     objective = _objective(booster)
     linear = _learner(booster)["gradient_booster"]["name"] == "gblinear"
-    output = read_as(_READ_AS, objective, named, is_estimator=is_estimator)
+    output = output_of(_OUTPUTS, objective, named, is_estimator=is_estimator)
     return XGBoostModel(
         booster,
-        Reading(output, named or _numbered(booster, objective)),
+        OutputDecoder(output, named or _numbered(booster, objective)),
         (0, best),
         linear,
         checked_features(features),
@@ -204,15 +205,15 @@ def _objective(booster: Any) -> str:
 
 
 def _learner(booster: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(booster.save_config())["learner"]
-    return found
+    learner: dict[str, Any] = json.loads(booster.save_config())["learner"]
+    return learner
 
 
 def _numbered(booster: Any, objective: str) -> tuple[Value, ...]:
-    if objective not in _READ_AS:
+    if objective not in _OUTPUTS:
         return ()
-    found = _learner(booster)["learner_model_param"]["num_class"]
-    return tuple(range(max(2, int(found))))
+    classes = int(_learner(booster)["learner_model_param"]["num_class"])
+    return tuple(range(max(2, classes)))
 
 
 def _categories(booster: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
@@ -221,8 +222,8 @@ def _categories(booster: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
     needed("pyarrow", "arrow", "an XGBoost model with categories")
     if not hasattr(booster, "get_categories"):
         raise UsageError("an XGBoost model with categories needs XGBoost 3.1 or later, which tells them. Update it.")
-    found = booster.get_categories(export_to_arrow=True).to_arrow()
-    return tuple((name, tuple(values.to_pylist())) for name, values in found if values is not None)
+    categories = booster.get_categories(export_to_arrow=True).to_arrow()
+    return tuple((name, tuple(values.to_pylist())) for name, values in categories if values is not None)
 
 
 def _renamed(

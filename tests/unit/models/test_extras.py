@@ -8,7 +8,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.models import load_model
-from isonomia.models.inputs import needed
+from isonomia.models.files import needed
 
 
 def archive(*names: str) -> bytes:
@@ -20,6 +20,7 @@ def archive(*names: str) -> bytes:
 
 
 CASES = {
+    "onnx": ("m.onnx", b"\x08\x08:\x00", "onnx"),
     "onnxruntime": ("m.onnx", b"\x08\x08:\x00", "onnx"),
     "xgboost": ("m.json", b'{"learner": {}}', "xgboost"),
     "lightgbm": ("m.txt", b"tree\nversion=v4\n", "lightgbm"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -176,8 +177,8 @@ def test_a_file_has_the_fingerprint_of_the_same_model_live_and_another_has_anoth
 def test_weights_in_files_of_their_own_count_in_the_fingerprint(tmp_path, folder):
     model = made(make_pipeline(LinearRegression()).fit(X, X[:, 0]))
     path = tmp_path / "large.onnx"
-    external = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], np.ones(1, "<f4").tobytes(), raw=True)
-    model.graph.initializer.append(external)
+    weight = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], np.ones(1, "<f4").tobytes(), raw=True)
+    model.graph.initializer.append(weight)
     (tmp_path / folder).mkdir(exist_ok=True)
     weights = (Path(folder) / "large.weights").as_posix()
     onnx.save(model, path, save_as_external_data=True, location=weights, size_threshold=0)
@@ -188,15 +189,99 @@ def test_weights_in_files_of_their_own_count_in_the_fingerprint(tmp_path, folder
     assert load_model(path).fingerprint() != before
 
 
-@pytest.mark.parametrize("location", ["/etc/hostname", "../outside.bin"])
+def external(name, **entries):
+    """A tensor of one number in a file of its own, its entries in the order given here."""
+    tensor = onnx.TensorProto(name=name, data_type=onnx.TensorProto.FLOAT, dims=[1], data_location=1)
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def turned_around(model):
+    """The bytes of a model with the two fields of each entry for external data, key and value, in the other order."""
+    given = model.SerializeToString()
+    for key, value in (("length", "4"), ("location", "w.bin")):
+        parts = [bytes([tag, len(text)]) + text.encode() for tag, text in ((0x0A, key), (0x12, value))]
+        assert b"".join(parts) in given
+        given = given.replace(b"".join(parts), b"".join(reversed(parts)))
+    assert onnx.load_model_from_string(given) == model
+    return given
+
+
+def with_weights_in(place):
+    """A model that adds a weight from ``w.bin`` to its input, the weight being a tensor of the given place."""
+    helper = onnx.helper
+    value = lambda name: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [None, 1])  # noqa: E731
+    weight = external("w", length="4", location="w.bin")
+    add, functions, initializers = helper.make_node("Add", ["x", "w"], ["y"]), [], []
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    if place == "graph":
+        nodes, initializers = [add], [weight]
+    elif place == "attribute":
+        nodes = [helper.make_node("Constant", [], ["w"], value=weight), add]
+    elif place == "sub-graph":
+        then = helper.make_graph([add], "then", [], [value("y")], [weight])
+        other = helper.make_graph([helper.make_node("Identity", ["x"], ["z"])], "else", [], [value("z")])
+        nodes = [helper.make_node("If", ["always"], ["out"], then_branch=then, else_branch=other)]
+        nodes += [helper.make_node("Identity", ["out"], ["y"])]
+        initializers = [helper.make_tensor("always", onnx.TensorProto.BOOL, [], [True])]
+    else:
+        constant = helper.make_node("Constant", [], ["w"], value=weight)
+        functions = [helper.make_function("own", "AddWeight", ["x"], ["y"], [constant, add], domains[:1])]
+        nodes = [helper.make_node("AddWeight", ["x"], ["y"], domain="own")]
+    graph = helper.make_graph(nodes, "graph", [value("x")], [value("y")], initializers)
+    return helper.make_model(graph, opset_imports=domains, functions=functions, ir_version=9)
+
+
+@pytest.mark.parametrize("write", [onnx.ModelProto.SerializeToString, turned_around])
+@pytest.mark.parametrize("place", ["graph", "attribute", "sub-graph", "function"])
+def test_weights_count_wherever_the_model_names_their_file_and_however_it_is_written(tmp_path, place, write):
+    (tmp_path / "m.onnx").write_bytes(write(with_weights_in(place)))
+    fingerprints = set()
+    for weight in (1.0, 5.0):
+        (tmp_path / "w.bin").write_bytes(np.array([weight], "<f4").tobytes())
+        model = load_model(tmp_path / "m.onnx", features=["a"])
+        np.testing.assert_allclose(ask(model, TABLE, False, True).prediction, X[:, 0] + weight, atol=1e-6)
+        fingerprints.add(model.fingerprint())
+    assert len(fingerprints) == 2
+
+
+def test_weights_lie_beside_the_path_that_is_opened_also_where_that_is_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "m.onnx").write_bytes(with_weights_in("graph").SerializeToString())
+    (tmp_path / "m.onnx").symlink_to(tmp_path / "elsewhere" / "m.onnx")
+    fingerprints = set()
+    for weight in (1.0, 5.0):
+        (tmp_path / "w.bin").write_bytes(np.array([weight], "<f4").tobytes())
+        fingerprints.add(load_model(tmp_path / "m.onnx").fingerprint())
+    assert len(fingerprints) == 2
+
+
+def test_a_copy_in_another_process_has_the_same_weights_or_is_refused(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(with_weights_in("graph").SerializeToString())
+    (tmp_path / "w.bin").write_bytes(np.array([1.0], "<f4").tobytes())
+    model = load_model(tmp_path / "m.onnx")
+    sent = pickle.dumps(model)
+    assert pickle.loads(sent).fingerprint() == model.fingerprint()
+    (tmp_path / "w.bin").write_bytes(np.array([5.0], "<f4").tobytes())
+    with pytest.raises(ModelError, match="is not the one that was opened before"):
+        pickle.loads(sent)
+
+
+def test_weights_of_a_model_without_a_folder_are_not_looked_for_in_the_current_one(tmp_path, monkeypatch):
+    (tmp_path / "w.bin").write_bytes(np.array([1.0], "<f4").tobytes())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"keeps weights in 'w.bin', but as bytes it has no folder"):
+        adapt(with_weights_in("graph"))
+
+
+@pytest.mark.parametrize("location", ["/etc/hostname", "../outside.bin", "{folder}/inside/w.bin"])
 def test_weights_outside_the_folder_of_a_file_are_not_read(tmp_path, location):
     (tmp_path / "outside.bin").write_bytes(bytes(4))
     (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "w.bin").write_bytes(bytes(4))
     model = made(make_pipeline(LinearRegression()).fit(X, X[:, 0]))
-    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[1], data_location=1)
-    for key, value in {"location": location, "length": "4"}.items():
-        tensor.external_data.add(key=key, value=value)
-    model.graph.initializer.append(tensor)
+    model.graph.initializer.append(external("w", location=location.format(folder=tmp_path), length="4"))
     (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match="outside its folder, so it was not opened"):
         load_model(tmp_path / "inside" / "m.onnx")
@@ -229,6 +314,9 @@ def test_the_number_of_threads_is_set_and_checked():
 def test_a_damaged_file_and_a_wrong_device_are_named(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08:\x00")
     with pytest.raises(ModelError, match=r"m.onnx is no ONNX model that onnxruntime .* can run"):
+        load_model(tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08nonsense")
+    with pytest.raises(ModelError, match=r"m.onnx is no ONNX model: "):
         load_model(tmp_path / "m.onnx")
     with pytest.raises(UsageError, match="device should be one of cpu"):
         open_onnx(content(LinearRegression().fit(X, X[:, 0])), device="toaster")

@@ -67,8 +67,10 @@ def _unchanged(given):
         ("a.txt", b"", None),
         ("a.zip", b"PK\x03\x04 damaged", None),
         ("service.toml", b"[model]", Kind.SERVICE),
-        ("a.onnx", b"\x08\x08", None),
-        ("a.onnx", b"\x08\x08:\x00", Kind.ONNX),
+        ("a.model", b"\x08\x08", None),
+        ("a.model", b"\x08\x08:\x00", Kind.ONNX),
+        ("a.model", b"\x08\x01\x12\x00", None),  # TensorFlow's begin like this
+        ("a.onnx", b":\x00\x08\x08", Kind.ONNX),
         ("a.sh", b"#!/bin/sh\n", None),
     ],
 )

@@ -6,21 +6,21 @@ from scipy.special import expit, softmax
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import checked_batch_size, checked_classes, checked_output
-from isonomia.models.readings import Reading
+from isonomia.models.decoder import OutputDecoder
 
 MANY = np.array([[2.0, -1.0, 0.0], [-800.0, 5.0, 900.0]])
 ONE = np.array([-800.0, -0.3, 0.0, 0.4, 800.0])
 
 
 def read(raw, output=None, classes=()):
-    return Reading(output, classes).read(np.asarray(raw), "net", want_score=True, want_prediction=True)
+    return OutputDecoder(output, classes).answer(np.asarray(raw), "net", want_score=True, want_prediction=True)
 
 
 def test_logits_become_probabilities():
     np.testing.assert_allclose(read(MANY, "logits").score, softmax(MANY, axis=1))
     np.testing.assert_allclose(read(ONE, "logits").score[:, 1], expit(ONE))
     assert read(ONE[:, None], "logits", ("no", "yes")).prediction.tolist() == ["no", "no", "no", "yes", "yes"]
-    assert Reading("logits").score_range == (0.0, 1.0)
+    assert OutputDecoder("logits").score_range == (0.0, 1.0)
 
 
 def test_one_probability_is_that_of_the_second_class():
@@ -35,7 +35,7 @@ def test_unless_said_one_number_is_a_value_and_several_are_scores():
     answer = read(MANY)
     assert answer.score.tolist() == MANY.tolist()
     assert answer.prediction.tolist() == [0, 2]
-    assert Reading().score_range is None
+    assert OutputDecoder().score_range is None
 
 
 def test_whole_numbers_are_labels_and_name_classes():
@@ -62,10 +62,10 @@ def test_numbers_that_do_not_fit_what_was_said_are_refused(raw, output, classes,
 
 
 def test_only_what_is_wanted_is_given():
-    answer = Reading("logits").read(MANY, "net", want_score=False, want_prediction=True)
+    answer = OutputDecoder("logits").answer(MANY, "net", want_score=False, want_prediction=True)
     assert answer.score is None
     assert answer.classes == ()
-    assert Reading("logits").read(MANY, "net", want_score=True, want_prediction=False).prediction is None
+    assert OutputDecoder("logits").answer(MANY, "net", want_score=True, want_prediction=False).prediction is None
 
 
 def test_wrong_options_are_refused():

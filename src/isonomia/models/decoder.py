@@ -1,4 +1,4 @@
-"""What the plain numbers of a network or of an ensemble of trees stand for.
+"""Predictions and scores from the plain numbers of a network or of an ensemble of trees.
 
 What nobody said is never guessed from the numbers of a batch, since the next batch might look different:
 
@@ -25,12 +25,12 @@ from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
 from isonomia.spec.tree import Value
 
-__all__ = ["Reading", "chosen", "classes_from"]
+__all__ = ["OutputDecoder", "classes_from"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How to read a model's numbers.
+class OutputDecoder:
+    """What the numbers of a model stand for, and so how an answer is made of them.
 
     Attributes
     ----------
@@ -48,17 +48,13 @@ class Reading:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
         return (0.0, 1.0) if self.output in {"logits", "probabilities"} else None
 
-    def read(self, raw: NDArray[Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Make an answer of the numbers for a batch.
+    @property
+    def identity(self) -> str:
+        """What a fingerprint says of it; this text must never change."""
+        return f"Reading(output={self.output!r}, classes={self.classes!r})"
 
-        Parameters
-        ----------
-        raw
-            One number for each row, or one for each row and class.
-        name
-            The model's name, for messages.
-        want_score, want_prediction
-            What is needed.
+    def answer(self, raw: NDArray[Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Make an answer of the numbers for a batch, one for each row, or one for each row and class.
 
         Raises
         ------
@@ -71,15 +67,17 @@ class Reading:
                 f"{name} should give one number a row, or one a row and class, but gave an array of shape "
                 f"{raw.shape}. Wrap it in a function that returns the part to audit."
             )
-        output = self.output or _unsaid(numbers)
+        output = self.output or _default_output(numbers)
         if output in {"labels", "values"}:
-            return self._alone(numbers, name, output, want_score, want_prediction)
+            return self._one_a_row(numbers, name, output, want_score, want_prediction)
         score = _scores(numbers, output)
-        classes = self._named(score.shape[1], name)
-        prediction = chosen(classes, np.argmax(score, axis=1)) if want_prediction else None
+        classes = self._classes(score.shape[1], name)
+        prediction = _classes_at(classes, np.argmax(score, axis=1)) if want_prediction else None
         return Answer(prediction, score if want_score else None, classes if want_score else ())
 
-    def _alone(self, numbers: NDArray[Any], name: str, output: str, want_score: bool, want_prediction: bool) -> Answer:
+    def _one_a_row(
+        self, numbers: NDArray[Any], name: str, output: str, want_score: bool, want_prediction: bool
+    ) -> Answer:
         if numbers.ndim == 2:
             raise ModelError(
                 f"{name} gave {numbers.shape[1]} numbers a row, but its output is said to be {output}, one a row. "
@@ -104,9 +102,9 @@ class Reading:
                 f"{name} gave label {labels.max() if labels.max() >= len(self.classes) else labels.min()}, but there "
                 f"are {len(self.classes)} classes, counted from 0: {list(self.classes)!r}."
             )
-        return chosen(self.classes, labels.astype(np.intp))
+        return _classes_at(self.classes, labels.astype(np.intp))
 
-    def _named(self, width: int, name: str) -> tuple[Value, ...]:
+    def _classes(self, width: int, name: str) -> tuple[Value, ...]:
         if self.classes and len(self.classes) != width:
             raise ModelError(
                 f"{name} gave scores of {width} classes, but classes names {len(self.classes)}: "
@@ -115,19 +113,19 @@ class Reading:
         return self.classes or tuple(range(width))
 
 
-def chosen(classes: tuple[Value, ...], indices: NDArray[np.intp]) -> NDArray[Any]:
+def _classes_at(classes: tuple[Value, ...], indices: NDArray[np.intp]) -> NDArray[Any]:
     """The class at each index, as a column."""
     kinds = {type(label) for label in classes}
-    table = np.array(classes) if kinds in ({int}, {bool}, {float}) else np.fromiter(classes, object, len(classes))
-    return np.asarray(table[indices])
+    column = np.array(classes) if kinds in ({int}, {bool}, {float}) else np.fromiter(classes, object, len(classes))
+    return np.asarray(column[indices])
 
 
-def classes_from(found: Any) -> tuple[Value, ...]:
+def classes_from(labels: Any) -> tuple[Value, ...]:
     """The ``classes_`` of an estimator as plain values."""
-    return tuple(plain_value(label) for label in found)
+    return tuple(plain_value(label) for label in labels)
 
 
-def _unsaid(numbers: NDArray[Any]) -> str:
+def _default_output(numbers: NDArray[Any]) -> str:
     if numbers.dtype.kind != "f":
         return "labels"
     return "values" if numbers.ndim == 1 else "scores"

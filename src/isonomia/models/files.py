@@ -1,0 +1,131 @@
+"""Files that models are opened from: what is in them, whether they are trusted, and the package that opens them.
+
+What a runtime makes of a file often cannot be pickled. :class:`Opened` holds it together with where it came from; its
+pickle holds the latter alone, and the file is opened again, which must not have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import ModelError, UsageError
+
+__all__ = ["Opened", "check_trusted", "digest_of", "needed", "open_from"]
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """Something opened from a file, a folder or bytes, such as a session of a runtime. Made by :func:`open_from`.
+
+    Attributes
+    ----------
+    content
+        What the opener made of it.
+    opener
+        A function of a module, so that a pickle can name it.
+    origin
+        The path, or the bytes themselves.
+    digest
+        The SHA-256 of what is there, when it was opened, as 64 hexadecimal digits.
+    arguments
+        What else the opener was given.
+    beside
+        Files that belong to it, such as weights, each with its digest.
+    """
+
+    content: Any
+    opener: Callable[..., Any]
+    origin: Path | bytes
+    digest: str
+    arguments: tuple[Any, ...] = ()
+    beside: tuple[tuple[Path, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file's name; empty for bytes."""
+        return self.origin.name if isinstance(self.origin, Path) else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep where it came from, and that it must be the same."""
+        return _open_again, (self.opener, self.origin, self.digest, self.arguments, self.beside)
+
+
+def open_from(
+    opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, beside: tuple[Path, ...] = ()
+) -> Opened:
+    """Open a file, a folder or bytes with an opener and its arguments, which can be pickled, and remember how."""
+    place = origin.absolute() if isinstance(origin, Path) else origin
+    digest = digest_of(place)
+    digests = tuple((file, digest_of(file)) for file in beside if file.is_file())  # the opener complains of the others
+    return Opened(opener(place, *arguments), opener, place, digest, arguments, digests)
+
+
+def _open_again(
+    opener: Callable[..., Any],
+    origin: Path | bytes,
+    digest: str,
+    arguments: tuple[Any, ...],
+    beside: tuple[tuple[Path, str], ...],
+) -> Opened:
+    # Before anything is opened: what has changed is no longer what the user trusted.
+    changed = digest_of(origin) != digest or any(
+        not file.is_file() or digest_of(file) != known for file, known in beside
+    )
+    if changed:
+        raise ModelError(f"the model at {origin!s} is not the one that was opened before: its content has changed.")
+    return Opened(opener(origin, *arguments), opener, origin, digest, arguments, beside)
+
+
+def digest_of(origin: Path | bytes) -> str:
+    """Give the SHA-256 of bytes, of a file's content, or of the names and contents of all files in a folder."""
+    if isinstance(origin, bytes):
+        return sha256(origin).hexdigest()
+    digest = sha256()
+    inside = sorted(file for file in origin.rglob("*") if file.is_file()) if origin.is_dir() else [origin]
+    for file in inside:
+        if origin.is_dir():
+            digest.update(f"\0{file.relative_to(origin).as_posix()}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check_trusted(path: Path, trust_pickle: bool, what: str) -> None:
+    """Refuse a file with pickles in it, which is ``what`` in words, unless the user said that it is trusted."""
+    if trust_pickle is not True:
+        raise UsageError(
+            f"{path} is {what}. Opening a pickle runs whatever code its writer put into it, with your rights, so it "
+            "was not opened. If you trust who wrote it: trust_pickle=True, or --trust-pickle on the command line. "
+            "Formats that need no trust: skops for scikit-learn, ONNX, and the own files of XGBoost and LightGBM."
+        )
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """Import a package that is not always installed.
+
+    Parameters
+    ----------
+    module
+        The module to import, such as ``"onnxruntime"``.
+    extra
+        The extra of Isonomia that brings it.
+    what
+        What needs it, for the message: ``"an ONNX file"``.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package is there, and something that it needs itself is not
+        raise UsageError(
+            f"{what} needs the package {package}, which is not installed. Install it: pip install 'isonomia[{extra}]'."
+        ) from error
