@@ -34,7 +34,7 @@ from isonomia.interventions.blocks import blocks_of
 from isonomia.interventions.constraints.base import Moves
 from isonomia.interventions.enumeration import enumerate_moves
 from isonomia.interventions.milp import Found, Nothing, any_move, program_of, tightened
-from isonomia.interventions.uniform import Boxes, accepted_share, pieces_of
+from isonomia.interventions.uniform import Boxes, accepted_share, slices_of
 
 SENSES = st.sampled_from(["==", ">=", "<="])
 WAYS = st.sampled_from(["both", "up", "down"])
@@ -448,17 +448,17 @@ def test_the_pieces_of_a_mixed_block_hold_as_much_as_proposals_find(problem: tup
             continue
         rng, tries = np.random.default_rng(0), 20_000
         share = accepted_share(block, boxes, tries, rng)[0]
-        pieces = pieces_of(block, here, boxes.low[0], boxes.high[0])
+        pieces = slices_of(block, here, boxes.low[0], boxes.high[0])
         exact = program_of(block, here).exact
         drawn = pieces.draw(200, rng)
         assert not exact or boxes.at(np.zeros(200, dtype=np.intp)).allowed(block, drawn).mean() > 0.99
         spans = boxes.high[0] - boxes.low[0]
         real = [j for j in block.free if not block.features[j].whole and spans[j] > 0]
-        if pieces.pieces[0].dimension < len(real):
+        if pieces.slices[0].dimension < len(real):
             assert share <= 1e-3
             continue
         whole = np.prod([spans[j] + 1 for j in block.free if block.features[j].whole])
-        volume = sum(np.exp(piece.log_volume) for piece in pieces.pieces) / whole
+        volume = sum(np.exp(piece.log_volume) for piece in pieces.slices) / whole
         noise = 6 * np.sqrt(volume * max(1 - volume, 0) / tries) + 1e-3
         assert volume >= share - noise
         assert not exact or volume <= share + noise

@@ -27,10 +27,9 @@ from isonomia.interventions.constraints import (
     Reachability,
     Thermometer,
 )
-from isonomia.interventions.draft import Draft
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
-from isonomia.interventions.interventions import Interventions
+from isonomia.interventions.interventions import Draft, Interventions
 from isonomia.interventions.reach import Points, ReachableSets
 
 __all__ = [

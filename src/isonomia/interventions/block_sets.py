@@ -1,10 +1,7 @@
-"""What is reachable in one block; memory.
+"""What people can reach in one block, in parts that can be counted, listed or drawn from.
 
-What some people can reach in one block, in the form in which it can be counted, listed or drawn from.
-
-What has been found out about blocks, kept for other people, other models and other runs.
-
-Finding out what people can reach in a block: listed where it can be, drawn from otherwise.
+A part is about some of the people: a range of one feature, a list of points, proposals of which some are kept, or
+polytopes. :class:`Memory` keeps lists for other people, other models and other runs.
 """
 
 from __future__ import annotations
@@ -18,21 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError, UsageError
-from isonomia.interventions.blocks import Block
+from isonomia.interventions.blocks import FeatureBlock
 from isonomia.interventions.constraints.base import Floats
 from isonomia.interventions.enumeration import MOST_MOVES, Enumerated, enumerate_moves
-from isonomia.interventions.fingerprint import block_fingerprint
 from isonomia.interventions.milp import tightened
-from isonomia.interventions.uniform import Boxes, Pieces, accepted_share, draw_by_proposals, pieces_of
+from isonomia.interventions.uniform import Boxes, Slices, accepted_share, draw_by_proposals, slices_of
 
-__all__ = ["TIGHT", "Cut", "Drawn", "Listed", "Memory", "Part", "Ranges", "ends_of", "solve"]
+__all__ = ["ListPart", "Memory", "Part", "PolytopePart", "RangePart", "RejectionPart", "solve"]
 
-
-_MOST_ROUNDS = 1000
+TIGHT = 1e-3
+"""The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
+_PILOTS = (64, 4096)
+"""Proposals that estimate that share: a few for everybody, more for whom they leave in doubt."""
+_TOGETHER = 5_000_000
+"""Moves that are listed for all people together; beyond it those with more than their part are drawn from instead."""
+_MAX_ROUNDS = 1000
+"""Draws from polytopes are repeated so often before almost all of them count as forbidden."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranges:
+class RangePart:
     """One feature by itself: every value, or every whole value, of a range.
 
     ``rows`` says which people; every part has it. ``low`` and ``high`` have one entry for each.
@@ -51,7 +53,7 @@ class Ranges:
         return np.where(self.high > self.low, np.inf, 1.0)
 
     def ends(self, person: NDArray[np.intp], number: NDArray[np.intp]) -> Floats:
-        """The value with this number, for people given by their place among ``rows``."""
+        """The value with this number, for people given by their index among ``rows``."""
         return (self.low[person] + number)[:, None]
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -63,7 +65,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class ListPart:
     """Every point, in one table for all people; people with the same start in the block share their rows.
 
     ``table`` has the ended value of each of the block's columns, then the change of each pushed feature. A person's
@@ -71,7 +73,7 @@ class Listed:
     """
 
     rows: NDArray[np.intp]
-    block: Block
+    block: FeatureBlock
     table: Floats
     first: NDArray[np.intp]
     size: NDArray[np.intp]
@@ -81,7 +83,7 @@ class Listed:
         return self.size.astype(np.float64)
 
     def ends(self, person: NDArray[np.intp], number: NDArray[np.intp]) -> Floats:
-        """The point with this number, for people given by their place among ``rows``."""
+        """The point with this number, for people given by their index among ``rows``."""
         return np.asarray(self.table[self.first[person] + number])
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -91,11 +93,11 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class RejectionPart:
     """Points by proposals that are kept where the constraints allow them."""
 
     rows: NDArray[np.intp]
-    block: Block
+    block: FeatureBlock
     boxes: Boxes
 
     def counts(self) -> Floats:
@@ -105,17 +107,17 @@ class Drawn:
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Uniform points."""
         acted = draw_by_proposals(self.block, self.boxes, n, rng)
-        return ends_of(self.block, self.boxes.start[:, None], acted)
+        return _ends(self.block, self.boxes.start[:, None], acted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class PolytopePart:
     """Points of polytopes, for people with the same start in the block."""
 
     rows: NDArray[np.intp]
-    block: Block
+    block: FeatureBlock
     boxes: Boxes
-    pieces: Pieces
+    slices: Slices
 
     def counts(self) -> Floats:
         """Infinite: the points are not counted."""
@@ -124,31 +126,22 @@ class Cut:
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Uniform points; what a constraint without a linear form forbids is drawn again."""
         wanted = len(self.rows) * n
-        found, count = list[Floats](), 0
-        for _ in range(_MOST_ROUNDS):
-            acted = self.pieces.draw(wanted, rng)
+        allowed, count = list[Floats](), 0
+        for _ in range(_MAX_ROUNDS):
+            acted = self.slices.draw(wanted, rng)
             kept = acted[self.boxes.at(np.zeros(wanted, dtype=np.intp)).allowed(self.block, acted)]
-            found.append(kept)
+            allowed.append(kept)
             count += len(kept)
             if count >= wanted:
-                acted = np.concatenate(found)[:wanted].reshape(len(self.rows), n, -1)
-                return ends_of(self.block, self.boxes.start[:, None], acted)
+                acted = np.concatenate(allowed)[:wanted].reshape(len(self.rows), n, -1)
+                return _ends(self.block, self.boxes.start[:, None], acted)
         raise NumericalError(
             f"almost no point of the linear constraints on {', '.join(f.name for f in self.block.features)} satisfies "
             "the others. Loosen them, or write them as linear ones."
         )
 
 
-Part: TypeAlias = Ranges | Listed | Drawn | Cut
-
-
-def ends_of(block: Block, start: Floats, acted: Floats) -> Floats:
-    """Where actions lead: the ended value of each of the block's columns, then the change of each pushed feature."""
-    if not block.push.any() and not block.onto.size:
-        return acted
-    action = acted - start
-    ended = acted + action @ block.push if block.push.any() else acted
-    return np.concatenate([ended, action @ block.onto], axis=-1)
+Part: TypeAlias = RangePart | ListPart | RejectionPart | PolytopePart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,24 +159,24 @@ class Memory:
 
     known: dict[str, dict[bytes, Floats]] = field(default_factory=dict)
 
-    def moves(self, block: Block, starts: Floats, most: int) -> Enumerated:
+    def moves(self, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
         """The moves of each start, each of them distinct; those not met before are enumerated, and kept."""
-        kept = self.known.setdefault(block_fingerprint(block), {})
+        stored = self.known.setdefault(block.fingerprint(), {})
         keys = [row.tobytes() for row in np.ascontiguousarray(starts)]
-        new = np.asarray([j for j, key in enumerate(keys) if key not in kept], dtype=np.intp)
+        new = np.asarray([j for j, key in enumerate(keys) if key not in stored], dtype=np.intp)
         if len(new):
-            found = enumerate_moves(block, starts[new], most)
-            for j, acted in zip(new, np.split(found.acted, np.cumsum(found.counts)[:-1]), strict=True):
-                kept[keys[j]] = acted
-        parts = [kept[key] for key in keys]
+            moves = enumerate_moves(block, starts[new], most)
+            for j, acted in zip(new, np.split(moves.acted, np.cumsum(moves.counts)[:-1]), strict=True):
+                stored[keys[j]] = acted
+        parts = [stored[key] for key in keys]
         empty = np.zeros((0, len(block.columns)))
         return Enumerated(np.concatenate([empty, *parts]), np.asarray([len(part) for part in parts], dtype=np.intp))
 
     def to_bytes(self) -> bytes:
         """Everything that is known, to be stored."""
         arrays: dict[str, NDArray[np.float64]] = {}
-        for name, kept in self.known.items():
-            for number, (key, acted) in enumerate(kept.items()):
+        for name, moves in self.known.items():
+            for number, (key, acted) in enumerate(moves.items()):
                 arrays[f"{name}/{number}"] = np.vstack([np.frombuffer(key), acted])
         with BytesIO() as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
@@ -200,49 +193,36 @@ class Memory:
         return cls(known)
 
 
-TIGHT = 1e-3
-"""The share of accepted proposals below which a block is cut into polytopes instead."""
-_PILOTS = (64, 4096)
-_TOGETHER = 5_000_000
-"""Moves that are listed for all people together; beyond it those with more than their part are drawn from instead."""
-
-
-def solve(block: Block, start: Floats, memory: Memory | None = None, most_moves: int = MOST_MOVES) -> tuple[Part, ...]:
+def solve(
+    block: FeatureBlock, start: Floats, memory: Memory | None = None, most_moves: int = MOST_MOVES
+) -> tuple[Part, ...]:
     """What people can reach in a block, in parts that each are about some of them.
 
-    Parameters
-    ----------
-    block
-        The block.
-    start
-        Where the people are, in the block's columns, one a row.
-    memory
-        What was found out before; it is added to.
-    most_moves
-        Up to how many moves a person's block is listed.
+    ``start`` has the block's columns, one person a row. What ``memory`` knows is not enumerated again, and it is added
+    to. A person with more than ``most_moves`` moves is drawn from.
     """
     everybody = np.arange(len(start))
     if block.alone:
         least, most = block.ranges(start)
-        return (Ranges(everybody, block.columns[0], least[:, 0], most[:, 0], block.features[0].whole),)
+        return (RangePart(everybody, block.columns[0], least[:, 0], most[:, 0], block.features[0].whole),)
     keys, key = _distinct(start)
     counts = np.zeros(len(keys), dtype=np.intp)
     parts: list[Part] = []
     if block.discrete:
         small = ~_surely_large(block, keys, most_moves)
         find = enumerate_moves if memory is None else memory.moves
-        found = find(block, keys[small], most_moves)
-        counts[small] = found.counts
-        table = ends_of(block, np.repeat(keys, counts, axis=0), found.acted)
+        moves = find(block, keys[small], most_moves)
+        counts[small] = moves.counts
+        table = _ends(block, np.repeat(keys, counts, axis=0), moves.acted)
         rows = np.flatnonzero(counts[key] > 0)
-        parts.append(Listed(rows, block, table, (np.cumsum(counts) - counts)[key[rows]], counts[key[rows]]))
+        parts.append(ListPart(rows, block, table, (np.cumsum(counts) - counts)[key[rows]], counts[key[rows]]))
     if not counts.all():
-        parts += _sampled(block, keys, np.flatnonzero(counts == 0), key)
+        parts += _to_draw_from(block, keys, np.flatnonzero(counts == 0), key)
     return tuple(part for part in parts if len(part.rows))
 
 
-def _surely_large(block: Block, keys: Floats, most_moves: int) -> NDArray[np.bool_]:
-    """Whose moves are so many, by a few proposals, that a table of them would be in vain, or too large for all."""
+def _surely_large(block: FeatureBlock, keys: Floats, most_moves: int) -> NDArray[np.bool_]:
+    """Whose moves seem so many, by a few proposals, that listing them would fail or take more than their part."""
     boxes = Boxes.of(block, keys)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
     some = np.flatnonzero(sizes > (2.0 * most_moves if sizes.sum() <= _TOGETHER else 1_000.0))
@@ -263,7 +243,8 @@ def _distinct(start: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return start[order][new], key
 
 
-def _sampled(block: Block, keys: Floats, which: NDArray[np.intp], key: NDArray[np.intp]) -> Iterator[Part]:
+def _to_draw_from(block: FeatureBlock, keys: Floats, which: NDArray[np.intp], key: NDArray[np.intp]) -> Iterator[Part]:
+    """The parts of those whose points are not listed, by which of the different starts they have."""
     if not block.one_to_one:
         raise UsageError(
             f"linkages among {', '.join(feature.name for feature in block.features)} go round in a circle, so that "
@@ -271,17 +252,17 @@ def _sampled(block: Block, keys: Floats, which: NDArray[np.intp], key: NDArray[n
             "or make its features whole numbers with fewer values."
         )
     boxes = Boxes.of(block, keys[which])
-    tight = _tight(block, boxes)
-    for place in np.flatnonzero(tight):
-        yield _cut(block, boxes.at(np.asarray([place])), np.flatnonzero(key == which[place]))
+    tight = _are_tight(block, boxes)
+    for index in np.flatnonzero(tight):
+        yield _tight_part(block, boxes.at(np.asarray([index])), np.flatnonzero(key == which[index]))
     easy = np.full(len(keys), -1)
     easy[which[~tight]] = np.flatnonzero(~tight)
     rows = np.flatnonzero(easy[key] >= 0)
-    yield Drawn(rows, block, boxes.at(easy[key[rows]]))
+    yield RejectionPart(rows, block, boxes.at(easy[key[rows]]))
 
 
-def _tight(block: Block, boxes: Boxes) -> NDArray[np.bool_]:
-    """Whose proposals are seldom accepted. The seed is fixed: how a law is drawn from does not change it."""
+def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
+    """Whose proposals are seldom accepted. The seed is fixed: how a law is drawn from does not change the law."""
     rng = np.random.default_rng(0)
     doubtful = np.arange(len(boxes.start))
     for tries in _PILOTS:
@@ -291,34 +272,37 @@ def _tight(block: Block, boxes: Boxes) -> NDArray[np.bool_]:
     return tight
 
 
-def _cut(block: Block, box: Boxes, rows: NDArray[np.intp]) -> Part:
+def _tight_part(block: FeatureBlock, box: Boxes, rows: NDArray[np.intp]) -> Part:
     """One start whose box is nearly empty: drawn in by the solver, and if that is not enough, cut into polytopes."""
     ends = tightened(block, box.start[0])
     if ends is None:
-        return _points(block, box, box.start, rows)
+        return _list_part(block, box, box.start, rows)
     if block.discrete:  # staying put is one of the points, even where the rows forbid it
         ends = np.minimum(ends[0], box.start[0]), np.maximum(ends[1], box.start[0])
     box = Boxes(box.start, box.least, box.most, ends[0][None], ends[1][None])
-    if not _tight(block, box)[0]:
-        return Drawn(rows, block, box.at(np.zeros(len(rows), dtype=np.intp)))
-    pieces = pieces_of(block, box.start[0], *ends)
-    if pieces.pieces[0].dimension:
-        return Cut(rows, block, box, pieces)
-    return _points(block, box, _corners(pieces), rows)
+    if not _are_tight(block, box)[0]:
+        return RejectionPart(rows, block, box.at(np.zeros(len(rows), dtype=np.intp)))
+    slices = slices_of(block, box.start[0], *ends)
+    if slices.slices[0].dimension:
+        return PolytopePart(rows, block, box, slices)
+    rng = np.random.default_rng(0)  # each slice is a single point, so that every draw is the same
+    points = [slices.only(one).draw(1, rng) for one in slices.slices]
+    return _list_part(block, box, np.concatenate(points), rows)
 
 
-def _corners(pieces: Pieces) -> Floats:
-    """The only point of each piece, where all have one."""
-    rng = np.random.default_rng(0)
-    return np.concatenate(
-        [Pieces((piece,), np.ones(1), pieces.low, pieces.width, True).draw(1, rng) for piece in pieces.pieces]
-    )
-
-
-def _points(block: Block, box: Boxes, acted: Floats, rows: NDArray[np.intp]) -> Listed:
+def _list_part(block: FeatureBlock, box: Boxes, acted: Floats, rows: NDArray[np.intp]) -> ListPart:
     """The allowed ones of some points, and the start, as a list."""
     allowed = box.at(np.zeros(len(acted), dtype=np.intp)).allowed(block, acted)
     points = np.concatenate([box.start, acted[allowed]])
     _, first = np.unique(np.round(points, 9), axis=0, return_index=True)
-    table = ends_of(block, box.start, points[np.sort(first)])
-    return Listed(rows, block, table, np.zeros(len(rows), dtype=np.intp), np.full(len(rows), len(table)))
+    table = _ends(block, box.start, points[np.sort(first)])
+    return ListPart(rows, block, table, np.zeros(len(rows), dtype=np.intp), np.full(len(rows), len(table)))
+
+
+def _ends(block: FeatureBlock, start: Floats, acted: Floats) -> Floats:
+    """Where actions lead: the ended value of each of the block's columns, then the change of each pushed feature."""
+    if not block.push.any() and not block.onto.size:
+        return acted
+    action = acted - start
+    ended = acted + action @ block.push if block.push.any() else acted
+    return np.concatenate([ended, action @ block.onto], axis=-1)

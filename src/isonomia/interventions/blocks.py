@@ -1,21 +1,24 @@
-"""Blocks: features that constraints and linkages couple, so that everything else can be done one block at a time."""
+"""Blocks: features that constraints and linkages couple. What people can reach is found out one block at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, Bools, Box, Floats, Moves
+from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, own_ranges
+from isonomia.populations.fingerprint import fingerprint_of, identity_of
 
-__all__ = ["Block", "blocks_of", "components"]
+__all__ = ["FeatureBlock", "blocks_of", "components", "rule_identity"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class FeatureBlock:
     """Some features that are coupled, with what couples them.
 
     Attributes
@@ -65,6 +68,12 @@ class Block:
         """The whole effect of one unit of action on each column, on each column."""
         return np.eye(len(self.columns)) + self.push
 
+    def fingerprint(self) -> str:
+        """The SHA-256 of everything that determines what can be reached in the block."""
+        rules = [f"{rule_identity(constraint)} {places}" for constraint, places in self.constraints]
+        effects = repr(self.push.tolist()), repr(self.onto.tolist())
+        return fingerprint_of(*map(repr, self.features), *rules, *effects)
+
     def touched(self, column: int) -> set[int]:
         """The columns whose value depends on the action on one."""
         return {column, *np.flatnonzero(self.push[column]).tolist()}
@@ -107,7 +116,7 @@ class Block:
         return np.asarray(allowed | (moves.acted == moves.start).all(-1))
 
 
-def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[Block, ...]:
+def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[FeatureBlock, ...]:
     """The blocks in which somebody can change something, in the order of their first feature."""
     place = {feature.name: j for j, feature in enumerate(features)}
     freed = {name for constraint in constraints if isinstance(constraint, Linkage) for name in constraint.frees}
@@ -122,7 +131,7 @@ def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) ->
 
 def _block(
     group: Sequence[int], features: Sequence[Feature], constraints: Sequence[Constraint], place: dict[str, int]
-) -> Block:
+) -> FeatureBlock:
     read = {place[name] for constraint in constraints for name in _read_by(constraint)}
     columns = [j for j in group if features[j].actionable or j in read]
     pushed = [j for j in group if j not in columns]
@@ -133,7 +142,7 @@ def _block(
             for name, scale in constraint.pushes.items():
                 push[where[constraint.source], where[name]] += scale
     moved = len(columns) + np.flatnonzero(push[:, len(columns) :].any(0))  # what nothing moves needs no column
-    return Block(
+    return FeatureBlock(
         tuple(columns),
         tuple(pushed[j - len(columns)] for j in moved),
         tuple(features[j] for j in columns),
@@ -164,7 +173,19 @@ def components(count: int, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         for j in group[1:]:
             first, second = sorted((find(group[0]), find(j)))
             root[second] = first
-    found: dict[int, list[int]] = {}
+    groups_by_root: dict[int, list[int]] = {}
     for j in range(count):
-        found.setdefault(find(j), []).append(j)
-    return list(found.values())
+        groups_by_root.setdefault(find(j), []).append(j)
+    return list(groups_by_root.values())
+
+
+def rule_identity(rule: Constraint | Effect) -> str:
+    """A text that tells a constraint or an effect from every other; functions are told apart by their source."""
+    values = ((field.name, getattr(rule, field.name)) for field in fields(rule))  # type: ignore[arg-type]
+    return f"{rule.kind} {[(name, _value_identity(value)) for name, value in values]!r}"
+
+
+def _value_identity(value: Any) -> str:
+    if hasattr(value, "fingerprint"):
+        return str(value.fingerprint())
+    return identity_of(value) if callable(value) else repr(value)

@@ -1,11 +1,4 @@
-"""A first draft from a table.
-
-What a column holds, as far as a first draft of interventions needs to know.
-
-A feature for a column of a first draft, as far as its values and its name tell.
-
-A first draft of what people can change, from data, with what was guessed and why.
-"""
+"""A first draft of what people can change, from a table: what each column holds, and what that and its name suggest."""
 
 from __future__ import annotations
 
@@ -13,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +25,7 @@ from isonomia.interventions.hints import (
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 
-if TYPE_CHECKING:
-    from isonomia.interventions.interventions import Interventions
-
-__all__ = ["UNORDERED", "Draft", "Summary", "changed", "described", "drafted", "summary_of"]
+__all__ = ["Guesses", "described", "guess", "summary_of"]
 
 
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
@@ -45,18 +35,9 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 class Summary:
     """One column in short.
 
-    Attributes
-    ----------
-    name
-        The column.
-    kind
-        What its values are; ``"nothing"`` where all are missing, ``"other"`` for what no feature is made of.
-    missing
-        How many are missing.
-    numbers
-        The numbers that are there; truth values as 0 and 1.
-    counts
-        How often each text occurs, in the order of the categories where the column has one, else sorted.
+    Of the kinds, ``"nothing"`` means that all values are missing, ``"other"`` that no feature is made of them.
+    ``numbers`` are those that are there, truth values as 0 and 1; ``counts`` says how often each text occurs, in the
+    order of the categories where the column has one, else sorted.
     """
 
     name: str
@@ -107,61 +88,61 @@ def summary_of(table: Table, name: str) -> Summary:
         return Summary(name, "numbers", missing, np.asarray(values, dtype=np.float64), {})
     if not all(isinstance(value, str) for value in values):
         return Summary(name, "other", missing, none, {})
-    found = Counter(map(str, values))
-    order = [text for text in table.order(name) if text in found] or sorted(found)
+    counts = Counter(map(str, values))
+    order = [text for text in table.order(name) if text in counts] or sorted(counts)
     dates = all(_DATE.match(text) for text in order)
-    return Summary(name, "dates" if dates else "texts", missing, none, {text: found[text] for text in order})
+    return Summary(name, "dates" if dates else "texts", missing, none, {text: counts[text] for text in order})
 
 
 _MANY = 50
 """With more categories than this, a column is taken for a name rather than for something that people choose."""
 _FEW, _GAPS, _EACH = 12, 3, 5
 """So few whole numbers, so far apart and each so frequent, are taken for a list of choices."""
-UNORDERED = "Put the categories in order, and set direction to up."
+_UNORDERED = "Put the categories in order, and set direction to up."
 """What is said of texts that rise, as long as their order is not known."""
 
 
-def described(seen: Summary) -> tuple[Feature, str] | str:
+def described(column: Summary) -> tuple[Feature, str] | str:
     """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
-    unfit = _unfit(seen)
+    unfit = _unfit(column)
     if unfit:
         return unfit
-    hint = hint_of(seen.name)
-    free = seen.varieties > 1 and (hint is None or hint.actionable)
-    feature = _of_texts(seen) if seen.counts else _of_numbers(seen)
-    told = [seen.words()]
-    if seen.varieties > 1 and hint is not None:
-        told.append(hint.why)
+    hint = hint_of(column.name)
+    free = column.varieties > 1 and (hint is None or hint.actionable)
+    feature = _of_texts(column) if column.counts else _of_numbers(column)
+    reasons = [column.words()]
+    if column.varieties > 1 and hint is not None:
+        reasons.append(hint.why)
     if hint is not None and hint.rises:
-        feature = changed(feature, direction=_rising(feature))
+        feature = _changed(feature, direction=_rising(feature))
         if feature.kind == "categorical" and free:
-            told.append(UNORDERED)
-    return changed(feature, actionable=free), " ".join(told)
+            reasons.append(_UNORDERED)
+    return _changed(feature, actionable=free), " ".join(reasons)
 
 
-def _unfit(seen: Summary) -> str:
+def _unfit(column: Summary) -> str:
     """Why no feature is made of a column, as the end of a sentence that begins with its name; empty where one is."""
-    if seen.kind == "nothing":
+    if column.kind == "nothing":
         return "has no value at all"
-    if seen.kind == "dates":
+    if column.kind == "dates":
         return "holds dates"
-    if seen.kind == "other":
+    if column.kind == "other":
         return "holds neither numbers nor truth values nor texts"
-    if seen.missing:
-        return f"is missing in {seen.missing:,} rows, so that what these people could change is not known"
-    if is_identifier(seen.name) and seen.varieties > 0.9 * seen.size > 2:
+    if column.missing:
+        return f"is missing in {column.missing:,} rows, so that what these people could change is not known"
+    if is_identifier(column.name) and column.varieties > 0.9 * column.size > 2:
         return "tells people apart"
-    if len(seen.counts) > _MANY:
-        return f"has {len(seen.counts):,} different texts, so that it is a name rather than a choice"
+    if len(column.counts) > _MANY:
+        return f"has {len(column.counts):,} different texts, so that it is a name rather than a choice"
     return ""
 
 
-def _of_texts(seen: Summary) -> Feature:
-    return Feature(seen.name, "categorical", values=tuple(seen.counts))
+def _of_texts(column: Summary) -> Feature:
+    return Feature(column.name, "categorical", values=tuple(column.counts))
 
 
-def _of_numbers(seen: Summary) -> Feature:
-    numbers, name = seen.numbers, seen.name
+def _of_numbers(column: Summary) -> Feature:
+    numbers, name = column.numbers, column.name
     low, high = float(numbers.min()), float(numbers.max())
     if np.isin(numbers, (0.0, 1.0)).all():
         return Feature(name, "binary")
@@ -183,34 +164,15 @@ def _rising(feature: Feature) -> Direction:
     return "both" if feature.values and isinstance(feature.values[0], str) else "up"
 
 
-def changed(feature: Feature, **changes: Any) -> Feature:
-    """The same feature with something else about it."""
-    return replace(feature, **_bounds(feature), **changes)
-
-
-def _bounds(feature: Feature) -> dict[str, Any]:
-    """Bounds that a list of categories implies are left to it."""
-    return {"low": None, "high": None} if feature.kind == "categorical" else {}
+def _changed(feature: Feature, **changes: Any) -> Feature:
+    """The same feature with something else about it; bounds that a list of categories implies are left to it."""
+    implied: dict[str, Any] = {"low": None, "high": None} if feature.kind == "categorical" else {}
+    return replace(feature, **implied, **changes)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """Interventions guessed from a table, with the reasons.
-
-    Attributes
-    ----------
-    features, constraints
-        What people can change, as far as names and values tell.
-    why
-        For each feature, what its values are and what was guessed, as sentences.
-    rules
-        For each constraint, what speaks for it.
-    left_out
-        Columns that are no features, which stay as they are, each with the reason; people can be audited with a draft
-        of their own table at once, because a column with a missing value is one of them.
-    rows
-        How many people the table has.
-    """
+class Guesses:
+    """What a table suggests; the fields are those of :class:`isonomia.interventions.Draft`."""
 
     features: tuple[Feature, ...]
     constraints: tuple[Constraint, ...]
@@ -219,77 +181,26 @@ class Draft:
     left_out: Mapping[str, str]
     rows: int
 
-    @classmethod
-    def of(
-        cls, table: Any, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None
-    ) -> Draft:
-        """Guess from any kind of table; see :func:`drafted`."""
-        return drafted(Table.of(table), leave_out, outcome)
 
-    @property
-    def interventions(self) -> Interventions:
-        """The guesses without their reasons."""
-        from isonomia.interventions.interventions import Interventions
-
-        return Interventions(self.features, self.constraints)
-
-    def to_toml(self, source: str = "a table") -> str:
-        """The draft as a TOML text with comments; :meth:`Interventions.from_toml` reads it.
-
-        Parameters
-        ----------
-        source
-            What the people came from, for the first comment.
-        """
-        from isonomia.interventions.toml import Comments, written
-
-        missing = [f"- {name} {reason}" for name, reason in self.left_out.items()]
-        head = (
-            f"What people can change: a first draft, guessed from the names and the values of {source} ({self.rows:,} "
-            "rows). Correct it: an audit takes every word of it for the truth.",
-            *(["", "Columns that are not listed stay as they are:", *missing] if missing else []),
-            "",
-        )
-        return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
-
-
-def drafted(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Draft:
-    """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem.
-
-    Parameters
-    ----------
-    table
-        The people.
-    leave_out
-        Columns that are no features: a name, a list, or a pattern; or each with the reason, as the end of a sentence
-        that begins with its name, and then these are all.
-    outcome
-        What is predicted; a column that looks like it unless given, or unless reasons are.
-
-    Raises
-    ------
-    DataError
-        Where not a single column is left.
-    UsageError
-        Where there is no such column.
-    """
+def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Guesses:
+    """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem."""
     left = _left_out(table, leave_out, outcome)
     features: dict[str, Feature] = {}
     why: dict[str, str] = {}
     for name in table.names:
         if name not in left:
-            made = described(summary_of(table, name))
-            if isinstance(made, str):
-                left[name] = made
+            description = described(summary_of(table, name))
+            if isinstance(description, str):
+                left[name] = description
             else:
-                features[name], why[name] = made
+                features[name], why[name] = description
     if not features:
         raise DataError(_nothing_left(left))
     rules = [*_rules(features, table)]
     for rule, _ in rules:
         features |= _fitted(rule, features, why)
     kept = [(rule, reason) for rule, reason in rules if any(features[name].actionable for name in rule.names)]
-    return Draft(
+    return Guesses(
         features=tuple(features.values()),
         constraints=tuple(rule for rule, _ in kept),
         why=why,
@@ -336,29 +247,31 @@ def _fitted(rule: Constraint, features: Mapping[str, Feature], why: dict[str, st
     mine = {name: features[name] for name in rule.names}
     if isinstance(rule, Reachability):
         for name in mine:
-            why[name] = why[name].replace(UNORDERED, "The categories are in the order of what goes with them.")
+            why[name] = why[name].replace(_UNORDERED, "The categories are in the order of what goes with them.")
         return {name: _in_order(feature, rule) for name, feature in mine.items()}
     fixed = [name for name in mine if not mine[name].actionable and hint_of(name) is not None]
     if fixed:
         for name in mine:
             if mine[name].actionable:
                 why[name] += f" It is encoded together with {fixed[0]}, which people cannot change."
-        return {name: changed(feature, actionable=False) for name, feature in mine.items()}
+        return {name: _changed(feature, actionable=False) for name, feature in mine.items()}
     if not isinstance(rule, OneHot):
         return mine
     for name in mine:
         if mine[name].direction != "both":
             why[name] += " One of several dummies has no direction; an ordinal constraint could say that all rise."
-    return {name: changed(feature, direction="both") for name, feature in mine.items()}
+    return {name: _changed(feature, direction="both") for name, feature in mine.items()}
 
 
 def _in_order(feature: Feature, rule: Reachability) -> Feature:
     if feature.kind != "categorical":
         return feature
-    place = rule.names.index(feature.name)
-    return changed(feature, values=tuple(pair[place] for pair in rule.values))
+    index = rule.names.index(feature.name)
+    return _changed(feature, values=tuple(pair[index] for pair in rule.values))
 
 
 def _nothing_left(left: Mapping[str, str]) -> str:
-    told = "; ".join(f"{name!r} {reason}" for name, reason in list(left.items())[:3])
-    return f"expected columns of which features can be made, numbers, truth values or texts, but there are none: {told}"
+    first = "; ".join(f"{name!r} {reason}" for name, reason in list(left.items())[:3])
+    return (
+        f"expected columns of which features can be made, numbers, truth values or texts, but there are none: {first}"
+    )

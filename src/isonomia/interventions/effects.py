@@ -1,17 +1,7 @@
-"""Downstream effects: causes, noise, sampler.
+"""Effects: what comes after a person's own action by chance or by causes.
 
-Effects of chance and of causes that come after a person's own action.
-
-What follows from an action by a causal model: abduction, action, prediction.
-
-Noise that does not depend on the action: measurements that vary from one time to the next.
-
-Any conditional law of the user's own.
-
-Downstream effects: one file a kind, and one line in the registry below.
-
-Deterministic effects are linkages, which are constraints (:class:`~isonomia.interventions.constraints.Linkage`): they
-take part in what is enumerated.
+Effects that are certain are linkages, which are constraints (:class:`~isonomia.interventions.constraints.Linkage`):
+they take part in what is enumerated.
 """
 
 from __future__ import annotations
@@ -136,7 +126,7 @@ def _assigned(column: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Some features vary around what the person made of them.
+    """Some features vary around what the person made of them, whatever the action: a measurement differs each time.
 
     Attributes
     ----------
@@ -170,7 +160,8 @@ class Noise:
         else:
             object.__setattr__(self, "scale", numbers_of(self.kind, "scale", self.scale, len(self.names)))
         if min(np.atleast_1d(self.scale)) < 0:
-            raise UsageError(f"scale of the noise is how far it reaches and at least 0, but it is {self.scale!r}")
+            message = f"scale of the noise is how far it reaches and at least 0, but it is {self.scale!r}"
+            raise UsageError(message, name="scale")
         check_one_of(self.kind, "law", self.law, ("normal", "uniform"))
         check_truth(self.kind, "relative", self.relative)
         check_truth(self.kind, "keep_bounds", self.keep_bounds)
@@ -196,7 +187,7 @@ class Noise:
         scale = np.broadcast_to(np.asarray(self.scale, dtype=np.float64), start.shape)
         noise = self._unit(start.shape, rng) * (scale * np.abs(start) if self.relative else scale)
         values = np.column_stack([after[name] for name in self.names]) + noise
-        return {feature.name: self._kept(feature, values[:, j]) for j, feature in enumerate(features)}
+        return {feature.name: self._within_bounds(feature, values[:, j]) for j, feature in enumerate(features)}
 
     def _unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
         if self.law == "uniform":
@@ -204,7 +195,7 @@ class Noise:
         drawn = rng.standard_normal(shape)
         return drawn @ np.linalg.cholesky(np.asarray(self.correlation)).T if self.correlation else drawn
 
-    def _kept(self, feature: Feature, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _within_bounds(self, feature: Feature, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if feature.whole:
             values = np.round(values)
         return np.clip(values, feature.low, feature.high) if self.keep_bounds else values
@@ -223,7 +214,8 @@ class Noise:
         ):
             raise UsageError(
                 "correlation of noise should be a symmetric, positive definite matrix with ones on its diagonal, one "
-                f"row for each of {', '.join(self.names)}, and the law normal; it is {self.correlation!r}"
+                f"row for each of {', '.join(self.names)}, and the law normal; it is {self.correlation!r}",
+                name="correlation",
             )
 
 
@@ -273,13 +265,13 @@ class Sampler:
         return {feature.name: self._added(feature, after[feature.name], drawn[feature.name]) for feature in features}
 
     def _added(self, feature: Feature, value: NDArray[Any], change: Any) -> NDArray[Any]:
-        found = np.asarray(change, dtype=np.float64)
-        if found.shape != value.shape or not np.isfinite(found).all():
+        numbers = np.asarray(change, dtype=np.float64)
+        if numbers.shape != value.shape or not np.isfinite(numbers).all():
             raise UsageError(
                 f"{self.words()}: the change of {feature.name!r} should be {len(value)} finite numbers, but it has "
-                f"shape {found.shape} and {int((~np.isfinite(found)).sum())} entries that are not finite"
+                f"shape {numbers.shape} and {int((~np.isfinite(numbers)).sum())} entries that are not finite"
             )
-        return np.asarray(value + found)
+        return np.asarray(value + numbers)
 
 
 EFFECTS: Final[dict[str, type[Effect]]] = {Noise.kind: Noise, Sampler.kind: Sampler, Causes.kind: Causes}

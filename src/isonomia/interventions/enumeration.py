@@ -1,7 +1,7 @@
 """All moves of many people in a discrete block, by growing a table one feature at a time.
 
-Each round gives every row of the table all values that its next feature can take, and drops the rows from which some
-constraint says that nothing can come any more. No row is looked at alone, and no solver is asked.
+Each round gives every row of the table all values that its next feature can take, and drops the rows that some
+constraint forbids however the remaining features are chosen. All rows are handled together, and no solver is needed.
 """
 
 from __future__ import annotations
@@ -11,26 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.interventions.blocks import Block
+from isonomia.interventions.blocks import FeatureBlock
 from isonomia.interventions.constraints.base import Bools, Floats, Moves
 
 __all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
 
 MOST_MOVES = 1_000_000
 """How many rows one person's table may have; beyond it a block is sampled instead."""
-_TABLE = 2_000_000  # rows that are held at once, for several people together
+_TABLE = 2_000_000
+"""Rows that are held at once for several people; it bounds the memory and changes no move."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enumerated:
-    """The moves of several people in a block.
+    """The moves of several people in a block, as acted values, one move a row, the moves of a person together.
 
-    Attributes
-    ----------
-    acted
-        The values that own actions make of the block's columns, one move a row, the moves of a person together.
-    counts
-        How many moves each person has; 0 for one whose table grew too large.
+    ``counts`` says how many moves each person has; 0 for one whose table grew too large.
     """
 
     acted: Floats
@@ -45,31 +41,24 @@ class _Table:
     low: Floats
     high: Floats
 
-    def kept(self, rows: Bools) -> _Table:
+    def only(self, rows: Bools) -> _Table:
         return self if rows.all() else _Table(self.owner[rows], self.low[rows], self.high[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _People:
+    """Where some people are, and the ranges of their own actions."""
+
     start: Floats
     least: Floats
     most: Floats
 
 
-def enumerate_moves(block: Block, start: Floats, most: int = MOST_MOVES) -> Enumerated:
+def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) -> Enumerated:
     """Every move that each person can make in a discrete block, staying put included.
 
     Guarantee: exactly those moves whose every constraint holds, and the one that changes nothing, each once; of moves
-    that lead to the same point, one.
-
-    Parameters
-    ----------
-    block
-        Whose features that can be acted on are all of whole numbers.
-    start
-        Where the people are, in the block's columns, one a row.
-    most
-        How many rows a person's table may have.
+    that lead to the same point, one. A person whose table would have more than ``most`` rows is left out.
     """
     if not len(start):
         return Enumerated(np.zeros((0, len(block.columns))), np.zeros(0, dtype=np.intp))
@@ -83,7 +72,7 @@ def enumerate_moves(block: Block, start: Floats, most: int = MOST_MOVES) -> Enum
     return Enumerated(acted, np.bincount(owner, minlength=len(start)))
 
 
-def _grown(block: Block, people: _People, most: int) -> tuple[_Table, Bools] | None:
+def _grown(block: FeatureBlock, people: _People, most: int) -> tuple[_Table, Bools] | None:
     """The table with every feature decided, and who was left out because theirs grew too large.
 
     ``None`` where the tables of several people do not fit together.
@@ -91,20 +80,20 @@ def _grown(block: Block, people: _People, most: int) -> tuple[_Table, Bools] | N
     table = _Table(np.arange(len(people.start)), *block.within(people.start, people.least, people.most))
     large = np.zeros(len(people.start), dtype=bool)
     undecided = set(block.free)
-    table = table.kept(_promising(block, people, table, set(range(len(block.columns))) - undecided, undecided))
+    table = table.only(_promising(block, people, table, set(range(len(block.columns))) - undecided, undecided))
     for column in _order(block, people):
         sizes = table.high[:, column] - table.low[:, column] + 1.0
         large |= np.bincount(table.owner, weights=sizes, minlength=len(large)) > most
-        table = table.kept(~large[table.owner])
+        table = table.only(~large[table.owner])
         if len(people.start) > 1 and (table.high[:, column] - table.low[:, column] + 1.0).sum() > _TABLE:
             return None
         table = _extended(table, column)
         undecided.discard(column)
-        table = table.kept(_promising(block, people, table, block.touched(column), undecided))
+        table = table.only(_promising(block, people, table, block.touched(column), undecided))
     return table, large
 
 
-def _order(block: Block, people: _People) -> list[int]:
+def _order(block: FeatureBlock, people: _People) -> list[int]:
     """Features by their constraints, small constraints first, so that each is complete early; few values first."""
     size = (people.most - people.least).mean(0)
     free, order = set(block.free), list[int]()
@@ -124,7 +113,7 @@ def _extended(table: _Table, column: int) -> _Table:
     return _Table(table.owner[row], low, high)
 
 
-def _promising(block: Block, people: _People, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
+def _promising(block: FeatureBlock, people: _People, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
     """Which rows can still become a move, as far as the constraints on what has just been decided can say."""
     keep = np.ones(len(table.owner), dtype=bool)
     concerned = [(constraint, places) for constraint, places in block.constraints if touched.intersection(places)]
@@ -140,13 +129,13 @@ def _promising(block: Block, people: _People, table: _Table, touched: set[int], 
     return keep
 
 
-def _settled(block: Block, undecided: set[int]) -> set[int]:
+def _settled(block: FeatureBlock, undecided: set[int]) -> set[int]:
     """The columns of which all is known: no undecided feature is one of them, or pushes it."""
     pending = set[int]().union(*(block.touched(column) for column in undecided))
     return set(range(len(block.columns))) - undecided - pending
 
 
-def _completed(block: Block, start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
+def _completed(block: FeatureBlock, start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
     """The moves in order, with the one that changes nothing, and without a second way to the same point."""
     acted, owner = table.low, table.owner
     absent = ~large

@@ -1,12 +1,6 @@
-"""Features, their ranges, coding, selection.
+"""Features: what each one is, how far a person's own action can take it, and people's values of it as numbers.
 
-One feature of a person: what it is, and how the person can change it.
-
-How far people's own actions can take each feature.
-
-Choosing features by name, by list or by pattern.
-
-People as rows of numbers, and back: a category is its place in the feature's list.
+A category is its place in the feature's list.
 """
 
 from __future__ import annotations
@@ -25,7 +19,7 @@ from isonomia.interventions.constraints.base import TOLERANCE, Floats
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 
-__all__ = ["Direction", "Feature", "Kind", "chosen", "decoded", "encoded", "own_ranges"]
+__all__ = ["FIELDS", "Direction", "Feature", "PersonError", "chosen", "decoded", "encoded", "own_ranges"]
 
 
 Kind: TypeAlias = Literal["binary", "integer", "real", "categorical"]
@@ -86,14 +80,14 @@ class Feature:
         self._one_of("kind", get_args(Kind))
         self._one_of("direction", get_args(Direction))
         if not isinstance(self.actionable, bool):
-            raise UsageError(f"{self._where('actionable')} should be true or false, but it is {self.actionable!r}")
+            raise self._error("actionable", f"should be true or false, but it is {self.actionable!r}")
         self._check_numbers()
         if self.kind == "binary":
             object.__setattr__(self, "low", 0.0 if self.low is None else self.low)
             object.__setattr__(self, "high", 1.0 if self.high is None else self.high)
         self._check_values()
         if self.low is not None and self.high is not None and self.low > self.high:
-            raise UsageError(f"{self._where('low')} is {self.low:g}, above its high, {self.high:g}: swap them")
+            raise self._error("low", f"is {self.low:g}, above its high, {self.high:g}: swap them")
 
     @property
     def whole(self) -> bool:
@@ -112,7 +106,7 @@ class Feature:
         value = getattr(self, field)
         if value not in allowed:
             listed = ", ".join(map(repr, allowed))
-            raise UsageError(f"{self._where(field)} should be one of {listed}, but it is {value!r}")
+            raise self._error(field, f"should be one of {listed}, but it is {value!r}")
 
     def _check_numbers(self) -> None:
         for field in ("low", "high", *_LIMITS):
@@ -120,33 +114,41 @@ class Feature:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-                raise UsageError(
-                    f"{self._where(field)} should be a finite number, but it is {value!r}; leave it out for no limit"
-                )
+                raise self._error(field, f"should be a finite number, but it is {value!r}; leave it out for no limit")
             if field in _LIMITS and value < 0:
-                raise UsageError(f"{self._where(field)} is the size of a change and at least 0, but it is {value!r}")
+                raise self._error(field, f"is the size of a change and at least 0, but it is {value!r}")
 
     def _check_values(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
         if self.kind != "categorical":
             if self.values:
-                raise UsageError(f"{self._where('values')} are for categories, but the feature is {self.kind}")
+                raise self._error("values", f"are for categories, but the feature is {self.kind}")
             return
         if not self.values or len(set(self.values)) < len(self.values):
-            raise UsageError(
-                f"{self._where('values')} should list its categories, each once, but they are {list(self.values)!r}"
-            )
+            raise self._error("values", f"should list its categories, each once, but they are {list(self.values)!r}")
         if self.low is not None or self.high is not None or self.rise_share is not None or self.fall_share is not None:
             raise UsageError(f"feature {self.name!r} has categories: they have no low, no high and no shares")
         object.__setattr__(self, "low", 0.0)
         object.__setattr__(self, "high", float(len(self.values) - 1))
 
-    def _where(self, field: str) -> str:
-        return f"{field} of feature {self.name!r}"
+    def _error(self, field: str, problem: str) -> UsageError:
+        return UsageError(f"{field} of feature {self.name!r} {problem}", name=field)
 
 
 FIELDS = tuple(field.name for field in fields(Feature))
 """Everything that can be said about a feature, in order."""
+
+
+class PersonError(DataError):
+    """What is wrong with one person, in three parts: before the row, the row, and after it."""
+
+    def __init__(self, before: str, row: int, after: str) -> None:
+        self.before, self.row, self.after = before, row, after
+        super().__init__(f"{before} in row {row} {after}")
+
+    def at(self, row: int) -> PersonError:
+        """The same about another row, where the people were taken from a larger table."""
+        return PersonError(self.before, row, self.after)
 
 
 def own_ranges(features: Sequence[Feature], start: Floats) -> tuple[Floats, Floats]:
@@ -154,65 +156,47 @@ def own_ranges(features: Sequence[Feature], start: Floats) -> tuple[Floats, Floa
 
     An action lies between ``max(low - x, -fall, -fall_share * |x|)`` and ``min(high - x, rise, rise_share * |x|)``; it
     is 0 in a direction that is closed, and 0 in both for a feature that is not actionable. A feature of whole numbers
-    has the whole values in between.
-
-    Parameters
-    ----------
-    features
-        One for each column.
-    start
-        Where the people are, one a row.
+    has the whole values in between. ``start`` has one person a row and one feature a column.
     """
     least, most = start.copy(), start.copy()
     for j, feature in enumerate(features):
         if not feature.actionable:
             continue
         if feature.direction != "up":
-            least[:, j] = _reach(start[:, j], feature.low, feature.fall, feature.fall_share, -1.0)
+            least[:, j] = _furthest(start[:, j], feature.low, feature.fall, feature.fall_share, -1.0)
         if feature.direction != "down":
-            most[:, j] = _reach(start[:, j], feature.high, feature.rise, feature.rise_share, 1.0)
+            most[:, j] = _furthest(start[:, j], feature.high, feature.rise, feature.rise_share, 1.0)
         if feature.whole:
             least[:, j], most[:, j] = np.ceil(least[:, j] - TOLERANCE), np.floor(most[:, j] + TOLERANCE)
     return least + 0.0, most + 0.0  # no negative zero
 
 
-def _reach(start: Floats, bound: float | None, step: float | None, share: float | None, sign: float) -> Floats:
-    nearest = np.full(len(start), np.inf)
+def _furthest(start: Floats, bound: float | None, step: float | None, share: float | None, sign: float) -> Floats:
+    """The furthest value upwards (1) or downwards (-1): the nearest of the limits that there are."""
+    tightest = np.full(len(start), np.inf)
     for limit in (
         None if bound is None else sign * bound,
         None if step is None else sign * start + step,
         None if share is None else sign * start + share * np.abs(start),
     ):
         if limit is not None:
-            nearest = np.minimum(nearest, limit)
-    return sign * nearest
+            tightest = np.minimum(tightest, limit)
+    return sign * tightest
 
 
 def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "feature") -> tuple[str, ...]:
-    """The names that are chosen: each entry is a name, or a pattern in which ``*`` and ``?`` stand for other letters.
-
-    Raises
-    ------
-    UsageError
-        Where an entry is no name and matches none.
-    """
-    found: dict[str, None] = {}
+    """The names that are chosen: each entry is a name, or a pattern in which ``*`` and ``?`` stand for any letters."""
+    result: dict[str, None] = {}
     for entry in [which] if isinstance(which, str) else which:
         matches = [entry] if entry in names else [name for name in names if fnmatchcase(name, entry)]
         if not matches:
             raise UsageError(f"there is no {what} {entry!r}, and none matches it.{nearest(entry, names)}")
-        found.update(dict.fromkeys(matches))
-    return tuple(found)
+        result.update(dict.fromkeys(matches))
+    return tuple(result)
 
 
 def encoded(features: Sequence[Feature], people: Table) -> Floats:
-    """The people's features as numbers, one person a row.
-
-    Raises
-    ------
-    DataError
-        Where a column is missing, or a value is missing, no number, not whole, or no category of its feature.
-    """
+    """The people's features as numbers, one person a row; who has an impossible value is refused."""
     people.select([feature.name for feature in features])
     columns = [_codes(feature, people.column(feature.name)) for feature in features]
     return np.column_stack(columns) if columns else np.zeros((people.rows, 0))
@@ -231,33 +215,34 @@ def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
 
 def _codes(feature: Feature, column: NDArray[Any]) -> Floats:
     if feature.kind == "categorical":
-        return _places(feature, column)
+        return _category_places(feature, column)
     if column.dtype.kind not in "biuf":
         row = next((row for row, value in enumerate(column) if not isinstance(value, bool | int | float)), 0)
-        _refuse(feature, row, column[row], "a number")
+        raise _impossible(feature, row, column[row], "a number")
     numbers = column.astype(np.float64)
     bad = ~np.isfinite(numbers)
     if feature.whole:
         bad |= np.abs(numbers - np.round(numbers)) > TOLERANCE
     if bad.any():
         row = int(np.argmax(bad))
-        _refuse(feature, row, column[row], "a whole number" if feature.whole else "a finite number")
+        raise _impossible(feature, row, column[row], "a whole number" if feature.whole else "a finite number")
     return np.round(numbers) if feature.whole else numbers
 
 
-def _places(feature: Feature, column: NDArray[Any]) -> Floats:
+def _category_places(feature: Feature, column: NDArray[Any]) -> Floats:
     place = {label: float(j) for j, label in enumerate(feature.values)}
     values = column.tolist()
     for row, value in enumerate(values):
         if value not in place:
-            _refuse(feature, row, column[row], f"one of {', '.join(map(repr, feature.values))}")
+            raise _impossible(feature, row, column[row], f"one of {', '.join(map(repr, feature.values))}")
     return np.asarray([place[value] for value in values])
 
 
-def _refuse(feature: Feature, row: int, value: Any, expected: str) -> None:
-    shown = plain_value(value)
-    came = "is missing" if shown is None else f"is {shown!r}"
-    raise DataError(
-        f"feature {feature.name!r} ({feature.kind}) should be {expected} for every person, but in row {row} it {came}. "
-        "Fill it in, leave the person out, or change the feature."
+def _impossible(feature: Feature, row: int, value: Any, expected: str) -> PersonError:
+    plain = plain_value(value)
+    state = "is missing" if plain is None else f"is {plain!r}"
+    return PersonError(
+        f"feature {feature.name!r} ({feature.kind}) should be {expected} for every person, but",
+        row,
+        f"it {state}. Fill it in, leave the person out, or change the feature.",
     )

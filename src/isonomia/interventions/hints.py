@@ -1,11 +1,7 @@
-"""What names and values give away.
+"""Hints for a first draft: what the name of a column gives away, and dummies that encode one feature together.
 
-What the name of a column gives away: who people are, what has happened to them, what only time changes.
-
-Guesses for a first draft, which a person reads and corrects. They err on the side of leaving a feature alone: to audit
-with a change that nobody can make is worse than to audit without one that somebody could.
-
-Dummies that encode one feature together, told by their names and their values.
+A person reads and corrects the draft. Guesses err on the side of leaving a feature alone: to audit with a change that
+nobody can make is worse than to audit without one that somebody could.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from numpy.typing import NDArray
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability, Thermometer
 
 __all__ = [
-    "Hint",
     "encodings_of",
     "hint_of",
     "is_identifier",
@@ -34,17 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a name suggests.
-
-    Attributes
-    ----------
-    actionable
-        Whether people can change it by an action of their own.
-    rises
-        Whether it can only rise.
-    why
-        The reason, as a sentence.
-    """
+    """What a name suggests: whether people can change it by an action, whether it can only rise, and why, in words."""
 
     actionable: bool
     rises: bool
@@ -146,9 +131,9 @@ def encodings_of(dummies: Columns) -> Iterator[tuple[Constraint, str]]:
     """One-hot and thermometer encodings, each with what speaks for it."""
     taken: set[str] = set()
     for members in (*_by_comparison(dummies), *_by_last_word(dummies)):
-        for found, why in _of_family([name for name in members if name not in taken], dummies):
-            taken.update(found.names)
-            yield found, why
+        for encoding, why in _of_family([name for name in members if name not in taken], dummies):
+            taken.update(encoding.names)
+            yield encoding, why
     rest = {name: column for name, column in dummies.items() if name not in taken}
     for members in _by_first_words(list(rest), rest, 1):
         yield _one_hot(members, dummies), "No two of them are ever on together, and by chance some would be."
@@ -185,9 +170,9 @@ def _by_comparison(dummies: Columns) -> Iterator[list[str]]:
     """Families by the part of the name before a comparison: ``job_is_clerk``, ``savings >= 100``."""
     families: dict[str, list[str]] = {}
     for name in dummies:
-        found = _COMPARED.match(name)
-        if found:
-            families.setdefault(found[1].strip(), []).append(name)
+        comparison = _COMPARED.match(name)
+        if comparison:
+            families.setdefault(comparison[1].strip(), []).append(name)
     yield from families.values()
 
 

@@ -1,30 +1,25 @@
-"""Interventions; as a table; fingerprint.
-
-What people can change: features, what couples them, and what follows.
-
-Interventions as a table that a person can read.
-"""
+"""Interventions, what people can change: features, what couples them, and what follows; and a first draft of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from isonomia.errors import DataError, UsageError, nearest
-from isonomia.interventions.blocks import components
-from isonomia.interventions.consistency import Refusal, refusals_of
+from isonomia.errors import UsageError, nearest
+from isonomia.interventions.block_sets import Memory
+from isonomia.interventions.blocks import components, rule_identity
+from isonomia.interventions.consistency import Refusal, contradiction_in, refusals_of
 from isonomia.interventions.constraints import Constraint, Linkage
+from isonomia.interventions.draft import guess
 from isonomia.interventions.effects import Effect
-from isonomia.interventions.features import FIELDS, Feature, chosen, encoded
+from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, encoded
+from isonomia.interventions.reach import ReachableSets, reachable_sets
+from isonomia.interventions.toml import Comments, read_interventions, written
+from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 
-if TYPE_CHECKING:
-    from isonomia.interventions.block_sets import Memory
-    from isonomia.interventions.reach import ReachableSets
-
-
-__all__ = ["Interventions", "shown"]
+__all__ = ["Draft", "Interventions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ class Interventions:
     def __post_init__(self) -> None:
         for field in ("features", "constraints", "effects"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
-        repeated = [name for place, name in enumerate(self.names) if name in self.names[:place]]
+        repeated = [name for j, name in enumerate(self.names) if name in self.names[:j]]
         if repeated:
             raise UsageError(f"feature {repeated[0]!r} is described twice; describe each once")
         for constraint in self.constraints:
@@ -87,10 +82,8 @@ class Interventions:
         leave_out
             Columns that are no features, such as the outcome: a name, a list or a pattern (``"*_id"``).
         """
-        from isonomia.interventions.draft import drafted
-
-        made = drafted(Table.of(table), leave_out)
-        return cls(made.features, made.constraints)
+        guesses = guess(Table.of(table), leave_out)
+        return cls(guesses.features, guesses.constraints)
 
     @classmethod
     def from_toml(cls, text: str, file: str = "the text") -> Interventions:
@@ -101,8 +94,6 @@ class Interventions:
         SpecError
             Where it cannot be read; the error names the file, the key, and what is allowed.
         """
-        from isonomia.interventions.toml import read_interventions
-
         return read_interventions(text, file, cls)
 
     def to_toml(self) -> str:
@@ -113,13 +104,10 @@ class Interventions:
         UsageError
             Where a constraint or an effect is a Python function, which a text cannot hold.
         """
-        from isonomia.interventions.toml import written
-
         return written(self.features, self.constraints, self.effects)
 
     def __str__(self) -> str:
-
-        return shown(self)
+        return _as_table(self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,8 +150,8 @@ class Interventions:
     def only(self, which: str | Sequence[str]) -> Interventions:
         """The same with only some features actionable, of those that are; linkages and effects stay."""
         selected = set(chosen(which, self.names))
-        kept = (f if f.name in selected else replace(f, **_reset(f, {"actionable": False})) for f in self.features)
-        return replace(self, features=tuple(kept))
+        changed = (f if f.name in selected else replace(f, **_reset(f, {"actionable": False})) for f in self.features)
+        return replace(self, features=tuple(changed))
 
     def constrain(self, *constraints: Constraint) -> Interventions:
         """The same with more constraints."""
@@ -184,8 +172,6 @@ class Interventions:
 
     def contradiction(self) -> tuple[Constraint, ...]:
         """A smallest set of constraints that no person can meet together; empty where there is none."""
-        from isonomia.interventions.consistency import contradiction_in
-
         by_code = dict(zip(map(id, coded := self.coded()), self.constraints, strict=True))
         return tuple(by_code[id(constraint)] for constraint in contradiction_in(self.features, coded))
 
@@ -206,29 +192,27 @@ class Interventions:
         DataError
             Where a value is missing or impossible, or a person breaks a constraint where they are.
         """
-        from isonomia.interventions.reach import reached
-
         self._check_bounded()
         table = Table.of(people)
         start = encoded(self.features, table)
         refused = refusals_of(self.features, self.constraints, self.coded(), start)
         if refused:
             self._refuse(refused)
-        return reached(self, table, start, memory)
+        return reachable_sets(self, table, start, memory)
 
     def fingerprint(self) -> str:
         """Tell these interventions from others."""
-        from isonomia.interventions.fingerprint import fingerprint
-
-        return fingerprint(self.features, self.constraints, self.effects)
+        rules = [*map(rule_identity, self.constraints), *map(rule_identity, self.effects)]
+        return fingerprint_of(*map(repr, self.features), "constraints", *rules)
 
     def _refuse(self, refused: Sequence[Refusal]) -> None:
         clash = self.contradiction()
         if clash:
-            told = "; ".join(f"{constraint.kind}: {constraint.words()}" for constraint in clash)
-            raise UsageError(f"these constraints contradict each other, so that nobody can meet them all: {told}.")
+            listed = "; ".join(f"{constraint.kind}: {constraint.words()}" for constraint in clash)
+            raise UsageError(f"these constraints contradict each other, so that nobody can meet them all: {listed}.")
         more = f" So do {len(refused) - 1} others." if len(refused) > 1 else ""
-        raise DataError(f"{refused[0].words()}.{more} Correct the values or the rule, or leave them out (refusals).")
+        advice = "Correct the values or the rule, or leave them out (refusals)."
+        raise PersonError("the person", refused[0].row, f"{refused[0].reason()}.{more} {advice}")
 
     def _check_bounded(self) -> None:
         freed = {name for item in self.constraints if isinstance(item, Linkage) for name in item.frees}
@@ -276,10 +260,85 @@ def _reset(feature: Feature, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**({"low": None, "high": None} if implied else {}), **fields}
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Interventions guessed from a table, with the reasons.
+
+    Attributes
+    ----------
+    features, constraints
+        What people can change, as far as names and values tell.
+    why
+        For each feature, what its values are and what was guessed, as sentences.
+    rules
+        For each constraint, what speaks for it.
+    left_out
+        Columns that are no features, which stay as they are, each with the reason; people can be audited with a draft
+        of their own table at once, because a column with a missing value is one of them.
+    rows
+        How many people the table has.
+    """
+
+    features: tuple[Feature, ...]
+    constraints: tuple[Constraint, ...]
+    why: Mapping[str, str]
+    rules: tuple[str, ...]
+    left_out: Mapping[str, str]
+    rows: int
+
+    @classmethod
+    def of(
+        cls, table: Any, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None
+    ) -> Draft:
+        """Guess from any kind of table.
+
+        Parameters
+        ----------
+        table
+            The people.
+        leave_out
+            Columns that are no features: a name, a list, or a pattern; or each with the reason, as the end of a
+            sentence that begins with its name, and then these are all.
+        outcome
+            What is predicted; a column that looks like it unless given, or unless reasons are.
+
+        Raises
+        ------
+        DataError
+            Where not a single column is left.
+        UsageError
+            Where there is no such column.
+        """
+        guesses = guess(Table.of(table), leave_out, outcome)
+        return cls(guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
+
+    @property
+    def interventions(self) -> Interventions:
+        """The guesses without their reasons."""
+        return Interventions(self.features, self.constraints)
+
+    def to_toml(self, source: str = "a table") -> str:
+        """The draft as a TOML text with comments; :meth:`Interventions.from_toml` reads it.
+
+        Parameters
+        ----------
+        source
+            What the people came from, for the first comment.
+        """
+        missing = [f"- {name} {reason}" for name, reason in self.left_out.items()]
+        head = (
+            f"What people can change: a first draft, guessed from the names and the values of {source} ({self.rows:,} "
+            "rows). Correct it: an audit takes every word of it for the truth.",
+            *(["", "Columns that are not listed stay as they are:", *missing] if missing else []),
+            "",
+        )
+        return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
+
+
 _HEAD = ("feature", "kind", "range", "actionable", "direction", "step", "block", "rules")
 
 
-def shown(interventions: Interventions) -> str:
+def _as_table(interventions: Interventions) -> str:
     """The features as a table, with the numbers of the rules on each, and below it the rules in words."""
     rules: list[Constraint | Effect] = [*interventions.constraints, *interventions.effects]
     block = {name: str(j) for j, names in enumerate(interventions.blocks) for name in names}
@@ -308,8 +367,8 @@ def _range(feature: Feature) -> str:
 
 
 def _step(feature: Feature) -> str:
-    parts = [("+", feature.rise, "g"), ("-", feature.fall, "g")]
-    shares = [("+", feature.rise_share, "%"), ("-", feature.fall_share, "%")]
-    told = [f"{sign}{limit:{form}}" for sign, limit, form in parts if limit is not None]
-    told += [f"{sign}{100 * limit:g}%" for sign, limit, _ in shares if limit is not None]
-    return ", ".join(told)
+    parts = [("+", feature.rise), ("-", feature.fall)]
+    shares = [("+", feature.rise_share), ("-", feature.fall_share)]
+    steps = [f"{sign}{limit:g}" for sign, limit in parts if limit is not None]
+    steps += [f"{sign}{100 * limit:g}%" for sign, limit in shares if limit is not None]
+    return ", ".join(steps)

@@ -1,8 +1,4 @@
-"""Mixed-integer programs, solved and checked.
-
-Asking HiGHS, through SciPy, for a point that satisfies linear rows.
-
-One person's block as a mixed-integer program: whether there is any move, and how far each feature can go.
+"""One person's block as a mixed-integer program: whether there is any move, and how far each feature can go.
 
 The solver is HiGHS, through SciPy. What it finds is checked against the constraints themselves; what it says cannot be
 found is believed, because the rows allow every move that the constraints allow.
@@ -16,68 +12,19 @@ from typing import TypeAlias
 import numpy as np
 
 from isonomia.errors import NumericalError
-from isonomia.interventions.blocks import Block
-from isonomia.interventions.constraints.base import Bools, Floats, FormRow, Scope
+from isonomia.interventions.blocks import FeatureBlock
+from isonomia.interventions.constraints.base import ActionScope, Bools, Floats, FormRow
 
-__all__ = ["SLACK", "Found", "Nothing", "Program", "Unknown", "any_move", "cheapest", "program_of", "tightened"]
+__all__ = ["Found", "MixedIntegerProgram", "Nothing", "Unknown", "any_move", "cheapest", "program_of", "tightened"]
 
 
-SLACK = 1e-6
+_SLACK = 1e-6
 """HiGHS satisfies rows and integrality up to this."""
 _OPTIMAL, _INFEASIBLE = 0, 2
 
 
-def cheapest(
-    cost: Floats, whole: Bools, bounds: tuple[Floats, Floats], rows: tuple[Floats, Floats, Floats]
-) -> Floats | None:
-    """A point of least cost; ``None`` where no point satisfies the rows.
-
-    Parameters
-    ----------
-    cost
-        For each variable.
-    whole
-        Whether each variable is a whole number.
-    bounds
-        The least and the greatest value of each variable.
-    rows
-        The matrix, and the least and greatest value of each row.
-
-    Raises
-    ------
-    NumericalError
-        Where the solver cannot say, or its point breaks the rows.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    between = LinearConstraint(*rows) if len(rows[1]) else ()
-    # Its presolve sometimes fails on a small program that has no whole solution; without it, it answers.
-    for presolve in (True, False):
-        found = milp(
-            cost,
-            integrality=whole.astype(int),
-            bounds=Bounds(*bounds),
-            constraints=between,
-            options={"presolve": presolve},
-        )
-        if found.status == _INFEASIBLE:
-            return None
-        if found.status == _OPTIMAL and found.x is not None:
-            _check(np.asarray(found.x), rows)
-            return np.asarray(found.x, dtype=np.float64)
-    raise NumericalError(f"the solver could not say whether linear rows can be satisfied: {found.message}")
-
-
-def _check(point: Floats, rows: tuple[Floats, Floats, Floats]) -> None:
-    matrix, low, high = rows
-    values = matrix @ point
-    slack = 10 * SLACK * (1.0 + np.abs(matrix) @ np.abs(point))
-    if ((values < low - slack) | (values > high + slack)).any():
-        raise NumericalError("the solver answered with a point that breaks the rows it was given")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class MixedIntegerProgram:
     """Linear rows over the block's acted values and over auxiliary binaries, which come last.
 
     ``exact`` says that nothing but boundary points satisfies the rows without being a move.
@@ -109,35 +56,35 @@ class Unknown:
     """The solver found candidates only that a constraint without a linear form forbids."""
 
 
-Answer: TypeAlias = Found | Nothing | Unknown
+MoveAnswer: TypeAlias = Found | Nothing | Unknown
 
 
-def program_of(block: Block, start: Floats, box: tuple[Floats, Floats] | None = None) -> Program:
+def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | None = None) -> MixedIntegerProgram:
     """The program of one person; where a box is given, of the part of it that lies in the box."""
     least, most = (part[0] for part in block.ranges(start[None]))
     scope = _scope(block, start, least, most)
     low, high = (least, most) if box is None else box
     forms = [(constraint.form(_part(scope, places)), places) for constraint, places in block.constraints]
-    known = [(form, places) for form, places in forms if form is not None]
-    width, binaries = len(block.columns), sum(form.binaries for form, _ in known)
+    linear = [(form, places) for form, places in forms if form is not None]
+    width, binaries = len(block.columns), sum(form.binaries for form, _ in linear)
     rows: list[tuple[Floats, float, float]] = []
     first = width
-    for form, places in known:
+    for form, places in linear:
         rows += [_dense(row, places, block, start, first, width + binaries) for row in form.rows]
         first += form.binaries
     whole = np.asarray([feature.whole for feature in block.features] + [True] * binaries)
-    return Program(
+    return MixedIntegerProgram(
         np.asarray([row for row, _, _ in rows]).reshape(len(rows), width + binaries),
         np.asarray([low for _, low, _ in rows]),
         np.asarray([high for _, _, high in rows]),
         np.concatenate([low, np.zeros(binaries)]),
         np.concatenate([high, np.ones(binaries)]),
         whole,
-        len(known) == len(forms) and all(form.exact for form, _ in known),
+        len(linear) == len(forms) and all(form.exact for form, _ in linear),
     )
 
 
-def tightened(block: Block, start: Floats) -> tuple[Floats, Floats] | None:
+def tightened(block: FeatureBlock, start: Floats) -> tuple[Floats, Floats] | None:
     """The ranges of one person's own actions, drawn in as far as the rows allow; ``None`` where they allow nothing.
 
     Guarantee: every move that changes something lies in the ranges.
@@ -153,7 +100,7 @@ def tightened(block: Block, start: Floats) -> tuple[Floats, Floats] | None:
     return least, most
 
 
-def any_move(block: Block, start: Floats) -> Answer:
+def any_move(block: FeatureBlock, start: Floats) -> MoveAnswer:
     """Whether one person can change anything in a block, and how."""
     least, most = block.ranges(start[None])
     program = program_of(block, start)
@@ -164,7 +111,7 @@ def any_move(block: Block, start: Floats) -> Answer:
             if point is None:
                 return Nothing()
             acted = np.where(program.whole, np.round(point), point)[None, : len(start)]
-            if np.abs(acted[0, column] - start[column]) <= SLACK * max(1.0, abs(start[column])):
+            if np.abs(acted[0, column] - start[column]) <= _SLACK * max(1.0, abs(start[column])):
                 continue
             if block.holds(block.moves(start[None], acted, least, most))[0]:
                 return Found(acted[0])
@@ -172,7 +119,7 @@ def any_move(block: Block, start: Floats) -> Answer:
     return Unknown() if doubt else Nothing()
 
 
-def _extreme(program: Program, column: int, sign: float) -> Floats | None:
+def _extreme(program: MixedIntegerProgram, column: int, sign: float) -> Floats | None:
     """A point that satisfies the rows and has the least (1) or greatest (-1) value in a column; ``None`` if none."""
     cost = np.zeros(len(program.whole))
     cost[column] = sign
@@ -184,20 +131,22 @@ def _outward(value: float, whole: bool, sign: float) -> float:
     """An end of a range, rounded so that nothing is lost."""
     if whole:
         return float(np.round(value))
-    return value + sign * SLACK * max(1.0, abs(value))
+    return value + sign * _SLACK * max(1.0, abs(value))
 
 
-def _scope(block: Block, start: Floats, least: Floats, most: Floats) -> Scope:
+def _scope(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> ActionScope:
     box = block.box(start[None], least[None], most[None], least[None], most[None])
     whole = np.asarray([feature.whole for feature in block.features])
     steps = (block.push == np.round(block.push)) & whole[:, None]
     end_whole = whole & (steps | (block.push == 0)).all(0)
-    return Scope(start, least, most, box.end_low[0], box.end_high[0], tuple(whole.tolist()), tuple(end_whole.tolist()))
+    return ActionScope(
+        start, least, most, box.end_low[0], box.end_high[0], tuple(whole.tolist()), tuple(end_whole.tolist())
+    )
 
 
-def _part(scope: Scope, places: tuple[int, ...]) -> Scope:
+def _part(scope: ActionScope, places: tuple[int, ...]) -> ActionScope:
     at = list(places)
-    return Scope(
+    return ActionScope(
         scope.start[at],
         scope.least[at],
         scope.most[at],
@@ -209,7 +158,7 @@ def _part(scope: Scope, places: tuple[int, ...]) -> Scope:
 
 
 def _dense(
-    row: FormRow, places: tuple[int, ...], block: Block, start: Floats, first: int, width: int
+    row: FormRow, places: tuple[int, ...], block: FeatureBlock, start: Floats, first: int, width: int
 ) -> tuple[Floats, float, float]:
     """A row over all variables; an ended value is written as the acted values that make it."""
     weights, shift = np.zeros(width), 0.0
@@ -222,3 +171,40 @@ def _dense(
     for j, weight in row.binaries.items():
         weights[first + j] += weight
     return weights, row.low + shift, row.high + shift
+
+
+def cheapest(
+    cost: Floats, whole: Bools, bounds: tuple[Floats, Floats], rows: tuple[Floats, Floats, Floats]
+) -> Floats | None:
+    """A point of least cost; ``None`` where no point satisfies the rows.
+
+    ``bounds`` are the least and the greatest value of each variable, ``rows`` the matrix with the least and the
+    greatest value of each row. An error says that the solver does not know, or that its point breaks the rows.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    between = LinearConstraint(*rows) if len(rows[1]) else ()
+    # Its presolve sometimes fails on a small program that has no whole solution; without it, it answers.
+    for presolve in (True, False):
+        result = milp(
+            cost,
+            integrality=whole.astype(int),
+            bounds=Bounds(*bounds),
+            constraints=between,
+            options={"presolve": presolve},
+        )
+        if result.status == _INFEASIBLE:
+            return None
+        if result.status == _OPTIMAL and result.x is not None:
+            _check(np.asarray(result.x), rows)
+            return np.asarray(result.x, dtype=np.float64)
+    raise NumericalError(f"the solver could not say whether linear rows can be satisfied: {result.message}")
+
+
+def _check(point: Floats, rows: tuple[Floats, Floats, Floats]) -> None:
+    """Refuse a point that breaks the rows by more than the solver's own tolerance explains."""
+    matrix, low, high = rows
+    values = matrix @ point
+    slack = 10 * _SLACK * (1.0 + np.abs(matrix) @ np.abs(point))
+    if ((values < low - slack) | (values > high + slack)).any():
+        raise NumericalError("the solver answered with a point that breaks the rows it was given")

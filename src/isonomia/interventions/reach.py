@@ -1,32 +1,44 @@
-"""Reachable sets and their points.
-
-Points that people can reach, and whose they are.
-
-What people can reach: counted, listed or drawn from, block by block.
-"""
+"""Reachable sets: the points that people can reach, counted, listed or drawn from, block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.interventions.block_sets import Cut, Drawn, Listed, Part, Ranges, solve
+from isonomia.interventions.block_sets import ListPart, Memory, Part, PolytopePart, RangePart, RejectionPart, solve
 from isonomia.interventions.blocks import blocks_of
+from isonomia.interventions.constraints import Constraint
 from isonomia.interventions.constraints.base import Bools, Floats
+from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, decoded, encoded
+from isonomia.interventions.milp import Nothing, any_move
 from isonomia.populations.domains.table_edits import replaced
 from isonomia.populations.table import Table
 
-if TYPE_CHECKING:
-    from isonomia.interventions.block_sets import Memory
-    from isonomia.interventions.interventions import Interventions
+__all__ = ["Points", "ReachableSets", "reachable_sets"]
 
-__all__ = ["Points", "ReachableSets", "reached"]
+_CHUNK = 500_000
+"""Points that are built at once unless asked otherwise; it bounds the memory and changes no point."""
+
+
+class ActionRules(Protocol):
+    """What reachable sets need to know of interventions."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The features, one for each column of a point."""
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What comes after an action."""
+
+    def coded(self) -> tuple[Constraint, ...]:
+        """The constraints with categories as places."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,17 +81,17 @@ class Points:
             The columns that are wanted, in order; all of them unless given.
         """
         place = {feature.name: j for j, feature in enumerate(self.features)}
-        return Table.of(
-            {
-                name: decoded(self.features[place[name]], self.values[:, place[name]])
-                if name in place
-                else self.people.column(name)[self.owner]
-                for name in (self.people.names if names is None else names)
-            }
-        )
+        columns: dict[str, NDArray[Any]] = {}
+        for name in self.people.names if names is None else names:
+            if name in place:
+                columns[name] = decoded(self.features[place[name]], self.values[:, place[name]])
+            else:
+                columns[name] = self.people.column(name)[self.owner]
+        return Table.of(columns)
 
-
-_CHUNK = 500_000
+    def take(self, rows: NDArray[np.intp]) -> Points:
+        """Some of the points, in this order."""
+        return Points(self.features, self.people, self.owner[rows], self.values[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +110,7 @@ class ReachableSets:
         What they can reach, block by block.
     """
 
-    interventions: Interventions
+    interventions: ActionRules
     people: Table
     start: Floats
     parts: tuple[Part, ...]
@@ -125,8 +137,8 @@ class ReachableSets:
         """How many points a person can reach by actions; ``None`` where they are not counted."""
         total = 1
         for part in self.parts:
-            place = np.flatnonzero(part.rows == person)
-            size = float(part.counts()[place[0]]) if len(place) else 1.0
+            index = np.flatnonzero(part.rows == person)
+            size = float(part.counts()[index[0]]) if len(index) else 1.0
             if size == np.inf:
                 return None
             total *= int(size)
@@ -137,10 +149,10 @@ class ReachableSets:
 
         Where points are neither listed nor measured, a mixed-integer program decides.
         """
-        found = np.zeros(len(self), dtype=bool)
+        movable = np.zeros(len(self), dtype=bool)
         for part in self.parts:
-            found[part.rows] |= _moves(part)
-        return found
+            movable[part.rows] |= _movable(part)
+        return movable
 
     def points(self, people: Sequence[int] | NDArray[np.intp] | None = None, most: int = 20_000_000) -> Points:
         """Every point that some people, or all, can reach by actions: those of a person together, in a fixed order.
@@ -194,10 +206,10 @@ class ReachableSets:
 
     def approximate(self) -> Bools:
         """Whose draws are only nearly uniform: a block of more than six coupled real features is walked through."""
-        found = np.zeros(len(self), dtype=bool)
+        approximate = np.zeros(len(self), dtype=bool)
         for part in self.parts:
-            found[part.rows] |= isinstance(part, Cut) and not part.pieces.exact
-        return found
+            approximate[part.rows] |= isinstance(part, PolytopePart) and not part.slices.exact
+        return approximate
 
     def take(self, people: Sequence[int] | NDArray[np.intp]) -> ReachableSets:
         """The sets of some people, in this order."""
@@ -231,11 +243,11 @@ class ReachableSets:
         """The points with these numbers, of these people: a number has one digit for each part."""
         columns = np.take(self.start.T, owner, axis=1)
         for part in self.parts:
-            if isinstance(part, Drawn | Cut):
+            if isinstance(part, RejectionPart | PolytopePart):
                 continue  # about other people: theirs are not counted
-            place = _places(part, len(self))[owner]
-            rows = None if len(part.rows) == len(self) else np.flatnonzero(place >= 0)
-            mine, left = (place, rest) if rows is None else (place[rows], rest[rows])
+            index = _indices(part, len(self))[owner]
+            rows = None if len(part.rows) == len(self) else np.flatnonzero(index >= 0)
+            mine, left = (index, rest) if rows is None else (index[rows], rest[rows])
             size = part.counts()[mine].astype(np.intp)  # of others there may be infinitely many
             left, number = np.divmod(left, size)
             _write(columns, part, part.ends(mine, number), rows)
@@ -258,7 +270,9 @@ class ReachableSets:
         return columns
 
 
-def reached(interventions: Interventions, people: Table, start: Floats, memory: Memory | None = None) -> ReachableSets:
+def reachable_sets(
+    interventions: ActionRules, people: Table, start: Floats, memory: Memory | None = None
+) -> ReachableSets:
     """What people can reach, whose values have been checked."""
     parts: list[Part] = []
     for block in blocks_of(interventions.features, interventions.coded()):
@@ -266,22 +280,23 @@ def reached(interventions: Interventions, people: Table, start: Floats, memory: 
     return ReachableSets(interventions, people, start, tuple(parts))
 
 
-def _numbers(feature: Any, values: NDArray[Any]) -> Floats:
+def _numbers(feature: Feature, values: NDArray[Any]) -> Floats:
     if feature.kind == "categorical":
         return encoded([feature], Table.of({feature.name: values}))[:, 0]
     return np.asarray(values, dtype=np.float64)
 
 
-def _places(part: Part, count: int) -> NDArray[np.intp]:
-    place = np.full(count, -1, dtype=np.intp)
-    place[part.rows] = np.arange(len(part.rows))
-    return place
+def _indices(part: Part, count: int) -> NDArray[np.intp]:
+    """Where each of all people stands in a part; -1 for whom it is not about."""
+    index = np.full(count, -1, dtype=np.intp)
+    index[part.rows] = np.arange(len(part.rows))
+    return index
 
 
 def _write(columns: Floats, part: Part, ends: Floats, rows: NDArray[np.intp] | None) -> None:
     """Put what was reached in a part into its columns; pushed features are changed by what is there."""
     at: Any = slice(None) if rows is None else rows
-    if isinstance(part, Ranges):
+    if isinstance(part, RangePart):
         columns[part.column, at] = ends[:, 0]
         return
     for j, column in enumerate(part.block.columns):
@@ -291,27 +306,26 @@ def _write(columns: Floats, part: Part, ends: Floats, rows: NDArray[np.intp] | N
         columns[column, at] += ends[:, j]
 
 
-def _moves(part: Part) -> Bools:
-    from isonomia.interventions.milp import Nothing, any_move
-
-    if isinstance(part, Ranges | Listed):
+def _movable(part: Part) -> Bools:
+    """Whether each person of a part can change anything in it."""
+    if isinstance(part, RangePart | ListPart):
         return np.asarray(part.counts() > 1)
-    if isinstance(part, Cut) or not part.block.discrete:
+    if isinstance(part, PolytopePart) or not part.block.discrete:
         return np.ones(len(part.rows), dtype=bool)
     return np.asarray([not isinstance(any_move(part.block, start), Nothing) for start in part.boxes.start])
 
 
 def _part_of(part: Part, who: NDArray[np.intp], count: int) -> Part:
-    """A part about people chosen anew."""
-    place = _places(part, count)[who]
-    rows = np.flatnonzero(place >= 0)
-    at = place[rows]
+    """The part about some people, in this order."""
+    index = _indices(part, count)[who]
+    rows = np.flatnonzero(index >= 0)
+    at = index[rows]
     match part:
-        case Ranges():
-            return Ranges(rows, part.column, part.low[at], part.high[at], part.whole)
-        case Listed():
-            return Listed(rows, part.block, part.table, part.first[at], part.size[at])
-        case Drawn():
-            return Drawn(rows, part.block, part.boxes.at(at))
-        case Cut():
-            return Cut(rows, part.block, part.boxes, part.pieces)
+        case RangePart():
+            return RangePart(rows, part.column, part.low[at], part.high[at], part.whole)
+        case ListPart():
+            return ListPart(rows, part.block, part.table, part.first[at], part.size[at])
+        case RejectionPart():
+            return RejectionPart(rows, part.block, part.boxes.at(at))
+        case PolytopePart():
+            return PolytopePart(rows, part.block, part.boxes, part.slices)

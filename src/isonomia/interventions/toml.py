@@ -1,9 +1,4 @@
-"""Reading and writing TOML.
-
-Interventions as a TOML text that a person can read and edit.
-
-Interventions from a TOML text, with errors that name the file, the line and the key.
-"""
+"""Interventions as a TOML text that a person can edit, and back, with errors that name the line and the key."""
 
 from __future__ import annotations
 
@@ -15,12 +10,12 @@ from dataclasses import MISSING, dataclass, field, fields
 from textwrap import wrap
 from typing import Any, TypeVar
 
-from isonomia.errors import Place, SpecError, UsageError, nearest
+from isonomia.errors import IsonomiaError, Place, SpecError, UsageError, nearest
 from isonomia.interventions.constraints import CONSTRAINTS, Condition, Constraint
 from isonomia.interventions.effects import EFFECTS, Effect, Noise
 from isonomia.interventions.features import FIELDS, Feature
 
-__all__ = ["Comments", "comment_lines", "key_text", "read_interventions", "stored_fields", "toml_value", "written"]
+__all__ = ["Comments", "comment_lines", "read_interventions", "toml_value", "written"]
 
 
 _WIDTH = 116
@@ -33,17 +28,7 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Comments:
-    """What is written besides.
-
-    Attributes
-    ----------
-    head
-        Paragraphs at the top.
-    features
-        A comment for a feature, by its name.
-    constraints
-        A comment for each constraint.
-    """
+    """Comments: paragraphs at the top, one for a feature by its name, and one for each constraint."""
 
     head: Sequence[str] = ("What people can change.",)
     features: Mapping[str, str] = field(default_factory=dict)
@@ -56,32 +41,26 @@ def written(
     effects: Sequence[Effect],
     comments: Comments | None = None,
 ) -> str:
-    """Write interventions as TOML, with comments that say what it means.
-
-    Raises
-    ------
-    UsageError
-        Where a part is a Python function or object, which a text cannot hold.
-    """
-    told = comments or Comments()
-    lines = [line for paragraph in (*told.head, _HEAD) for line in comment_lines(paragraph) or ["#"]]
+    """Write interventions as TOML, with comments that say what it means."""
+    beside = comments or Comments()
+    lines = [line for paragraph in (*beside.head, _HEAD) for line in comment_lines(paragraph) or ["#"]]
     for feature in features:
-        lines += ["", *comment_lines(told.features.get(feature.name, "")), *_feature(feature)]
+        lines += ["", *comment_lines(beside.features.get(feature.name, "")), *_feature_lines(feature)]
     for number, rule in enumerate(constraints):
-        why = f"{_capital(rule.words())}. {told.constraints[number]}" if number < len(told.constraints) else ""
-        lines += ["", *comment_lines(why), *_item("constraints", rule)]
+        why = f"{_capital(rule.words())}. {beside.constraints[number]}" if number < len(beside.constraints) else ""
+        lines += ["", *comment_lines(why), *_rule_lines("constraints", rule)]
     for effect in effects:
-        lines += ["", *_item("effects", effect)]
+        lines += ["", *_rule_lines("effects", effect)]
     return "\n".join(lines) + "\n"
 
 
-def stored_fields(kind: type[Any]) -> tuple[str, ...]:
+def _stored_fields(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a constraint or an effect that a file has."""
     return tuple(part.name for part in fields(kind) if part.name not in {"test", "levels", "draw", "model"})
 
 
-def _feature(feature: Feature) -> Iterator[str]:
-    yield f"[features.{key_text(feature.name)}]"
+def _feature_lines(feature: Feature) -> Iterator[str]:
+    yield f"[features.{_key(feature.name)}]"
     for part in fields(feature):
         value = getattr(feature, part.name)
         implied = feature.kind == "categorical" and part.name in {"low", "high"}
@@ -91,7 +70,7 @@ def _feature(feature: Feature) -> Iterator[str]:
             yield f"{part.name} = {toml_value(value)}"
 
 
-def _item(heading: str, item: Any) -> Iterator[str]:
+def _rule_lines(heading: str, item: Any) -> Iterator[str]:
     if any(getattr(item, name, None) is not None for name in ("test", "draw", "model")):
         raise UsageError(
             f"a {item.kind} ({item.words()}) is made of Python objects, which a TOML text cannot hold. Leave it out "
@@ -99,7 +78,7 @@ def _item(heading: str, item: Any) -> Iterator[str]:
         )
     yield f"[[{heading}]]"
     yield f"kind = {toml_value(item.kind)}"
-    names = stored_fields(type(item))
+    names = _stored_fields(type(item))
     if getattr(item, "condition", ""):
         names = ("condition",)
     for part in fields(item):
@@ -118,7 +97,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def key_text(name: str) -> str:
+def _key(name: str) -> str:
     """A name as a key of TOML."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
@@ -129,13 +108,7 @@ def _text(value: str) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML: a text, a number, a truth value, a condition, or a list or table of these.
-
-    Raises
-    ------
-    UsageError
-        Where it is none of them.
-    """
+    """A value as TOML: a text, a number, a truth value, a condition, or a list or table of these."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -147,7 +120,7 @@ def toml_value(value: Any) -> str:
             parts = (f"{part.name} = {toml_value(getattr(value, part.name))}" for part in fields(value))
             return f"{{ {', '.join(parts)} }}"
         case dict():
-            return "{" + ", ".join(f"{key_text(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
+            return "{" + ", ".join(f"{_key(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
         case tuple() | list():
             line = f"[{', '.join(map(toml_value, value))}]"
             if len(line) <= _WIDTH:
@@ -174,30 +147,17 @@ class _Source:
         """An error about a key below the so-many-th occurrence of a header."""
         start = 0
         if header:
-            found = list(re.finditer(rf"^\s*{re.escape(header)}\s*(#.*)?$", self.text, re.MULTILINE))
-            start = found[number].start() if number < len(found) else 0
+            headers = list(re.finditer(rf"^\s*{re.escape(header)}\s*(#.*)?$", self.text, re.MULTILINE))
+            start = headers[number].start() if number < len(headers) else 0
         where = re.compile(rf"^\s*(\"?{re.escape(key)}\"?)\s*=", re.MULTILINE).search(self.text, start) if key else None
         span = where.span(1) if where else (start, max(self.text.find("\n", start), start + 1))
         return SpecError(f"{self.file}: {message}", Place(self.text, *span))
 
 
 def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
-    """Read interventions.
-
-    Parameters
-    ----------
-    text, file
-        The text, and what it is called in an error.
-    make
-        Makes interventions of features, constraints and effects, and raises a ``UsageError`` where they do not fit.
-
-    Raises
-    ------
-    SpecError
-        Where the text is no TOML, a key is unknown, a value is not what its key takes, or the parts do not fit.
-    """
+    """Read interventions, which ``make`` makes of features, constraints and effects; it refuses what does not fit."""
     source = _Source(text, file)
-    features, constraints, effects = _parts(source)
+    features, constraints, effects = _read_parts(source)
     try:
         return make(features, constraints, effects)
     except UsageError as problem:
@@ -217,7 +177,7 @@ def _misfit(
     return "", 0, ""
 
 
-def _parts(source: _Source) -> tuple[tuple[Feature, ...], tuple[Constraint, ...], tuple[Effect, ...]]:
+def _read_parts(source: _Source) -> tuple[tuple[Feature, ...], tuple[Constraint, ...], tuple[Effect, ...]]:
     try:
         content = tomllib.loads(source.text)
     except (ValueError, RecursionError) as problem:
@@ -227,9 +187,9 @@ def _parts(source: _Source) -> tuple[tuple[Feature, ...], tuple[Constraint, ...]
     if not isinstance(features, Mapping) or not features:
         raise source.error("expected a table [features.NAME] for each feature, but there is none")
     return (
-        tuple(_feature_reading(source, name, entry) for name, entry in features.items()),
-        tuple(_item_reading(source, "constraints", j, e) for j, e in enumerate(_list(source, content, "constraints"))),
-        tuple(_item_reading(source, "effects", j, e) for j, e in enumerate(_list(source, content, "effects"))),
+        tuple(_read_feature(source, name, entry) for name, entry in features.items()),
+        tuple(_read_rule(source, "constraints", j, e) for j, e in enumerate(_list(source, content, "constraints"))),
+        tuple(_read_rule(source, "effects", j, e) for j, e in enumerate(_list(source, content, "effects"))),
     )
 
 
@@ -240,7 +200,7 @@ def _list(source: _Source, content: Mapping[str, Any], section: str) -> list[Any
     return entries
 
 
-def _feature_reading(source: _Source, name: str, entry: Any) -> Feature:
+def _read_feature(source: _Source, name: str, entry: Any) -> Feature:
     header = next((text for text in _headers(name) if text in source.text), "")
     if not isinstance(entry, Mapping):
         raise source.error(f"expected feature {name!r} to be a table, but it is {entry!r}", key=name)
@@ -251,15 +211,15 @@ def _feature_reading(source: _Source, name: str, entry: Any) -> Feature:
     try:
         return Feature(name, **{key: _frozen(value) for key, value in entry.items()})
     except (UsageError, TypeError) as problem:
-        raise source.error(str(problem), header, key=_named(str(problem), entry)) from problem
+        raise source.error(str(problem), header, key=_key_at_fault(problem, entry)) from problem
 
 
 def _headers(name: str) -> tuple[str, ...]:
-    """How the header of a feature may be written."""
-    return f"[features.{key_text(name)}]", f'[features."{name}"]', f"[features.'{name}']"
+    """The ways in which the header of a feature can be written."""
+    return f"[features.{_key(name)}]", f'[features."{name}"]', f"[features.'{name}']"
 
 
-def _item_reading(source: _Source, section: str, number: int, entry: Any) -> Any:
+def _read_rule(source: _Source, section: str, number: int, entry: Any) -> Any:
     header = f"[[{section}]]"
     kinds: Mapping[str, type[Any]] = CONSTRAINTS if section == "constraints" else {Noise.kind: EFFECTS[Noise.kind]}
     kind = str(entry.get("kind")) if isinstance(entry, Mapping) else "missing"
@@ -272,12 +232,12 @@ def _item_reading(source: _Source, section: str, number: int, entry: Any) -> Any
             "kind",
         )
     given = {key: value for key, value in entry.items() if key != "kind"}
-    _check_keys(source, given, stored_fields(kinds[kind]), f"a {kind}", header, number)
+    _check_keys(source, given, _stored_fields(kinds[kind]), f"a {kind}", header, number)
     try:
         _check_complete(kinds[kind], given)
         return kinds[kind](**{key: _part(key, value) for key, value in given.items()})
     except (UsageError, SpecError, TypeError) as problem:
-        raise source.error(str(problem), header, number, _named(str(problem), given)) from problem
+        raise source.error(str(problem), header, number, _key_at_fault(problem, given)) from problem
 
 
 def _check_complete(kind: type[Any], given: Mapping[str, Any]) -> None:
@@ -290,7 +250,8 @@ def _part(key: str, value: Any) -> Any:
     if key not in _CONDITIONS:
         return _frozen(value)
     if not isinstance(value, Mapping) or set(value) != {"name", "relation", "value"}:
-        raise UsageError(f"{key} should be {{ name = ..., relation = ..., value = ... }}, but it is {value!r}")
+        message = f"{key} should be {{ name = ..., relation = ..., value = ... }}, but it is {value!r}"
+        raise UsageError(message, name=key)
     return Condition(**{part: _frozen(entry) for part, entry in value.items()})
 
 
@@ -307,9 +268,10 @@ def _check_keys(
             )
 
 
-def _named(message: str, entry: Mapping[str, Any]) -> str:
-    """The key that a message begins with, to point at."""
-    return next((key for key in entry if message.startswith(key)), "")
+def _key_at_fault(problem: Exception, entry: Mapping[str, Any]) -> str:
+    """The key that an error is about, where the entry has it, to point at."""
+    name = problem.name if isinstance(problem, IsonomiaError) else None
+    return name if name is not None and name in entry else ""
 
 
 def _frozen(value: Any) -> Any:

@@ -1,11 +1,10 @@
-"""Uniform draws from a block: proposals, pieces.
+"""Uniform draws from the moves of a block.
 
-Uniform draws by proposing points of each person's box and keeping those that the constraints allow.
+Mostly by proposing points of each person's box and keeping those that the constraints allow. Where almost none are, the
+moves are cut into *slices*, one polytope of real values for each way of choosing what is whole.
 
-A tight block of whole and real features as polytopes: one for each way of choosing what is whole.
-
-The uniform law on such a set counts whole values and measures real ones. A piece weighs as much as the volume of its
-real part. Where the pieces differ in dimension, those of the highest weigh everything, as they do for any sampler that
+The uniform law on such a set counts whole values and measures real ones. A slice weighs as much as the volume of its
+real part. Where slices differ in dimension, those of the highest weigh everything, as they do for any sampler that
 proposes points of the whole box; real features are measured in units of their own range.
 """
 
@@ -17,17 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
-from isonomia.interventions.blocks import Block, components
+from isonomia.interventions.blocks import FeatureBlock, components
 from isonomia.interventions.constraints import Predicate
 from isonomia.interventions.constraints.base import Bools, Floats
-from isonomia.interventions.milp import Program, program_of
-from isonomia.interventions.polytopes import Polytope, Shape, shape_of
+from isonomia.interventions.milp import MixedIntegerProgram, program_of
+from isonomia.interventions.polytopes import LinearSystem, PolytopeSampler, polytope_sampler
 
-__all__ = ["Boxes", "Piece", "Pieces", "accepted_share", "draw_by_proposals", "pieces_of"]
+__all__ = ["Boxes", "Slices", "accepted_share", "draw_by_proposals", "slices_of"]
 
-
-_ROWS = 1 << 18  # proposals that are held at once
-_MOST_TRIES = 1_000_000  # proposals for each draw that is wanted
+_ROWS = 1 << 18
+"""Proposals that are held at once: some tens of megabytes."""
+_MAX_TRIES = 1_000_000
+"""Proposals for each draw, after which nothing is found; solved and cut blocks never need so many."""
+_MAX_SLICES = 100_000
+"""Slices of one person's moves; more take too long to measure."""
+_SLACK = 1e-9
+"""Rounding that rows are allowed, relative to their size; a slice that only it allows is left out as spurious."""
+_TOO_MANY = (
+    f"a block of whole and real features falls into more than {_MAX_SLICES:,} pieces; give the whole features fewer "
+    "values, or narrower steps"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +52,7 @@ class Boxes:
     high: Floats
 
     @classmethod
-    def of(cls, block: Block, start: Floats) -> Boxes:
+    def of(cls, block: FeatureBlock, start: Floats) -> Boxes:
         """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
         least, most = block.ranges(start)
         return cls(start, least, most, *block.within(start, least, most))
@@ -53,38 +61,38 @@ class Boxes:
         """The boxes of some people, in this order."""
         return Boxes(self.start[rows], self.least[rows], self.most[rows], self.low[rows], self.high[rows])
 
-    def allowed(self, block: Block, acted: Floats) -> Bools:
+    def allowed(self, block: FeatureBlock, acted: Floats) -> Bools:
         """Whether one move of each person is allowed."""
         return block.holds(block.moves(self.start, acted, self.least, self.most))
 
 
-def accepted_share(block: Block, boxes: Boxes, tries: int, rng: np.random.Generator) -> Floats:
+def accepted_share(block: FeatureBlock, boxes: Boxes, tries: int, rng: np.random.Generator) -> Floats:
     """The share of proposals that are allowed, for each person."""
     count = len(boxes.start)
-    found = np.zeros(count)
+    accepted = np.zeros(count)
     size = max(_ROWS // tries, 1)
     for first in range(0, count, size):
         owner = np.repeat(np.arange(first, min(first + size, count)), tries)
         here = boxes.at(owner)
-        found += np.bincount(owner[here.allowed(block, _proposed(block, here, rng))], minlength=count)
-    return found / tries
+        accepted += np.bincount(owner[here.allowed(block, _proposed(block, here, rng))], minlength=count)
+    return accepted / tries
 
 
-def draw_by_proposals(block: Block, boxes: Boxes, n: int, rng: np.random.Generator) -> Floats:
+def draw_by_proposals(block: FeatureBlock, boxes: Boxes, n: int, rng: np.random.Generator) -> Floats:
     """So many independent uniform moves of each person, of shape ``(people, n, columns)``.
 
-    Guarantee: given that it returns, each draw has the uniform law on the person's moves, and draws are independent.
-
-    Raises
-    ------
-    NumericalError
-        Where a person's proposals are refused a million times on end.
+    Guarantee: given that it returns, each draw has the uniform law on the person's moves, and draws are independent. It
+    gives up where a person's proposals are refused a million times on end.
     """
     drawn = np.full((len(boxes.start) * n, boxes.start.shape[1]), np.nan)
     wanted, tries = np.arange(len(drawn)), 0
     while len(wanted):
-        if tries > _MOST_TRIES:
-            raise NumericalError(_given_up(block, tries))
+        if tries > _MAX_TRIES:
+            names = ", ".join(feature.name for feature in block.features)
+            raise NumericalError(
+                f"no allowed change of {names} was found for a person among {tries:,} proposals. Loosen the "
+                "constraints, or write them as linear ones, which are drawn from directly."
+            )
         times = max(1, min(_ROWS // len(wanted), 64))
         for first in range(0, len(wanted), _ROWS):
             _fill(block, boxes, drawn, wanted[first : first + _ROWS], n, times, rng)
@@ -94,18 +102,24 @@ def draw_by_proposals(block: Block, boxes: Boxes, n: int, rng: np.random.Generat
 
 
 def _fill(
-    block: Block, boxes: Boxes, drawn: Floats, slots: NDArray[np.intp], n: int, times: int, rng: np.random.Generator
+    block: FeatureBlock,
+    boxes: Boxes,
+    drawn: Floats,
+    slots: NDArray[np.intp],
+    n: int,
+    times: int,
+    rng: np.random.Generator,
 ) -> None:
     """Try each slot so many times, and give it the first proposal that is allowed."""
-    place = np.repeat(np.arange(len(slots)), times)
-    here = boxes.at(slots[place] // n)
+    slot = np.repeat(np.arange(len(slots)), times)
+    here = boxes.at(slots[slot] // n)
     acted = _proposed(block, here, rng)
     kept = np.flatnonzero(here.allowed(block, acted))
-    filled, first = np.unique(place[kept], return_index=True)
+    filled, first = np.unique(slot[kept], return_index=True)
     drawn[slots[filled]] = acted[kept[first]]
 
 
-def _proposed(block: Block, boxes: Boxes, rng: np.random.Generator) -> Floats:
+def _proposed(block: FeatureBlock, boxes: Boxes, rng: np.random.Generator) -> Floats:
     """One uniform point of each row's box; what cannot be acted on stays at its only value."""
     acted = boxes.low.copy()
     for j in block.free:
@@ -115,103 +129,77 @@ def _proposed(block: Block, boxes: Boxes, rng: np.random.Generator) -> Floats:
     return acted
 
 
-def _given_up(block: Block, tries: int) -> str:
-    return (
-        f"no allowed change of {', '.join(feature.name for feature in block.features)} was found for a person among "
-        f"{tries:,} proposals. Loosen the constraints, or write them as linear ones, which are drawn from directly."
-    )
-
-
-_MOST_PIECES = 100_000
-_SLACK = 1e-9
-_TOO_MANY = (
-    f"a block of whole and real features falls into more than {_MOST_PIECES:,} pieces; give the whole features fewer "
-    "values, or narrower steps"
-)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """The moves with the same whole values: ``acted`` has them, and each shape gives the real columns named with it."""
+class Slice:
+    """The moves with the same whole values: ``acted`` has them, and each sampler draws the columns named with it."""
 
     acted: Floats
-    shapes: tuple[tuple[tuple[int, ...], Shape], ...]
+    samplers: tuple[tuple[tuple[int, ...], PolytopeSampler], ...]
 
     @property
     def dimension(self) -> int:
         """Of the real part."""
-        return sum(shape.dimension for _, shape in self.shapes)
+        return sum(sampler.dimension for _, sampler in self.samplers)
 
     @property
     def log_volume(self) -> float:
         """Of the real part."""
-        return sum(shape.log_volume for _, shape in self.shapes)
+        return sum(sampler.log_volume for _, sampler in self.samplers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
-    """The pieces of one person's moves, with their shares of the uniform law.
+class Slices:
+    """The slices of one person's moves, with their shares of the uniform law.
 
     ``exact`` says that the shares and the draws are exact, up to rounding.
     """
 
-    pieces: tuple[Piece, ...]
+    slices: tuple[Slice, ...]
     shares: Floats
     low: Floats
     width: Floats
     exact: bool
 
+    def only(self, one: Slice) -> Slices:
+        """A single slice, in the same box."""
+        return Slices((one,), np.ones(1), self.low, self.width, True)
+
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Uniform moves, as acted values."""
-        which = rng.choice(len(self.pieces), size=n, p=self.shares)
+        which = rng.choice(len(self.slices), size=n, p=self.shares)
         acted = np.empty((n, len(self.low)))
         for number in np.unique(which):
             rows = np.flatnonzero(which == number)
-            piece = self.pieces[number]
-            acted[rows] = piece.acted
-            for columns, shape in piece.shapes:
+            acted[rows] = self.slices[number].acted
+            for columns, sampler in self.slices[number].samplers:
                 at = list(columns)
-                acted[np.ix_(rows, at)] = self.low[at] + self.width[at] * shape.draw(len(rows), rng)
+                acted[np.ix_(rows, at)] = self.low[at] + self.width[at] * sampler.draw(len(rows), rng)
         return acted
 
 
-def pieces_of(block: Block, start: Floats, low: Floats, high: Floats) -> Pieces:
-    """Cut one person's moves in a block into polytopes.
-
-    Parameters
-    ----------
-    block
-        Some of whose features may be real.
-    start
-        Where the person is.
-    low, high
-        A box of acted values that holds every move.
-
-    Raises
-    ------
-    NumericalError
-        Where there are too many pieces.
-    """
+def slices_of(block: FeatureBlock, start: Floats, low: Floats, high: Floats) -> Slices:
+    """Cut one person's moves in a block into polytopes; every move lies in the box from ``low`` to ``high``."""
     program = program_of(block, start, (low, high))
     width = np.where(high > low, high - low, 1.0)
-    found = [_piece(program, leaf, len(start), low, width) for leaf in _leaves(program)]
-    pieces = [piece for piece in found if piece is not None and not _spurious(block, start, piece, low, width)]
-    if not pieces:
-        pieces = [Piece(start, ())]
-    highest = max(piece.dimension for piece in pieces)
-    kept = tuple(piece for piece in pieces if piece.dimension == highest)
-    logs = np.asarray([piece.log_volume for piece in kept])
+    slices = [_slice(program, leaf, len(start), low, width) for leaf in _leaves(program)]
+    real = [one for one in slices if one is not None and not _spurious(block, start, one, low, width)]
+    if not real:
+        real = [Slice(start, ())]
+    highest = max(one.dimension for one in real)
+    largest = tuple(one for one in real if one.dimension == highest)
+    logs = np.asarray([one.log_volume for one in largest])
     shares = np.exp(logs - logs.max())
-    exact = all(shape.exact for piece in kept for _, shape in piece.shapes)
-    return Pieces(kept, shares / shares.sum(), low, width, exact)
+    exact = all(sampler.exact for one in largest for _, sampler in one.samplers)
+    return Slices(largest, shares / shares.sum(), low, width, exact)
 
 
-def _spurious(block: Block, start: Floats, piece: Piece, low: Floats, width: Floats) -> bool:
-    """Whether a piece lies on a boundary that rows cannot leave out, as those of a strict inequality.
+def _spurious(block: FeatureBlock, start: Floats, one: Slice, low: Floats, width: Floats) -> bool:
+    """Whether a slice lies on a boundary that rows cannot leave out, as those of a strict inequality.
 
-    A piece is allowed or forbidden as a whole, but for its own boundary, by the constraints that have linear rows.
+    A slice is allowed or forbidden as a whole, but for its own boundary, by the constraints that have linear rows: of a
+    few points in it most say which.
     """
-    acted = Pieces((piece,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
+    acted = Slices((one,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
     here = np.repeat(start[None], len(acted), axis=0)
     moves = block.moves(here, acted, *block.ranges(here))
     allowed = np.ones(len(acted), dtype=bool)
@@ -221,14 +209,14 @@ def _spurious(block: Block, start: Floats, piece: Piece, low: Floats, width: Flo
     return not np.median(allowed | (acted == start).all(1))
 
 
-def _leaves(program: Program) -> NDArray[np.float64]:
+def _leaves(program: MixedIntegerProgram) -> NDArray[np.float64]:
     """Every choice of the whole variables from which the rows can still be satisfied; the rest is left as it was."""
     low, high = program.least[None], program.most[None]
     up, down = np.maximum(program.matrix, 0.0).T, np.minimum(program.matrix, 0.0).T
     slack = _SLACK * (1.0 + np.abs(program.matrix).sum(1))
     for column in np.flatnonzero(program.whole & (program.most > program.least)):
         times = high[:, column] - low[:, column] + 1.0
-        if times.sum() > 20 * _MOST_PIECES:
+        if times.sum() > 20 * _MAX_SLICES:
             raise NumericalError(_TOO_MANY)
         row = np.repeat(np.arange(len(times)), times.astype(np.intp))
         low, high = low[row], high[row]
@@ -236,12 +224,12 @@ def _leaves(program: Program) -> NDArray[np.float64]:
         high[:, column] = low[:, column]
         keep = (low @ up + high @ down <= program.high + slack) & (high @ up + low @ down >= program.low - slack)
         low, high = low[keep.all(1)], high[keep.all(1)]
-        if len(low) > _MOST_PIECES:
+        if len(low) > _MAX_SLICES:
             raise NumericalError(_TOO_MANY)
     return low
 
 
-def _piece(program: Program, leaf: Floats, count: int, least: Floats, width: Floats) -> Piece | None:
+def _slice(program: MixedIntegerProgram, leaf: Floats, count: int, least: Floats, width: Floats) -> Slice | None:
     """The real part of a leaf, in units of each feature's range; ``None`` where it is empty."""
     real = np.flatnonzero(~program.whole[:count] & (program.most > program.least)[:count])
     base = leaf.copy()
@@ -254,21 +242,21 @@ def _piece(program: Program, leaf: Floats, count: int, least: Floats, width: Flo
     if ((low > slack) | (high < -slack))[~used].any():
         return None
     rows, low, high = rows[used], low[used], high[used]
-    shapes = []
+    samplers = []
     for group in components(len(real), [np.flatnonzero(row).tolist() for row in rows]):
         mine = (rows[:, group] != 0).any(1)
-        shape = shape_of(_polytope(rows[mine][:, group], low[mine], high[mine]))
-        if shape is None:
+        sampler = polytope_sampler(_in_unit_box(rows[mine][:, group], low[mine], high[mine]))
+        if sampler is None:
             return None
-        shapes.append((tuple(int(real[j]) for j in group), shape))
-    return Piece(base[:count], tuple(shapes))
+        samplers.append((tuple(int(real[j]) for j in group), sampler))
+    return Slice(base[:count], tuple(samplers))
 
 
-def _polytope(rows: Floats, low: Floats, high: Floats) -> Polytope:
+def _in_unit_box(rows: Floats, low: Floats, high: Floats) -> LinearSystem:
     """Rows with two ends as inequalities and equations, inside the unit box."""
     size = rows.shape[1]
     same = low == high
     above, below = ~same & np.isfinite(high), ~same & np.isfinite(low)
     matrix = np.vstack([np.eye(size), -np.eye(size), rows[above], -rows[below]])
     bound = np.concatenate([np.ones(size), np.zeros(size), high[above], -low[below]])
-    return Polytope(matrix, bound, rows[same], high[same])
+    return LinearSystem(matrix, bound, rows[same], high[same])

@@ -38,15 +38,16 @@ AB = (Feature("a", "integer", 0, 3), Feature("b", "integer", 0, 3))
 
 
 def members(package: Any, attribute: str) -> set[Any]:
-    """Every class of a package's files that says what it is called in a file."""
-    found = set()
-    for path in Path(package.__file__).parent.glob("*.py"):
-        module = import_module(f"{package.__name__}.{path.stem}") if path.stem != "__init__" else package
-        for item in vars(module).values():
-            ours = isinstance(item, type) and item.__module__ == module.__name__ and path.stem != "protocol"
-            if ours and hasattr(item, attribute):
-                found.add(item)
-    return found
+    """Every class of a package's files, or of one module, that says what it is called in a file."""
+    files = Path(package.__file__).parent.glob("[!_]*.py") if hasattr(package, "__path__") else ()
+    modules = [package, *(import_module(f"{package.__name__}.{path.stem}") for path in files)]
+    return {
+        item
+        for module in modules
+        for item in vars(module).values()
+        if isinstance(item, type) and item.__module__ == module.__name__ and "kind" in vars(item)
+        if hasattr(item, attribute)
+    }
 
 
 def test_every_constraint_in_a_file_is_registered_under_its_own_name() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isonomia.interventions import Feature, Interventions, Linkage
-from isonomia.interventions.block_sets import Drawn, Listed
+from isonomia.interventions.block_sets import ListPart, RejectionPart
 
 POSTS = Feature("posts", "integer", 0, 35_000, direction="up", rise=100)
 LINKS = Feature("links", "integer", 0, 13_013, actionable=False)
@@ -27,7 +27,9 @@ def test_real_effects_of_at_most_so_much_are_proposed_where_they_can_be() -> Non
         (),
     ).set("links", actionable=False)
     sets = real.constrain(*CAMPAIGN.constraints).reach({"posts": [5.0], "links": [3.0]})
-    assert isinstance(sets.parts[0], Drawn)  # and not cut into polytopes, as a block that is nearly empty would be
+    assert isinstance(
+        sets.parts[0], RejectionPart
+    )  # and not cut into polytopes, as a block that is nearly empty would be
     drawn = sets.sample(2_000, np.random.default_rng(0)).values - [5.0, 3.0]
     assert ((drawn[:, 1] >= 0) & (drawn[:, 1] <= drawn[:, 0]) & (drawn[:, 0] <= 100)).all()
     assert abs(drawn[:, 0].mean() - 200 / 3) < 5 * (100 / 18**0.5) / 2_000**0.5  # the longer side of a triangle
@@ -54,8 +56,8 @@ def test_people_whose_points_would_not_fit_together_are_drawn_from() -> None:
     many, few = ({"posts": np.arange(count), "links": np.zeros(count, dtype=int)} for count in (1_500, 20))
     sets = CAMPAIGN.reach(many)
     # A few proposals tell how many points a person has, so that chance lists some all the same.
-    assert sum(len(part.rows) for part in sets.parts if isinstance(part, Drawn)) > 1_400
+    assert sum(len(part.rows) for part in sets.parts if isinstance(part, RejectionPart)) > 1_400
     drawn = sets.sample(5, np.random.default_rng(0))
     rise = drawn.values - np.column_stack([many["posts"], many["links"]])[drawn.owner]
     assert ((rise[:, 1] >= 0) & (rise[:, 1] <= rise[:, 0]) & (rise[:, 0] <= 100)).all()
-    assert {type(part) for part in CAMPAIGN.reach(few).parts} == {Listed}
+    assert {type(part) for part in CAMPAIGN.reach(few).parts} == {ListPart}

@@ -9,15 +9,15 @@ import pytest
 
 from isonomia.errors import NumericalError
 from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot, Predicate
-from isonomia.interventions.block_sets import Drawn, solve
-from isonomia.interventions.blocks import Block, blocks_of
+from isonomia.interventions.block_sets import RejectionPart, solve
+from isonomia.interventions.blocks import FeatureBlock, blocks_of
 from isonomia.interventions.milp import Found, Nothing, Unknown, any_move, tightened
-from isonomia.interventions.uniform import pieces_of
+from isonomia.interventions.uniform import slices_of
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 
 
-def block(features: tuple[Feature, ...], *constraints: Constraint) -> Block:
+def block(features: tuple[Feature, ...], *constraints: Constraint) -> FeatureBlock:
     (found,) = blocks_of(features, constraints)
     return found
 
@@ -58,7 +58,7 @@ def test_a_kept_bound_is_that_of_the_feature_and_not_of_the_drawn_in_box() -> No
     start = np.asarray([0.0, 9.5])
     ends = tightened(one, start)
     assert ends is not None
-    pieces = pieces_of(one, start, *ends)
+    pieces = slices_of(one, start, *ends)
     acted = pieces.draw(500, np.random.default_rng(0))
     ended = acted[:, 1] + 5 * acted[:, 0]
     assert ((ended >= 9 - 1e-9) & (ended <= 10 + 1e-9)).all()
@@ -70,7 +70,7 @@ def test_too_many_pieces_are_refused_with_what_to_do() -> None:
     one = block(features, Linear(tuple(f.name for f in features), (1, 1, 1, 1), "<=", 300))
     boxes = one.ranges(np.zeros((1, 4)))
     with pytest.raises(NumericalError, match="more than 100,000 pieces; give the whole features fewer values"):
-        pieces_of(one, np.zeros(4), boxes[0][0], boxes[1][0])
+        slices_of(one, np.zeros(4), boxes[0][0], boxes[1][0])
 
 
 def test_a_huge_block_is_not_grown_in_vain() -> None:
@@ -85,7 +85,7 @@ def test_a_huge_block_is_not_grown_in_vain() -> None:
     sets = rules.reach(people)
     drawn = sets.sample(20, rng)
     assert time.process_time() - began < 5
-    assert isinstance(sets.parts[0], Drawn)
+    assert isinstance(sets.parts[0], RejectionPart)
     change = drawn.values - np.column_stack([people["tweets"], people["urls"]])[drawn.owner]
     assert (change >= 0).all()
     assert (change[:, 1] <= change[:, 0]).all()
@@ -114,7 +114,7 @@ def test_one_feature_of_too_many_values_is_refused_before_they_are_written_out()
     features = (Feature("x", "real", 0, 1), Feature("n", "integer", 0, 10_000_000))
     one = block(features, Linear(("x", "n"), (1, 1), "<=", 10_000_000))
     with pytest.raises(NumericalError, match="give the whole features fewer values"):
-        pieces_of(one, np.zeros(2), np.zeros(2), np.asarray([1.0, 1e7]))
+        slices_of(one, np.zeros(2), np.zeros(2), np.asarray([1.0, 1e7]))
 
 
 def test_rows_that_nothing_satisfies_allow_no_move_and_leave_everybody_where_they_are() -> None:
@@ -130,6 +130,6 @@ def test_rows_that_nothing_satisfies_allow_no_move_and_leave_everybody_where_the
 def test_a_box_that_the_rows_rule_out_leaves_only_staying_put() -> None:
     features = (Feature("x", "real", 0, 1), Feature("n", "integer", 0, 9))
     one = block(features, Linear(("x", "n"), (0, 1), "<=", 3), Linear(("x", "n"), (1, 1), "<=", 9))
-    pieces = pieces_of(one, np.zeros(2), np.asarray([0.0, 5.0]), np.asarray([1.0, 5.0]))
-    assert [piece.dimension for piece in pieces.pieces] == [0]
+    pieces = slices_of(one, np.zeros(2), np.asarray([0.0, 5.0]), np.asarray([1.0, 5.0]))
+    assert [piece.dimension for piece in pieces.slices] == [0]
     assert pieces.draw(2, np.random.default_rng(0)).tolist() == [[0, 0]] * 2

@@ -20,7 +20,7 @@ from isonomia.interventions import (
     enumeration,
 )
 from isonomia.interventions import uniform as proposals
-from isonomia.interventions.block_sets import Cut, Drawn, Listed, Ranges
+from isonomia.interventions.block_sets import ListPart, PolytopePart, RangePart, RejectionPart
 from isonomia.interventions.blocks import blocks_of
 
 COUNT = Feature("count", "integer", 0, 4)
@@ -119,13 +119,15 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 
 def test_people_who_are_alike_in_a_block_share_its_points() -> None:
     many = {name: values * 100 for name, values in PEOPLE.items()}
-    (listed,) = [part for part in RULES.reach(many).parts if isinstance(part, Listed) and len(part.block.columns) == 3]
+    (listed,) = [
+        part for part in RULES.reach(many).parts if isinstance(part, ListPart) and len(part.block.columns) == 3
+    ]
     assert len(listed.table) == 9
 
 
 def test_what_does_nothing_but_receive_effects_does_not_tell_people_apart() -> None:
     people = {**{name: values * 50 for name, values in PEOPLE.items()}, "age": list(range(18, 168))}
-    parts = [part for part in RULES.reach(people).parts if isinstance(part, Listed) and part.block.pushed]
+    parts = [part for part in RULES.reach(people).parts if isinstance(part, ListPart) and part.block.pushed]
     assert len(parts[0].table) == 15
 
 
@@ -150,7 +152,7 @@ def test_who_can_change_nothing_is_told_by_the_solver_too() -> None:
     features = (Feature("x", "integer", 0, 2_000, direction="up"), Feature("y", "integer", 0, 2_000))
     rules = Interventions(features, (Linear(("x", "y"), (1, 1), "<=", 2_000), Linear(("x", "y"), (1, -1), "<=", 2_000)))
     found = rules.reach({"x": [2_000, 0], "y": [0, 0]})
-    assert not isinstance(found.parts[0], Listed) or found.counts()[0] == 1
+    assert not isinstance(found.parts[0], ListPart) or found.counts()[0] == 1
     assert found.movable().tolist() == [False, True]
     assert sets().movable().tolist() == [True] * 3
     assert not Interventions((AGE,)).reach({"age": [20]}).movable().any()
@@ -159,7 +161,7 @@ def test_who_can_change_nothing_is_told_by_the_solver_too() -> None:
 def test_a_large_block_of_whole_numbers_is_drawn_from_by_proposals() -> None:
     features = tuple(Feature(name, "integer", 0, 999) for name in "xyz")
     found = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),)).reach({n: [0, 9] for n in "xyz"})
-    assert [type(part) for part in found.parts] == [Drawn]
+    assert [type(part) for part in found.parts] == [RejectionPart]
     assert found.count(0) is None
     with pytest.raises(UsageError, match="cannot be listed"):
         found.points()
@@ -170,7 +172,7 @@ def test_a_large_block_of_whole_numbers_is_drawn_from_by_proposals() -> None:
 
 def test_real_features_that_nothing_couples_are_drawn_from_their_ranges() -> None:
     found = Interventions((Feature("x", "real", 0, 10, rise_share=0.1, fall_share=0.1),)).reach({"x": [5.0, 0.0]})
-    assert isinstance(found.parts[0], Ranges)
+    assert isinstance(found.parts[0], RangePart)
     assert found.count(0) is None
     assert found.count(1) == 1
     drawn = found.sample(1_000, np.random.default_rng(0))
@@ -203,21 +205,21 @@ def test_real_features_that_constraints_leave_no_room_are_listed() -> None:
     found = Interventions(features, rules).reach({"b": [0], "x": [0.0]})
     assert found.count(0) == 2
     assert found.points().values.tolist() == [[0, 0], [1, 0.5]]
-    assert not any(isinstance(part, Cut | Drawn) for part in found.parts)
+    assert not any(isinstance(part, PolytopePart | RejectionPart) for part in found.parts)
 
 
 def test_a_linkage_from_what_nobody_can_act_on_couples_nothing() -> None:
     features = (Feature("s", "integer", 0, 9, actionable=False), Feature("t", "integer", 0, 1_000_000_000))
     found = Interventions(features, (Linkage("s", ("t",)),)).reach({"s": [3], "t": [5]})
     assert found.count(0) == 1_000_000_001
-    assert isinstance(found.parts[0], Ranges)
+    assert isinstance(found.parts[0], RangePart)
 
 
 def test_people_of_few_points_are_listed_beside_others_who_are_drawn_from() -> None:
     features = (*(Feature(name, "integer", 0, 999, direction="up") for name in "xyz"), Feature("b", "binary"))
     rules = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),))
     found = rules.reach({"x": [333, 0], "y": [333, 0], "z": [332, 0], "b": [0, 1]})
-    assert {type(part) for part in found.parts} == {Listed, Drawn, Ranges}
+    assert {type(part) for part in found.parts} == {ListPart, RejectionPart, RangePart}
     ways = {(333, 333, 332), (334, 333, 332), (333, 334, 332), (333, 333, 333)}
     assert set(map(tuple, found.points([0]).values.tolist())) == {(*way, b) for way in ways for b in (0, 1)}
     again = found.take([1, 0, 1])
@@ -231,7 +233,7 @@ def test_people_whose_points_are_cut_into_polytopes_are_taken_and_can_move() -> 
     features = tuple(Feature(name, "real", 0, 1) for name in "xy")
     rules = Interventions(features, (Linear(("x", "y"), (1, 1), "==", 1),))
     found = rules.reach({"x": [0.0, 1.0], "y": [1.0, 0.0]})
-    assert {type(part) for part in found.parts} == {Cut}
+    assert {type(part) for part in found.parts} == {PolytopePart}
     assert found.counts().tolist() == [np.inf, np.inf]
     assert found.movable().all()
     assert not found.approximate().any()
@@ -254,6 +256,6 @@ def test_tables_that_do_not_fit_together_are_grown_one_half_after_the_other(monk
 def test_proposals_that_are_refused_on_end_are_given_up_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
     (block,) = blocks_of(features, (Predicate("x * y > 1"),))
-    monkeypatch.setattr(proposals, "_MOST_TRIES", 1_000)
+    monkeypatch.setattr(proposals, "_MAX_TRIES", 1_000)
     with pytest.raises(NumericalError, match=r"no allowed change of x, y was found .* among 1,.* as linear ones"):
         proposals.draw_by_proposals(block, proposals.Boxes.of(block, np.zeros((1, 2))), 5, np.random.default_rng(0))

@@ -14,7 +14,7 @@ import scipy.spatial
 from isonomia.errors import NumericalError
 from isonomia.interventions import Feature, Interventions, Linear
 from isonomia.interventions.milp import cheapest
-from isonomia.interventions.polytopes import Polytope, shape_of
+from isonomia.interventions.polytopes import LinearSystem, polytope_sampler
 
 ROWS = np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([1.0])
 BOX = np.zeros(2), np.ones(2)
@@ -55,17 +55,17 @@ def test_constraints_contradict_each_other_only_where_that_was_shown(monkeypatch
 def test_a_polytope_without_end_is_refused() -> None:
     strip = np.asarray([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
     with pytest.raises(NumericalError, match="a linear program about a reachable set was not solved"):
-        shape_of(Polytope(strip, np.zeros(3), *NONE))
+        polytope_sampler(LinearSystem(strip, np.zeros(3), *NONE))
 
 
 def test_simplices_that_do_not_fill_their_polytope_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    square = Polytope(SQUARE, np.asarray([1.0, 1.0, 0.0, 0.0]), *NONE)
-    whole = shape_of(square)
+    square = LinearSystem(SQUARE, np.asarray([1.0, 1.0, 0.0, 0.0]), *NONE)
+    whole = polytope_sampler(square)
     assert whole is not None
     assert np.exp(whole.log_volume) == pytest.approx(1)
     monkeypatch.setattr(scipy.spatial, "ConvexHull", lambda _: SimpleNamespace(volume=1.1))
     with pytest.raises(NumericalError, match=r"parts of a polytope have volume 1, but it has 1\.1"):
-        shape_of(square)
+        polytope_sampler(square)
 
 
 def test_a_polytope_too_thin_to_be_called_flat_or_full_is_refused() -> None:
@@ -74,4 +74,4 @@ def test_a_polytope_too_thin_to_be_called_flat_or_full_is_refused() -> None:
     normals = corners @ np.linalg.svd(corners)[2][:12].T
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     with pytest.raises(NumericalError, match="too thin to tell whether it is flat; widen its constraints"):
-        shape_of(Polytope(normals, np.full(13, 0.9e-9), np.zeros((0, 12)), np.zeros(0)))
+        polytope_sampler(LinearSystem(normals, np.full(13, 0.9e-9), np.zeros((0, 12)), np.zeros(0)))

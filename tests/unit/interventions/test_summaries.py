@@ -10,7 +10,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.interventions import Draft, Thermometer
-from isonomia.interventions.draft import described, drafted, summary_of
+from isonomia.interventions.draft import described, guess, summary_of
 from isonomia.interventions.hints import encodings_of, hint_of
 from isonomia.interventions.toml import toml_value
 from isonomia.populations.table import Table
@@ -81,7 +81,7 @@ def test_limits_from_both_sides_that_overlap_are_two_ladders_and_no_choice() -> 
 
 
 def test_reasons_that_are_given_are_all_there_are() -> None:
-    draft = drafted(Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
+    draft = guess(Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
     assert draft.left_out == {"secret": "is a secret"}
     assert [feature.name for feature in draft.features] == ["a", "outcome"]
 

@@ -27,10 +27,10 @@ from isonomia.interventions import (
     Predicate,
     Thermometer,
 )
-from isonomia.interventions.block_sets import Cut, Drawn, Listed
+from isonomia.interventions.block_sets import ListPart, PolytopePart, RejectionPart
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.polytopes import Polytope, hit_and_run, rounded, shape_of, volume
-from isonomia.interventions.uniform import Boxes, draw_by_proposals, pieces_of
+from isonomia.interventions.polytopes import LinearSystem, hit_and_run, polytope_sampler, rounded, volume
+from isonomia.interventions.uniform import Boxes, draw_by_proposals, slices_of
 
 ALARM = 1e-6
 
@@ -68,7 +68,7 @@ def simplex(low: float, budget: float) -> tuple[Interventions, dict[str, list[fl
 def test_proposals_weigh_whole_values_by_the_volume_of_what_is_real() -> None:
     rules, person = simplex(0.2, 0.9)
     sets = rules.reach(person)
-    assert isinstance(sets.parts[0], Drawn)
+    assert isinstance(sets.parts[0], RejectionPart)
     drawn = sets.sample(20_000, np.random.default_rng(2)).values
     assert_shares(drawn[:, 0], [(0.9 - 0.2 * k) ** 3 for k in range(4)])
     for k in (0, 1):
@@ -80,7 +80,7 @@ def test_a_box_that_is_nearly_empty_is_drawn_in_by_the_solver() -> None:
     rules, person = simplex(0.01, 0.035)
     sets = rules.reach(person)
     (part,) = sets.parts
-    assert isinstance(part, Drawn)
+    assert isinstance(part, RejectionPart)
     assert part.boxes.high[0, 1:].max() <= 0.0351
     drawn = sets.sample(5_000, np.random.default_rng(3)).values
     assert_shares(drawn[:, 0], [(0.035 - 0.01 * k) ** 3 for k in range(4)])
@@ -91,7 +91,7 @@ def test_pieces_and_proposals_draw_from_the_same_law() -> None:
     (block,) = blocks_of(rules.features, rules.coded())
     start = np.zeros(4)
     boxes = Boxes.of(block, start[None])
-    pieces = pieces_of(block, start, boxes.low[0], boxes.high[0])
+    pieces = slices_of(block, start, boxes.low[0], boxes.high[0])
     assert pieces.exact
     volumes = np.asarray([(0.9 - 0.2 * k) ** 3 for k in range(4)])
     assert pieces.shares == pytest.approx(volumes / volumes.sum())
@@ -106,7 +106,7 @@ def test_an_equation_is_drawn_from_on_its_plane() -> None:
     features = tuple(Feature(name, "real", 0, 1) for name in "xyz")
     rules = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "==", 1),))
     sets = rules.reach({"x": [1.0], "y": [0.0], "z": [0.0]})
-    assert isinstance(sets.parts[0], Cut)
+    assert isinstance(sets.parts[0], PolytopePart)
     assert not sets.approximate()[0]
     drawn = sets.sample(10_000, np.random.default_rng(6)).values
     assert drawn.sum(1) == pytest.approx(np.ones(10_000))
@@ -131,7 +131,7 @@ def test_thin_slabs_chosen_by_a_switch_weigh_as_much_as_they_are_thick() -> None
         Linear(("x", "y"), (0, 1), ">=", 0),
     )
     sets = Interventions(features, rules).reach({"b": [0], "x": [0.0], "y": [0.0]})
-    assert isinstance(sets.parts[0], Cut)
+    assert isinstance(sets.parts[0], PolytopePart)
     drawn = sets.sample(8_000, np.random.default_rng(8)).values
     assert_shares(drawn[:, 0], [1, 3])
     on = drawn[:, 0] == 1
@@ -164,7 +164,7 @@ def test_effects_of_their_own_size_are_uniform_among_the_allowed_ones(sense: Any
     rules = Interventions(features, (Linkage("s", ("t",), (1,), sense),))
     (block,) = blocks_of(rules.features, rules.coded())
     boxes = Boxes.of(block, np.zeros((1, 2)))
-    cut = pieces_of(block, np.zeros(2), boxes.low[0], boxes.high[0]).draw(6_000, np.random.default_rng(11))
+    cut = slices_of(block, np.zeros(2), boxes.low[0], boxes.high[0]).draw(6_000, np.random.default_rng(11))
     s, t = cut.T
     assert (s * t >= 0).all()
     small, large = (t, s) if sense == "<=" else (s, t)
@@ -177,7 +177,7 @@ def test_a_predicate_inside_a_tight_block_is_respected() -> None:
     features = (Feature("x", "real", 0, 1_000), Feature("y", "real", 0, 1_000))
     rules = (Linear(("x", "y"), (1, 1), "==", 10), Predicate("x * y <= 9"))
     sets = Interventions(features, rules).reach({"x": [0.0], "y": [10.0]})
-    assert isinstance(sets.parts[0], Cut)
+    assert isinstance(sets.parts[0], PolytopePart)
     x = sets.sample(4_000, np.random.default_rng(12)).values[:, 0]
     assert ((x <= 1 + 1e-9) | (x >= 9 - 1e-9)).all()
     assert_law(np.where(x > 5, x - 8, x), stats.uniform(0, 2).cdf)
@@ -195,15 +195,15 @@ def test_the_people_of_one_table_are_drawn_from_their_own_sets() -> None:
         assert (mine @ [0.2, 1, 1, 1] <= 0.9 + 1e-9).all()
 
 
-def cube_corner(d: int) -> Polytope:
+def cube_corner(d: int) -> LinearSystem:
     """The points of the unit cube with a sum of at most 1: volume 1 / d!."""
     rows = np.vstack([np.eye(d), -np.eye(d), np.ones((1, d))])
-    return Polytope(rows, np.concatenate([np.ones(d), np.zeros(d), [1.0]]), np.zeros((0, d)), np.zeros(0))
+    return LinearSystem(rows, np.concatenate([np.ones(d), np.zeros(d), [1.0]]), np.zeros((0, d)), np.zeros(0))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6])
 def test_volumes_up_to_six_dimensions_are_exact(d: int) -> None:
-    shape = shape_of(cube_corner(d))
+    shape = polytope_sampler(cube_corner(d))
     assert shape is not None
     assert shape.exact
     assert np.exp(shape.log_volume) == pytest.approx(1 / factorial(d), rel=1e-9)
@@ -215,7 +215,9 @@ def test_volumes_up_to_six_dimensions_are_exact(d: int) -> None:
 def test_a_cube_is_cut_into_simplices_that_fill_it() -> None:
     for d in (2, 3, 5):
         rows = np.vstack([np.eye(d), -np.eye(d)])
-        shape = shape_of(Polytope(rows, np.concatenate([np.full(d, 2.0), np.zeros(d)]), np.zeros((0, d)), np.zeros(0)))
+        shape = polytope_sampler(
+            LinearSystem(rows, np.concatenate([np.full(d, 2.0), np.zeros(d)]), np.zeros((0, d)), np.zeros(0))
+        )
         assert shape is not None
         assert np.exp(shape.log_volume) == pytest.approx(2.0**d)
         cells = (shape.draw(4_000, np.random.default_rng(0)) // 1).astype(int) @ (2 ** np.arange(d))
@@ -225,12 +227,12 @@ def test_a_cube_is_cut_into_simplices_that_fill_it() -> None:
 def test_an_empty_polytope_is_none_and_a_flat_one_is_found_to_be_flat() -> None:
     one = np.asarray([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     none = np.zeros((0, 2)), np.zeros(0)
-    assert shape_of(Polytope(one, np.asarray([1.0, -2.0, 1.0, 0.0]), *none)) is None
-    flat = shape_of(Polytope(one, np.asarray([1.0, -1.0, 3.0, 0.0]), *none))
+    assert polytope_sampler(LinearSystem(one, np.asarray([1.0, -2.0, 1.0, 0.0]), *none)) is None
+    flat = polytope_sampler(LinearSystem(one, np.asarray([1.0, -1.0, 3.0, 0.0]), *none))
     assert flat is not None
     assert flat.dimension == 1
     assert np.exp(flat.log_volume) == pytest.approx(3)
-    point = shape_of(Polytope(one, np.asarray([1.0, -1.0, 3.0, -3.0]), *none))
+    point = polytope_sampler(LinearSystem(one, np.asarray([1.0, -1.0, 3.0, -3.0]), *none))
     assert point is not None
     assert (point.dimension, point.log_volume) == (0, 0.0)
     assert point.draw(2, np.random.default_rng(0)) == pytest.approx(np.asarray([[1, 3], [1, 3]]))
@@ -251,7 +253,7 @@ def test_beyond_six_dimensions_walks_come_near_the_uniform_law_and_the_volume() 
 
 
 def test_a_shape_beyond_six_dimensions_says_that_it_is_nearly_uniform_and_draws_inside() -> None:
-    shape = shape_of(cube_corner(7))
+    shape = polytope_sampler(cube_corner(7))
     assert shape is not None
     assert not shape.exact
     assert np.exp(shape.log_volume) * factorial(7) == pytest.approx(1, rel=0.3)
@@ -268,7 +270,7 @@ def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
     rules = Interventions(features, (Linear(tuple("abc"), (1, 1, 1), "<=", 5),))
     (block,) = blocks_of(rules.features, rules.coded())
     (part,) = solve(block, np.zeros((1, 3)), most_moves=10)
-    assert isinstance(part, Drawn)
+    assert isinstance(part, RejectionPart)
     points = [point for point in product(range(5), repeat=3) if sum(point) <= 5]
     place = {tuple(map(float, point)): j for j, point in enumerate(points)}
     drawn = part.draw(20_000, np.random.default_rng(14))[0]
@@ -283,7 +285,7 @@ def test_a_block_of_which_almost_nothing_is_allowed_is_listed_by_the_solver() ->
     (block,) = blocks_of(rules.features, rules.coded())
     start = np.eye(14)[:1]
     (part,) = solve(block, start, most_moves=1)
-    assert isinstance(part, Listed)
+    assert isinstance(part, ListPart)
     assert part.counts().tolist() == [14]
 
 
@@ -320,6 +322,6 @@ def test_a_source_that_cannot_move_counts_once() -> None:
     (block,) = blocks_of(rules.features, rules.coded())
     start = np.asarray([1.0, 0.0, 0.0])
     boxes = Boxes.of(block, start[None])
-    pieces = pieces_of(block, start, boxes.low[0], boxes.high[0])
-    assert len(pieces.pieces) == 1
+    pieces = slices_of(block, start, boxes.low[0], boxes.high[0])
+    assert len(pieces.slices) == 1
     assert pieces.draw(5, np.random.default_rng(0))[:, :2].tolist() == [[1, 0]] * 5

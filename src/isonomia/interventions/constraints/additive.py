@@ -9,6 +9,7 @@ import numpy as np
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -16,7 +17,6 @@ from isonomia.interventions.constraints.base import (
     FormRow,
     Levels,
     Moves,
-    Scope,
     Sense,
     attainable,
     check_number,
@@ -98,11 +98,11 @@ class AdditiveLinkage:
         high = np.column_stack([box.high[:, 0] - box.start[:, 0], (box.end_high - box.start)[:, 1:]])
         return attainable(self._signed(), low, high, self.sense, 0.0)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
         """None: the constraint is about changes."""
         return None
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One row."""
         signed = self._signed()
         low, high = limits(self.sense, float(signed @ scope.start))

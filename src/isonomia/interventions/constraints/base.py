@@ -1,21 +1,9 @@
-"""Constraint, moves, linear forms, checks.
-
-Candidate moves of people, and boxes of them: what a constraint is asked about.
+"""The protocol of constraints, and what their kinds share.
 
 Three values of each feature matter. *Start* is where the person is, ``x``. *Acted* is ``x + a``, what the person's own
 action on the feature makes of it. *Ended* is ``x + c``, with the effects that actions on other features have on it by
 linkage. Encodings and rules about actions speak of what was acted; statements about the person as they end up speak of
 what ended. Without linkages the two are the same.
-
-Constraints as linear rows, for a mixed-integer program and for polytopes.
-
-What every constraint offers to the parts that use it.
-
-Checks that constraints share: what they are given is looked at once, when they are made.
-
-Categories as their places in the feature's list.
-
-Comparing weighted sums: equal, at least, at most.
 """
 
 from __future__ import annotations
@@ -32,8 +20,10 @@ from isonomia.errors import UsageError, nearest
 
 __all__ = [
     "TOLERANCE",
+    "ActionScope",
     "Bools",
     "Box",
+    "Codes",
     "Constraint",
     "Floats",
     "Form",
@@ -41,17 +31,17 @@ __all__ = [
     "Interval",
     "Levels",
     "Moves",
-    "Scope",
     "Sense",
+    "Way",
     "attainable",
     "check_number",
     "check_one_of",
     "check_truth",
     "limits",
+    "monotone",
     "names_of",
     "numbers_of",
     "one_of_boxes",
-    "one_of_codes",
     "place_of",
     "satisfied",
 ]
@@ -59,21 +49,67 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+Interval: TypeAlias = tuple[float, float]
+Sense: TypeAlias = Literal["==", ">=", "<="]
+Way: TypeAlias = Literal["both", "up", "down"]
+Levels: TypeAlias = Mapping[str, tuple[str | float, ...]]
+"""The categories of each categorical feature."""
 
 TOLERANCE = 1e-9
-"""How far apart two numbers may lie and count as equal, relative to their size where that is above 1."""
+"""How far apart two numbers may lie and count as equal, relative to their size where that is above 1.
+
+It absorbs the rounding of sums and shares; features differ by far more, so that it decides nothing else.
+"""
+
+
+class Constraint(Protocol):
+    """A rule that couples some features.
+
+    Every array that a constraint is given has one column for each of its ``names``, in their order.
+    """
+
+    kind: ClassVar[str]
+    """What the constraint is called in a file."""
+    takes_categories: ClassVar[bool]
+    """Whether its features may be categorical."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that it couples."""
+
+    def words(self) -> str:
+        """The constraint as a sentence, without its full stop."""
+
+    def coded(self, levels: Levels) -> Constraint:
+        """The same constraint with categories replaced by their places in the feature's list."""
+
+    def accepts(self, start: Floats) -> Bools:
+        """Whether a person can start here, for each row."""
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether each move is allowed."""
+
+    def possible(self, box: Box) -> Bools:
+        """False only where no move of the box is allowed; where in doubt, true."""
+
+    def form(self, scope: ActionScope) -> Form | None:
+        """The constraint at one person as linear rows; ``None`` where it has no such form.
+
+        Every move that the constraint allows satisfies the rows, for some choice of the auxiliary binaries.
+        """
+
+    def standing(self, scope: ActionScope) -> Form | None:
+        """Linear rows that hold wherever a person can be; ``None`` where there are none to tell.
+
+        Of the scope, the ranges count, and the start does not.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
     """Candidate moves, one a row; every array has shape ``(rows, features)``.
 
-    Attributes
-    ----------
-    start, acted, ended
-        As the module says.
-    least, most
-        The range of what the person's own action can make of each feature.
+    The person's own action can take each feature from ``least`` to ``most``.
     """
 
     start: Floats
@@ -117,23 +153,11 @@ class Box:
         )
 
 
-Interval: TypeAlias = tuple[float, float]
-
-
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """One person, in a constraint's features.
+class ActionScope:
+    """One person in a constraint's features: the start, the range of acted values, and one that holds the ended values.
 
-    Attributes
-    ----------
-    start
-        Where the person is.
-    least, most
-        The range of the acted values.
-    end_low, end_high
-        A range that holds the ended values.
-    whole, end_whole
-        Whether the acted values, and the ended ones, are whole numbers.
+    ``whole`` and ``end_whole`` say whether the acted values, and the ended ones, are whole numbers.
     """
 
     start: Floats
@@ -173,17 +197,6 @@ class Form:
     exact: bool = True
 
 
-def one_of_codes(codes: Sequence[Sequence[float]]) -> Form:
-    """The acted values are one of the listed codes: one binary a code, of which exactly one is on."""
-    on = FormRow(binaries=dict.fromkeys(range(len(codes)), 1.0), low=1.0, high=1.0)
-    width = len(codes[0]) if codes else 0
-    rows = [
-        FormRow({j: -1.0}, binaries={i: float(code[j]) for i, code in enumerate(codes)}, low=0.0, high=0.0)
-        for j in range(width)
-    ]
-    return Form((on, *rows), len(codes))
-
-
 def one_of_boxes(
     boxes: Sequence[Mapping[int, Interval]], ranges: Mapping[int, Interval], of: Literal["acted", "ended"]
 ) -> Form:
@@ -193,111 +206,130 @@ def one_of_boxes(
     function of the values, but for the boundary.
     """
     rows = [FormRow(binaries=dict.fromkeys(range(len(boxes)), 1.0), low=1.0, high=1.0)]
-    for place, whole in ranges.items():
-        spans = [box.get(place, whole) for box in boxes]
+    for column, whole in ranges.items():
+        spans = [box.get(column, whole) for box in boxes]
         lows, highs = ({i: -span[end] for i, span in enumerate(spans)} for end in (0, 1))
-        one = {place: 1.0}
+        one = {column: 1.0}
         acted, ended = (one, {}) if of == "acted" else ({}, one)
         rows += [FormRow(acted, ended, lows, low=0.0), FormRow(acted, ended, highs, high=0.0)]
     return Form(tuple(rows), len(boxes))
 
 
-Levels = Mapping[str, tuple[str | float, ...]]
-"""The categories of each categorical feature."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """Codes that features have together, one a row, and whether each can be reached from each other one in one step.
 
-
-class Constraint(Protocol):
-    """A rule that couples some features.
-
-    Every array that a constraint is given has one column for each of its ``names``, in their order.
+    ``stray`` says what becomes of a person whose values are no code: with it they stay where they are, without it they
+    are refused.
     """
 
-    kind: ClassVar[str]
-    """What the constraint is called in a file."""
-    takes_categories: ClassVar[bool]
-    """Whether its features may be categorical."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The features that it couples."""
-
-    def words(self) -> str:
-        """The constraint as a sentence, without its full stop."""
-
-    def coded(self, levels: Levels) -> Constraint:
-        """The same constraint with categories replaced by their places in the feature's list."""
+    codes: Floats
+    reaches: Bools
+    stray: bool = False
 
     def accepts(self, start: Floats) -> Bools:
-        """Whether a person can start here, for each row."""
+        """Whether the person is at a code, or may stray."""
+        return np.asarray((self._index(start) >= 0) | self.stray)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether each move is allowed."""
+        """Whether the code acted can be reached from the one at the start."""
+        begin, end = self._index(moves.start), self._index(moves.acted)
+        known = (begin >= 0) & (end >= 0) & self.reaches[begin, end]
+        stays = (moves.acted == moves.start).all(-1)
+        return np.asarray(known | (self.stray & (begin < 0) & stays))
 
     def possible(self, box: Box) -> Bools:
-        """False only where no move of the box is allowed; where in doubt, true."""
+        """Whether a code in the box can be reached; one that strays need only be able to stay."""
+        begin = self._index(box.start)
+        result = self.stray & (begin < 0) & np.asarray(((box.low <= box.start) & (box.start <= box.high)).all(-1))
+        for index, code in enumerate(self.codes):
+            inside = ((box.low <= code + TOLERANCE) & (code - TOLERANCE <= box.high)).all(-1)
+            result |= inside & (begin >= 0) & self.reaches[begin, index]
+        return np.asarray(result)
 
-    def form(self, scope: Scope) -> Form | None:
-        """The constraint at one person as linear rows; ``None`` where it has no such form.
+    def form(self, start: Floats) -> Form:
+        """One binary for each code that can be reached from the start."""
+        index = int(self._index(start[None])[0])
+        return _one_of_codes(self.codes[self.reaches[index]] if index >= 0 else start[None])
 
-        Every move that the constraint allows satisfies the rows, for some choice of the auxiliary binaries.
-        """
+    def standing(self) -> Form | None:
+        """One binary for each code; ``None`` where a person may be at none."""
+        return None if self.stray else _one_of_codes(self.codes)
 
-    def standing(self, scope: Scope) -> Form | None:
-        """Linear rows that every place satisfies at which a person can be; ``None`` where there are none to tell.
+    def _index(self, values: Floats) -> NDArray[np.intp]:
+        """Which code each row is; -1 for none."""
+        result = np.full(len(values), -1, dtype=np.intp)
+        for index in range(len(self.codes) - 1, -1, -1):
+            result[(np.abs(values - self.codes[index]) <= TOLERANCE).all(-1)] = index
+        return result
 
-        Of the scope, the ranges count, and the start does not.
-        """
+
+def _one_of_codes(codes: Floats) -> Form:
+    """The acted values are one of the codes: one binary a code, of which exactly one is on."""
+    rows = [FormRow(binaries=dict.fromkeys(range(len(codes)), 1.0), low=1.0, high=1.0)]
+    for j, column in enumerate(codes.T.tolist()):
+        rows.append(FormRow({j: -1.0}, binaries=dict(enumerate(column)), low=0.0, high=0.0))
+    return Form(tuple(rows), len(codes))
+
+
+def monotone(levels: int, way: Way) -> Bools:
+    """Which of several levels can be reached from which, going one way only."""
+    level = np.arange(levels)
+    match way:
+        case "both":
+            return np.ones((levels, levels), dtype=bool)
+        case "up":
+            return np.asarray(level[None] >= level[:, None])
+        case "down":
+            return np.asarray(level[None] <= level[:, None])
 
 
 def names_of(kind: str, names: object, field: str = "names", least: int = 1) -> tuple[str, ...]:
     """The names of features as a tuple; they must be text, distinct, and at least so many."""
-    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else ()
-    if len(found) < least or not all(isinstance(name, str) and name for name in found):
-        raise UsageError(f"{field} of the {kind} constraint should be names of features, but they are {names!r}")
-    repeated = [name for place, name in enumerate(found) if name in found[:place]]
+    result = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else ()
+    if len(result) < least or not all(isinstance(name, str) and name for name in result):
+        message = f"{field} of the {kind} constraint should be names of features, but they are {names!r}"
+        raise UsageError(message, name=field)
+    repeated = [name for j, name in enumerate(result) if name in result[:j]]
     if repeated:
-        raise UsageError(f"{field} of the {kind} constraint has {repeated[0]!r} twice; name each feature once")
-    return found
+        message = f"{field} of the {kind} constraint has {repeated[0]!r} twice; name each feature once"
+        raise UsageError(message, name=field)
+    return result
 
 
 def numbers_of(kind: str, field: str, values: object, count: int) -> tuple[float, ...]:
     """So many finite numbers as a tuple."""
-    found: Sequence[Any] = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else ()
-    if len(found) != count:
-        raise UsageError(f"{field} of the {kind} constraint should be {count} numbers, but it is {values!r}")
-    for value in found:
+    result: Sequence[Any] = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else ()
+    if len(result) != count:
+        message = f"{field} of the {kind} constraint should be {count} numbers, but it is {values!r}"
+        raise UsageError(message, name=field)
+    for value in result:
         check_number(kind, field, value)
-    return tuple(float(value) for value in found)
+    return tuple(float(value) for value in result)
 
 
 def check_number(kind: str, field: str, value: object) -> None:
-    """Refuse what is no finite number."""
+    """Refuse what is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise UsageError(f"{field} of the {kind} constraint should be a finite number, but it is {value!r}")
+        message = f"{field} of the {kind} constraint should be a finite number, but it is {value!r}"
+        raise UsageError(message, name=field)
 
 
 def check_one_of(kind: str, field: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse what is not among the allowed words."""
     if value not in allowed:
-        raise UsageError(
-            f"{field} of the {kind} constraint should be one of {', '.join(map(repr, allowed))}, but it is {value!r}"
-        )
+        listed = ", ".join(map(repr, allowed))
+        raise UsageError(f"{field} of the {kind} constraint should be one of {listed}, but it is {value!r}", name=field)
 
 
 def check_truth(kind: str, field: str, value: object) -> None:
     """Refuse what is neither true nor false."""
     if not isinstance(value, bool):
-        raise UsageError(f"{field} of the {kind} constraint should be true or false, but it is {value!r}")
+        raise UsageError(f"{field} of the {kind} constraint should be true or false, but it is {value!r}", name=field)
 
 
 def place_of(kind: str, name: str, value: object, levels: Levels) -> float:
-    """A value as a number: the place of a category, or the number itself for any other feature.
-
-    Raises
-    ------
-    UsageError
-        Where the feature has no such category, or the value is no number.
-    """
+    """A value as a number: the place of a category, or the number itself for any other feature."""
     if name in levels:
         if value not in levels[name]:
             near = nearest(str(value), [str(level) for level in levels[name]])
@@ -309,9 +341,6 @@ def place_of(kind: str, name: str, value: object, levels: Levels) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"the {kind} constraint should compare {name!r} with a number, but it has {value!r}")
     return float(value)
-
-
-Sense: TypeAlias = Literal["==", ">=", "<="]
 
 
 def satisfied(left: Floats, sense: Sense, right: Floats | float) -> Bools:
@@ -335,6 +364,6 @@ def attainable(weights: Floats, low: Floats, high: Floats, sense: Sense, bound: 
     return np.asarray(enough & little)
 
 
-def limits(sense: Sense, bound: float) -> tuple[float, float]:
+def limits(sense: Sense, bound: float) -> Interval:
     """A comparison with a number as the two ends of an interval."""
     return (-inf if sense == "<=" else bound), (inf if sense == ">=" else bound)

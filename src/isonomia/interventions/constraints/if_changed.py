@@ -9,6 +9,7 @@ import numpy as np
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -16,7 +17,6 @@ from isonomia.interventions.constraints.base import (
     Interval,
     Levels,
     Moves,
-    Scope,
     one_of_boxes,
 )
 from isonomia.interventions.constraints.conditions import Condition
@@ -76,11 +76,11 @@ class IfChanged:
         rests = ~self.when.always(low[:, 0], high[:, 0]) & (low[:, 1] <= 0) & (high[:, 1] >= 0)
         return np.asarray(fires | rests)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
         """None: the constraint is about changes."""
         return None
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One binary for each way in which the two can agree."""
         low, high = scope.least - scope.start, scope.most - scope.start
         when, unless = self.when.intervals(float(low[0]), float(high[0]), scope.whole[0])

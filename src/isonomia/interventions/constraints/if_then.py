@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.base import Bools, Box, Floats, Form, Levels, Moves, Scope, one_of_boxes
+from isonomia.interventions.constraints.base import ActionScope, Bools, Box, Floats, Form, Levels, Moves, one_of_boxes
 from isonomia.interventions.constraints.conditions import Condition
 
 __all__ = ["IfThen"]
@@ -51,22 +51,22 @@ class IfThen:
 
     def accepts(self, start: Floats) -> Bools:
         """Whether the rule holds of the start."""
-        return self._right(start)
+        return self._true_of(start)
 
     def holds(self, moves: Moves) -> Bools:
         """Whether the rule holds of the end."""
-        return self._right(moves.ended)
+        return self._true_of(moves.ended)
 
     def possible(self, box: Box) -> Bools:
         """Whether the rule can hold."""
         sure = self.when.always(box.end_low[:, 0], box.end_high[:, 0])
         return np.asarray(~sure | self.then.sometimes(box.end_low[:, 1], box.end_high[:, 1]))
 
-    def standing(self, scope: Scope) -> Form | None:
-        """The same rows: the constraint is about where a person is as much as about where they go."""
+    def standing(self, scope: ActionScope) -> Form | None:
+        """The same rows: a person must be right where they start, too."""
         return self.form(scope)
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One binary for each way in which the rule can hold."""
         low, high, whole = scope.end_low, scope.end_high, scope.end_whole
         when, unless = self.when.intervals(float(low[0]), float(high[0]), whole[0])
@@ -74,5 +74,5 @@ class IfThen:
         boxes = [{0: a} for a in unless] + [{0: a, 1: b} for a in when for b in then]
         return one_of_boxes(boxes, {j: (float(low[j]), float(high[j])) for j in (0, 1)}, "ended")
 
-    def _right(self, values: Floats) -> Bools:
+    def _true_of(self, values: Floats) -> Bools:
         return np.asarray(~self.when.true(values[:, 0]) | self.then.true(values[:, 1]))

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from isonomia.interventions.constraints.base import (
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -15,7 +16,6 @@ from isonomia.interventions.constraints.base import (
     FormRow,
     Levels,
     Moves,
-    Scope,
     Sense,
     attainable,
     check_number,
@@ -79,11 +79,11 @@ class Linear:
         """Whether it can be true."""
         return attainable(self._weights(), box.end_low, box.end_high, self.sense, self.bound)
 
-    def standing(self, scope: Scope) -> Form | None:
-        """The same rows: the constraint is about where a person is as much as about where they go."""
+    def standing(self, scope: ActionScope) -> Form | None:
+        """The same rows: a person must be right where they start, too."""
         return self.form(scope)
 
-    def form(self, scope: Scope) -> Form:  # noqa: ARG002
+    def form(self, scope: ActionScope) -> Form:  # noqa: ARG002
         """One row."""
         low, high = limits(self.sense, self.bound)
         return Form((FormRow(ended=dict(enumerate(self.coefficients)), low=low, high=high),))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
     TOLERANCE,
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -17,7 +18,7 @@ from isonomia.interventions.constraints.base import (
     FormRow,
     Levels,
     Moves,
-    Scope,
+    Sense,
     check_one_of,
     check_truth,
     names_of,
@@ -56,7 +57,7 @@ class Linkage:
     source: str
     targets: tuple[str, ...]
     scales: tuple[float, ...] = ()
-    sense: Literal["==", ">=", "<="] = "=="
+    sense: Sense = "=="
     keep_bounds: bool = False
 
     def __post_init__(self) -> None:
@@ -126,11 +127,11 @@ class Linkage:
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
         return np.ones(len(box.start), dtype=bool)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
         """None: the constraint is about changes."""
         return None
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """The kept bounds; or, for effects of their own size, one binary for the sign of each."""
         count = len(self.targets)
         if self.sense == "==":
@@ -146,7 +147,7 @@ class Linkage:
             return np.where(sign == 0, effect == 0, size >= needed - TOLERANCE)
         return np.where(sign == 0, effect == 0, (size >= 0) & (size <= needed + TOLERANCE))
 
-    def _sign_rows(self, scope: Scope, target: int) -> list[FormRow]:
+    def _sign_rows(self, scope: ActionScope, target: int) -> list[FormRow]:
         """With the binary on, push and effect are upwards; with it off, downwards."""
         scale, j = self.scales[target], target + 1
         if scope.least[0] == scope.most[0]:
@@ -156,12 +157,12 @@ class Linkage:
         size = float(np.abs([scope.least[j] - scope.start[j], scope.most[j] - scope.start[j]]).max())
         push, effect, gap = {0: scale}, {j: 1.0}, {j: 1.0, 0: -scale}
         zero, own = scale * float(scope.start[0]), float(scope.start[j])
-        up, down = (target, most + size), (target, -(most + size))
-        upper = FormRow(gap, binaries=dict([up]), high=own - zero + most + size)
-        lower = FormRow(gap, binaries=dict([up]), low=own - zero)
+        up, down = {target: most + size}, {target: -(most + size)}
+        upper = FormRow(gap, binaries=up, high=own - zero + most + size)
+        lower = FormRow(gap, binaries=up, low=own - zero)
         if self.sense == ">=":
-            upper = FormRow(gap, binaries=dict([down]), high=own - zero)
-            lower = FormRow(gap, binaries=dict([down]), low=own - zero - most - size)
+            upper = FormRow(gap, binaries=down, high=own - zero)
+            lower = FormRow(gap, binaries=down, low=own - zero - most - size)
         # A source that moves in whole steps pushes down by a step or more: no push has one reading only.
         step = abs(scale) if scope.whole[0] else 0.0
         return [

@@ -9,6 +9,7 @@ import numpy as np
 
 from isonomia.interventions.constraints.base import (
     TOLERANCE,
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -16,7 +17,6 @@ from isonomia.interventions.constraints.base import (
     FormRow,
     Levels,
     Moves,
-    Scope,
     check_number,
     check_one_of,
     names_of,
@@ -62,11 +62,11 @@ class OneHot:
 
     def accepts(self, start: Floats) -> Bools:
         """Whether the sum is right where the person is."""
-        return self._right(start.sum(-1))
+        return self._adds_up(start.sum(-1))
 
     def holds(self, moves: Moves) -> Bools:
         """Whether the sum is right after the person's own action."""
-        return self._right(moves.acted.sum(-1))
+        return self._adds_up(moves.acted.sum(-1))
 
     def possible(self, box: Box) -> Bools:
         """Whether the sum can be right."""
@@ -74,16 +74,16 @@ class OneHot:
         over = box.high.sum(-1) >= self.limit - TOLERANCE
         return np.asarray(under & (over | (self.sense == "<=")))
 
-    def standing(self, scope: Scope) -> Form | None:
-        """The same rows: the constraint is about where a person is as much as about where they go."""
+    def standing(self, scope: ActionScope) -> Form | None:
+        """The same rows: a person must be right where they start, too."""
         return self.form(scope)
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One row."""
         ones = dict.fromkeys(range(len(scope.whole)), 1.0)
         return Form((FormRow(ones, low=self.limit if self.sense == "==" else -np.inf, high=self.limit),))
 
-    def _right(self, total: Floats) -> Bools:
+    def _adds_up(self, total: Floats) -> Bools:
         if self.sense == "<=":
             return np.asarray(total <= self.limit + TOLERANCE)
         return np.asarray(np.abs(total - self.limit) <= TOLERANCE)

@@ -1,4 +1,4 @@
-"""Any rule of the user's own, as a condition in words or as a function of whole columns."""
+"""A rule of the user's own, as a condition in words or as a function of whole columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.base import Bools, Box, Floats, Form, Levels, Moves, Scope, names_of
+from isonomia.interventions.constraints.base import ActionScope, Bools, Box, Floats, Form, Levels, Moves, names_of
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
@@ -80,11 +80,11 @@ class Predicate:
         """True: nothing is known before all features have values."""
         return np.ones(len(box.start), dtype=bool)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
         """None: it is not linear."""
         return None
 
-    def form(self, scope: Scope) -> Form | None:  # noqa: ARG002
+    def form(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
         """None: it is not linear."""
         return None
 
@@ -94,17 +94,16 @@ class Predicate:
         points = self._columns(end)
         if self.test is None:
             return np.asarray(truth(parse_condition(self.condition), Batch(len(end), points)), dtype=bool)
-        found = np.asarray(self.test(self._columns(np.broadcast_to(start, end.shape)), points))
-        if found.shape != (len(end),) or found.dtype.kind not in "bi":
+        answers = np.asarray(self.test(self._columns(np.broadcast_to(start, end.shape)), points))
+        if answers.shape != (len(end),) or answers.dtype.kind not in "bi":
             raise UsageError(
                 f"the test of {self.words()} should give one truth value for each of {len(end)} rows, "
-                f"but it gave {found.dtype} of shape {found.shape}"
+                f"but it gave {answers.dtype} of shape {answers.shape}"
             )
-        return found.astype(bool)
+        return answers.astype(bool)
 
     def _columns(self, values: Floats) -> dict[str, NDArray[Any]]:
-        known = dict(self.levels)
         columns: dict[str, NDArray[Any]] = {name: values[:, j] for j, name in enumerate(self.names)}
-        for name, categories in known.items():
+        for name, categories in self.levels:
             columns[name] = np.asarray(categories, dtype=object)[columns[name].astype(np.intp)]
         return columns

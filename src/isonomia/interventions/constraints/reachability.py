@@ -8,8 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.base import Bools, Box, Floats, Form, Levels, Moves, Scope, names_of, place_of
-from isonomia.interventions.constraints.codes import Codes
+from isonomia.interventions.constraints.base import (
+    ActionScope,
+    Bools,
+    Box,
+    Codes,
+    Floats,
+    Form,
+    Levels,
+    Moves,
+    names_of,
+    place_of,
+)
 
 __all__ = ["Reachability"]
 
@@ -67,11 +77,11 @@ class Reachability:
         """Whether a value in the box can be reached."""
         return self._codes().possible(box)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
-        """One binary for each code at which a person can be."""
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """One binary a code."""
         return self._codes().standing()
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One binary a value."""
         return self._codes().form(scope.start)
 
@@ -83,12 +93,15 @@ class Reachability:
         if not count or any(len(value) != len(self.names) for value in self.values):
             raise UsageError(
                 f"values of the reachability constraint should have one entry for each of {', '.join(self.names)}, "
-                f"but they are {self.values!r}"
+                f"but they are {self.values!r}",
+                name="values",
             )
         if len(set(self.values)) < count:
-            raise UsageError(f"values of the reachability constraint should be distinct, but they are {self.values!r}")
+            message = f"values of the reachability constraint should be distinct, but they are {self.values!r}"
+            raise UsageError(message, name="values")
         if len(self.matrix) != count or any(len(row) != count or not set(row) <= {0, 1} for row in self.matrix):
             raise UsageError(
                 f"matrix of the reachability constraint should be {count} rows of {count} zeros and ones, "
-                f"but it is {self.matrix!r}"
+                f"but it is {self.matrix!r}",
+                name="matrix",
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
+    ActionScope,
     Bools,
     Box,
     Floats,
@@ -16,7 +17,6 @@ from isonomia.interventions.constraints.base import (
     Interval,
     Levels,
     Moves,
-    Scope,
     check_truth,
     names_of,
     one_of_boxes,
@@ -98,7 +98,7 @@ class MutabilitySwitch:
         can_change = ((low < high) | (low != start)).any(-1)
         return np.asarray((~sure | can_stay) & (~never | can_change | (not self.must_change)))
 
-    def standing(self, scope: Scope) -> Form:
+    def standing(self, scope: ActionScope) -> Form:
         """One binary for the switch on and all targets at 0, one for each part of its range where it is off."""
         on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
         zero = dict.fromkeys(range(1, len(scope.start)), (0.0, 0.0))
@@ -106,7 +106,7 @@ class MutabilitySwitch:
         boxes: list[dict[int, Interval]] = [{0: part, **zero} for part in on] + [{0: part} for part in off]
         return one_of_boxes(boxes, ranges, "acted")
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One binary for the switch on, one for each part of its range where it is off."""
         on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
         still = {j: (float(scope.start[j]), float(scope.start[j])) for j in range(1, len(scope.start))}

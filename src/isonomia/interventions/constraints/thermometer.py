@@ -8,18 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from isonomia.interventions.constraints.base import (
+    ActionScope,
     Bools,
     Box,
+    Codes,
     Floats,
     Form,
     Levels,
     Moves,
-    Scope,
+    Way,
     check_one_of,
     check_truth,
+    monotone,
     names_of,
 )
-from isonomia.interventions.constraints.codes import Codes, Way, monotone
 
 __all__ = ["Thermometer"]
 
@@ -74,11 +76,11 @@ class Thermometer:
         """Whether a code in the box can be reached."""
         return self._codes().possible(box)
 
-    def standing(self, scope: Scope) -> Form | None:  # noqa: ARG002
-        """One binary for each code at which a person can be."""
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """One binary a code."""
         return self._codes().standing()
 
-    def form(self, scope: Scope) -> Form:
+    def form(self, scope: ActionScope) -> Form:
         """One binary a code."""
         return self._codes().form(scope.start)
 
