@@ -67,7 +67,7 @@ def least(threshold: float, delta: float) -> float:
     payoffs[0, 0, :, 1] = sign, -sign * threshold
     estimate = np.stack([1 - RATES, RATES], axis=-1)[None]
     stakes = best_stakes(payoffs, np.zeros((1, 1)), estimate, SHARES[None])
-    nats = float(SHARES @ ((estimate[0] * np.log(stakes.factors[0])).sum(-1) + 1 - stakes.rests[0]))
+    nats = float(SHARES @ ((estimate[0] * np.log(stakes.factors[0])).sum(-1) + 1 - stakes.intercepts[0]))
     return limit(delta, nats)
 
 

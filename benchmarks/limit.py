@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from benchmarks.limit_chart import chart
 from isonomia.engine.loop import Schedule
-from isonomia.evidence.bets import Game, State, begin, step
-from isonomia.evidence.confidence_sequences import hindsight_price
+from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.confidence_sequences import mixture_regret
 from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.verifair import adaptive_error
@@ -56,20 +56,22 @@ class Pair:
         estimate = np.stack([1 - self.rates, self.rates], axis=-1)[None]
         weights = np.full((1, 2), 0.5)
         stakes = best_stakes(payoffs, np.zeros((1, 1)), estimate, weights)
-        nats = float((weights[0] * ((estimate[0] * np.log(stakes.factors[0])).sum(-1) + 1 - stakes.rests[0])).sum())
+        nats = float(
+            (weights[0] * ((estimate[0] * np.log(stakes.factors[0])).sum(-1) + 1 - stakes.intercepts[0])).sum()
+        )
         return limit(delta, nats)
 
 
 def by_bets(pair: Pair, delta: float) -> Callable[[Floats | None, NDArray[np.bool_] | None], NDArray[np.bool_]]:
     """Projection bets, as a check makes them."""
-    game = Game.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [np.ones(2), np.ones(2)])
-    kept: list[State] = []
+    process = EProcess.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [np.ones(2), np.ones(2)])
+    kept: list[Wealth] = []
 
     def absorb(counts: Floats | None, keep: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if counts is not None:
-            kept[:] = [step(game, kept[0] if kept else begin(game, len(counts)), counts)]
+            kept[:] = [step(process, kept[0] if kept else begin(process, len(counts)), counts)]
         elif keep is not None:
-            kept[:] = [State(kept[0].log_wealth[keep], kept[0].peak[keep], kept[0].tally[keep])]
+            kept[:] = [Wealth(kept[0].log_wealth[keep], kept[0].peak[keep], kept[0].tally[keep])]
         return kept[0].peak >= np.log(1 / delta)
 
     return absorb
@@ -100,8 +102,8 @@ def mixture_decides(pair: Pair, total: Floats, delta: float) -> NDArray[np.bool_
     weights = total + 1e-9
     draws = weights.sum(-1)
     stakes = best_stakes(payoffs, np.zeros((len(total), 1)), weights / draws[..., None], draws / draws.sum(-1)[:, None])
-    value = (weights * np.log(stakes.factors)).sum((-2, -1)) + (draws * (1 - stakes.rests)).sum(-1)
-    price = hindsight_price(np.asarray([0.0, 1.0]), total).sum(-1)
+    value = (weights * np.log(stakes.factors)).sum((-2, -1)) + (draws * (1 - stakes.intercepts)).sum(-1)
+    price = mixture_regret(np.asarray([0.0, 1.0]), total).sum(-1)
     return value - price >= np.log(1 / delta)
 
 

@@ -41,7 +41,7 @@ TESTS = (
     "tests/properties/test_evidence_agreement.py",
     "tests/properties/test_evidence_bets.py",
     "tests/properties/test_evidence_formulas.py",
-    "tests/properties/test_shadows_properties.py",
+    "tests/properties/test_identified_properties.py",
     "tests/oracle/test_exact_intervals_oracle.py",
     "tests/oracle/test_mixture_oracle.py",
     "tests/oracle/test_planning_oracle.py",
@@ -49,7 +49,7 @@ TESTS = (
     "tests/oracle/test_principal_repair_oracle.py",
     "tests/oracle/test_region_ends_oracle.py",
     "tests/oracle/test_repair_under_assumptions_oracle.py",
-    "tests/oracle/test_shadows_oracle.py",
+    "tests/oracle/test_identified_oracle.py",
     "tests/oracle/test_stakes_oracle.py",
     "tests/oracle/test_verifair_oracle.py",
 )

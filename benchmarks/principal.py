@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from isonomia.evidence.identified.bets import State, begin, certified_distance, step
-from isonomia.evidence.identified.definitions import fair_shadow
-from isonomia.evidence.identified.identified_set import Shadow
+from isonomia.evidence.bets import Wealth
+from isonomia.evidence.fair_worlds import fair_set
+from isonomia.evidence.identified.bets import begin, certified_distance, step
+from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.planning import limit
 from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import TableShape
 
 Floats = NDArray[np.float64]
-Evidence = Callable[[Shadow, State], Floats]
+Evidence = Callable[[IdentifiedSet, Wealth], Floats]
 
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
 DELTAS = (0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -36,18 +37,18 @@ GROWTH = 0.02
 FIRST = 8
 
 
-def by_bets(_: Shadow, state: State) -> Floats:
+def by_bets(_: IdentifiedSet, state: Wealth) -> Floats:
     """Projection bets: the largest log-wealth so far."""
     return state.peak
 
 
-def by_region(shadow: Shadow, state: State) -> Floats:
-    """The Dirichlet-multinomial region: how far the shadow lies from the sample's shares, less the mixture's price."""
+def by_region(identified: IdentifiedSet, state: Wealth) -> Floats:
+    """The Dirichlet-multinomial region: the identified set's distance from the sample's shares, less the regret."""
     draws = state.tally.sum(axis=-1)
     total = draws.sum(axis=-1)
     shares = state.tally / np.maximum(draws, 1.0)[..., None]
-    distance = total * certified_distance(shadow, shares, draws / total[:, None], tolerance=1e-7)
-    half = 0.5 * shadow.cells
+    distance = total * certified_distance(identified, shares, draws / total[:, None], tolerance=1e-7)
+    half = 0.5 * identified.cells
     best = xlogy(state.tally, state.tally).sum(axis=(-2, -1)) - xlogy(draws, draws).sum(axis=-1)
     mixed = (gammaln(state.tally + 0.5) - gammaln(0.5)).sum(axis=(-2, -1))
     mixed += (gammaln(half) - gammaln(draws + half)).sum(axis=-1)
@@ -57,9 +58,9 @@ def by_region(shadow: Shadow, state: State) -> Floats:
 METHODS: dict[str, Evidence] = {"bets": by_bets, "region": by_region}
 
 
-def stopping_times(shadow: Shadow, repetitions: int, seed: int) -> dict[str, Floats]:
+def stopping_times(identified: IdentifiedSet, repetitions: int, seed: int) -> dict[str, Floats]:
     """When each method first reaches each risk: shape ``(risks, repetitions)``."""
-    rng, state, total = np.random.default_rng(seed), begin(shadow, repetitions), 0
+    rng, state, total = np.random.default_rng(seed), begin(identified, repetitions), 0
     stops = {name: np.full((len(DELTAS), repetitions), np.nan) for name in METHODS}
     needs = np.log(1.0 / np.asarray(DELTAS))
     while any(np.isnan(stop).any() for stop in stops.values()):
@@ -68,9 +69,9 @@ def stopping_times(shadow: Shadow, repetitions: int, seed: int) -> dict[str, Flo
         first = rng.binomial(size, 0.5, size=repetitions)
         members = (first, size - first)
         counts = np.stack([rng.multinomial(n, row) for n, row in zip(members, TABLE_4, strict=True)], axis=1)
-        state = step(shadow, state, counts.astype(float))
+        state = step(identified, state, counts.astype(float))
         for name, evidence in METHODS.items():
-            reached = evidence(shadow, state)[None, :] >= needs[:, None]
+            reached = evidence(identified, state)[None, :] >= needs[:, None]
             stops[name] = np.where(np.isnan(stops[name]) & reached, total, stops[name])
     return stops
 
@@ -81,10 +82,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/principal.json"))
     arguments = parser.parse_args()
     began, rows = time.perf_counter(), []
-    shape = Shape()
-    shadow = fair_shadow(shape, definition_effects(shape, 2))
-    nats = float(certified_distance(shadow, TABLE_4[None], np.full((1, 2), 0.5))[0])
-    stops = stopping_times(shadow, arguments.repetitions, seed=0)
+    shape = TableShape()
+    identified = fair_set(shape, definition_effects(shape, 2))
+    nats = float(certified_distance(identified, TABLE_4[None], np.full((1, 2), 0.5))[0])
+    stops = stopping_times(identified, arguments.repetitions, seed=0)
     print(f"{'risk':>8}  {'method':<8} {'limit':>9} {'mean':>9} {'+-':>6} {'over limit':>10}")
     for name, times in stops.items():
         for delta, people in zip(DELTAS, times, strict=True):

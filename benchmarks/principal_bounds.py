@@ -21,18 +21,25 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, fair_world, normalised_bounds
 from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds, proposition_1
-from isonomia.evidence.strata.effects import Effect, everyone, outcome_under, unaffected
+from isonomia.evidence.strata.effects import PrincipalEffect, everyone, outcome_under, unaffected
 from isonomia.evidence.strata.repair import OBJECTIVES, repair
-from isonomia.evidence.strata.worlds import Observed, Shape
+from isonomia.evidence.strata.worlds import Observed, TableShape
 
 Floats = NDArray[np.float64]
 
-BINARY = Shape()
-ONE, ZERO, BOTH = (Effect(unaffected(BINARY, y)) for y in (1, 0, None))
-SHAPES = (Shape(2, 3, 2), Shape(2, 2, 3), Shape(3, 2, 2), Shape(2, 3, 3), Shape(4, 2, 2), Shape(3, 3, 3))
+BINARY = TableShape()
+ONE, ZERO, BOTH = (PrincipalEffect(unaffected(BINARY, y)) for y in (1, 0, None))
+SHAPES = (
+    TableShape(2, 3, 2),
+    TableShape(2, 2, 3),
+    TableShape(3, 2, 2),
+    TableShape(2, 3, 3),
+    TableShape(4, 2, 2),
+    TableShape(3, 3, 3),
+)
 
 
-def random_tables(count: int, shape: Shape, seed: int) -> Floats:
+def random_tables(count: int, shape: TableShape, seed: int) -> Floats:
     """Uneven tables: many of them are unfair."""
     rng = np.random.default_rng(seed)
     return rng.dirichlet(np.full(shape.cells, 0.4), size=(count, shape.attributes)).reshape(count, *shape.table)
@@ -49,8 +56,8 @@ def by_programs(observed: Observed) -> dict[str, object]:
         "tau_1": normalised_bounds(observed, ONE),
         "tau_0": normalised_bounds(observed, ZERO),
         "tau": normalised_bounds(observed, BOTH),
-        "counterfactual": effect_bounds(observed, Effect(everyone(BINARY))),
-        "equalized_odds": effect_bounds(observed, Effect(outcome_under(BINARY, 1))),
+        "counterfactual": effect_bounds(observed, PrincipalEffect(everyone(BINARY))),
+        "equalized_odds": effect_bounds(observed, PrincipalEffect(outcome_under(BINARY, 1))),
     }
 
 
@@ -103,7 +110,7 @@ def main() -> None:
 
     for shape in SHAPES:
         observed = Observed.of(random_tables(1, shape, seed=2)[0])
-        effect = Effect(unaffected(shape))
+        effect = PrincipalEffect(unaffected(shape))
         seconds, _ = timed(lambda o=observed, e=effect: (effect_bounds(o, e), normalised_bounds(o, e)))  # type: ignore[misc]
         show(rows, f"tau' and tau, shape {shape.table}", 1, seconds, f"{shape.worlds} worlds")
         seconds, _ = timed(lambda o=observed: fair_world(o, 1))  # type: ignore[misc]

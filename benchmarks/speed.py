@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import isonomia as iso
-from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 
 
 def census(rows: int) -> dict[str, Any]:
@@ -78,13 +78,13 @@ def generator(draws: int) -> dict[str, Any]:
 def bets(steps: int) -> dict[str, Any]:
     """One step of a two-group ratio claim."""
     rng = np.random.default_rng(0)
-    game = Game.of([[np.asarray([0.0, 1.0]), np.asarray([0.0, -0.8])]], [0.0], [np.ones(2), np.ones(2)])
+    process = EProcess.of([[np.asarray([0.0, 1.0]), np.asarray([0.0, -0.8])]], [0.0], [np.ones(2), np.ones(2)])
     batches = [
         np.stack([100 - yes, yes], axis=-1)[None].astype(float) for yes in rng.binomial(100, 0.3, size=(steps, 2))
     ]
-    state, began = begin(game), time.perf_counter()
+    state, began = begin(process), time.perf_counter()
     for counts in batches:
-        state = step(game, state, counts)
+        state = step(process, state, counts)
     seconds = time.perf_counter() - began
     return {"what": f"{steps:,} steps of a bet", "seconds": seconds, "microseconds_a_step": seconds / steps * 1e6}
 

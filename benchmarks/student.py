@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.audits.principal.repair import remedies
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds
-from isonomia.evidence.strata.effects import Effect, unaffected
-from isonomia.evidence.strata.worlds import Observed, Shape
+from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
+from isonomia.evidence.strata.worlds import Observed, TableShape
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / "student"
@@ -46,7 +46,7 @@ DROPPED = {"school", "failures", "G1", "G2", "G3"}
 CASES = (("sex", ()), ("address", ("sex",)), ("higher", ("sex",)), ("higher", ("address",)))
 ONES = {"sex": "M", "address": "U", "higher": "yes"}
 DELTA = 0.05
-ZERO, ONE, BOTH = (Effect(unaffected(Shape(), y)) for y in (0, 1, None))
+ZERO, ONE, BOTH = (PrincipalEffect(unaffected(TableShape(), y)) for y in (0, 1, None))
 
 PAPER_EPSILON = {
     ("address", "sex='F'"): 0.005, ("address", "sex='M'"): 0.062,

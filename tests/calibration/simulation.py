@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from isonomia.evidence.bets import Game, begin, step
-from isonomia.evidence.slices import FINE, SliceGame, play
+from isonomia.evidence.bets import EProcess, begin, step
+from isonomia.evidence.slices import SPLIT_WIDTH, SlicedEProcess, bet_on_slices
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -33,31 +33,31 @@ def batches(total: int, *, single: int = 30, first: int = 1, growth: float = 0.1
 
 
 def peaks(
-    games: Sequence[Game], draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
+    processes: Sequence[EProcess], draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
 ) -> Floats:
-    """The largest log-wealth of each game in each repetition; every game sees the same draws."""
-    states = [begin(game, repetitions) for game in games]
+    """The largest log-wealth of each process in each repetition; every process sees the same draws."""
+    states = [begin(process, repetitions) for process in processes]
     for size in sizes:
         counts = draw(rng, size, repetitions)
-        states = [step(game, state, counts) for game, state in zip(games, states, strict=True)]
+        states = [step(process, state, counts) for process, state in zip(processes, states, strict=True)]
     return np.stack([state.peak for state in states])
 
 
 def true_slice_peaks(
-    game: SliceGame, truth: float, draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
+    process: SlicedEProcess, truth: float, draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
 ) -> Floats:
     """The largest log-wealth against the slice that holds the sliced leaf's true value, through all its splits."""
     low, high = np.zeros(repetitions), np.ones(repetitions)
-    tally = np.zeros((repetitions, len(game.prior)))
+    tally = np.zeros((repetitions, len(process.prior)))
     wealth, peak = np.zeros(repetitions), np.zeros(repetitions)
-    last = np.zeros((repetitions, len(game.slopes) + 2)), np.ones((repetitions, 1))
+    last = np.zeros((repetitions, len(process.slopes) + 2)), np.ones((repetitions, 1))
     for size in sizes:
         counts = draw(rng, size, repetitions)
-        stakes, gain = play(game, (low, high), tally, counts, start=last)
-        wealth, last = wealth + gain, (stakes.on_sides, stakes.rests)
+        stakes, gain = bet_on_slices(process, (low, high), tally, counts, start=last)
+        wealth, last = wealth + gain, (stakes.amounts, stakes.intercepts)
         peak, tally = np.maximum(peak, wealth), tally + counts
         for _ in range(20):
-            wide = high - low > FINE / np.sqrt(np.maximum(tally @ game.present, 1.0))
+            wide = high - low > SPLIT_WIDTH / np.sqrt(np.maximum(tally @ process.present, 1.0))
             middle = 0.5 * (low + high)
             upper = truth >= middle
             low, high = np.where(wide & upper, middle, low), np.where(wide & ~upper, middle, high)
@@ -113,9 +113,9 @@ def cells(probabilities: Sequence[Sequence[float]]) -> Draw:
     return draw
 
 
-def yes_no_game(
+def yes_no_process(
     sides: Sequence[Sequence[float]], bounds: Sequence[float], sizes: Sequence[float] | None = None
-) -> Game:
+) -> EProcess:
     """A polytope over yes/no leaves, ``sides`` holding a coefficient a leaf."""
     payoffs = [[np.asarray([0.0, a]) for a in side] for side in sides]
-    return Game.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)
+    return EProcess.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)

@@ -12,17 +12,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from simulation import REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_game
+from simulation import REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_process
 
 from isonomia.engine import Schedule
 from isonomia.engine.loop import CAUTION
-from isonomia.evidence.bets import Game, State, begin, step
+from isonomia.evidence.bets import EProcess, Wealth, begin, step
 
 SCHEDULE = Schedule()
 STEPS = 90
 RATES, SHARES = np.asarray([0.24, 0.3]), np.asarray([0.2, 0.7, 0.1])
-PAIR = yes_no_game([[1.0, -0.8]], [0.0]), yes_no_game([[-1.0, 0.8]], [0.0])
-ONE = yes_no_game([[1.0]], [0.5]), yes_no_game([[-1.0]], [-0.5])
+PAIR = yes_no_process([[1.0, -0.8]], [0.0]), yes_no_process([[-1.0, 0.8]], [0.0])
+ONE = yes_no_process([[1.0]], [0.5]), yes_no_process([[-1.0]], [-0.5])
 
 Sizes = Callable[[Floats, Floats], Floats]
 
@@ -49,7 +49,7 @@ def coins(rng: np.random.Generator, sizes: Floats) -> Floats:
     return np.stack([sizes - yes, yes], axis=-1)[:, None]
 
 
-def share_of(states: tuple[State, State], delta: float) -> Floats:
+def share_of(states: tuple[Wealth, Wealth], delta: float) -> Floats:
     """How far the evidence has come, as ``BetEvidence.progress`` computes it."""
     return np.clip(np.maximum(states[0].peak, states[1].peak) / np.log(1.0 / delta), 0.0, 1.0)
 
@@ -57,14 +57,14 @@ def share_of(states: tuple[State, State], delta: float) -> Floats:
 @cache
 def audited(which: str, delta: float, steps: int = STEPS) -> tuple[Floats, Floats]:
     """The largest log-wealth against either direction of a claim on the boundary; never stopped by a decision."""
-    games, draw = (PAIR, groups) if which == "two groups" else (ONE, coins)
+    processes, draw = (PAIR, groups) if which == "two groups" else (ONE, coins)
     rng = np.random.default_rng(901)
-    states = begin(games[0], REPETITIONS), begin(games[1], REPETITIONS)
+    states = begin(processes[0], REPETITIONS), begin(processes[1], REPETITIONS)
     total = np.zeros(REPETITIONS)
     for _ in range(steps):
         sizes = adaptive(total, share_of(states, delta))
         counts = draw(rng, sizes)
-        states = step(games[0], states[0], counts), step(games[1], states[1], counts)
+        states = step(processes[0], states[0], counts), step(processes[1], states[1], counts)
         total += sizes
     assert total.min() < 0.8 * total.max(), "the sizes should differ between repetitions"
     return states[0].peak, states[1].peak
@@ -112,16 +112,16 @@ def test_sizes_that_peek_at_their_own_batch_exceed_the_risk():
     assert error_rate(peak, 0.01) > 4 * 0.01
 
 
-def peeking(game: Game, repetitions: int) -> Floats:
+def peeking(process: EProcess, repetitions: int) -> Floats:
     """The largest log-wealth where a batch is cut short after its first half if that looks better."""
-    rng, state = np.random.default_rng(902), begin(game, repetitions)
+    rng, state = np.random.default_rng(902), begin(process, repetitions)
     total = np.zeros(repetitions)
     for _ in range(60):
         sizes = adaptive(total, np.zeros(repetitions))
         half = coins(rng, np.ceil(0.5 * sizes))
-        short, whole = step(game, state, half), step(game, state, half + coins(rng, np.ceil(0.5 * sizes)))
+        short, whole = step(process, state, half), step(process, state, half + coins(rng, np.ceil(0.5 * sizes)))
         better = short.log_wealth > whole.log_wealth
-        state = State(
+        state = Wealth(
             np.where(better, short.log_wealth, whole.log_wealth),
             np.where(better, short.peak, whole.peak),
             np.where(better[:, None, None], short.tally, whole.tally),

@@ -17,10 +17,10 @@ from simulation import (
     one_stream,
     peaks,
     two_streams,
-    yes_no_game,
+    yes_no_process,
 )
 
-from isonomia.evidence.bets import Game
+from isonomia.evidence.bets import EProcess
 from isonomia.evidence.channels import grid_for
 
 LONG = batches(6_000)
@@ -63,14 +63,14 @@ RATES = {
 def test_bets_on_rates_keep_the_risk_under_optional_stopping(name):
     sides, bounds, draw = RATES[name]
     sizes = LONG if len(sides) == 1 else SHORT
-    peak = peaks([yes_no_game(sides, bounds)], draw, sizes, np.random.default_rng(101), REPETITIONS)[0]
+    peak = peaks([yes_no_process(sides, bounds)], draw, sizes, np.random.default_rng(101), REPETITIONS)[0]
     assert_calibrated(peak)
 
 
 def test_a_union_is_refuted_wrongly_no_more_often_than_its_true_piece():
     # Claim: a < 0.3 and b < 0.6. Its negation is a union of two pieces; the truth lies on the boundary of one.
-    games = [yes_no_game([[-1.0, 0.0]], [-0.3]), yes_no_game([[0.0, -1.0]], [-0.6])]
-    peak = peaks(games, two_streams([0.3, 0.2]), LONG, np.random.default_rng(102), REPETITIONS)
+    processes = [yes_no_process([[-1.0, 0.0]], [-0.3]), yes_no_process([[0.0, -1.0]], [-0.6])]
+    peak = peaks(processes, two_streams([0.3, 0.2]), LONG, np.random.default_rng(102), REPETITIONS)
     assert error_rate(peak[1], 0.05) > 0.99
     assert_calibrated(peak.min(axis=0))
     assert error_rate(peak.min(axis=0), 0.05) > 0.4 * 0.05
@@ -90,8 +90,8 @@ def test_bets_on_two_events_of_one_group_keep_the_risk_however_dependent_they_ar
     grid = grid_for([None, None])
     assert grid is not None
     pays = direction * (grid.values() @ np.asarray([1.0, -0.8]))
-    game = Game.of([[pays]], [float(probabilities @ pays)], [grid.prior()])
-    peak = peaks([game], cells([probabilities]), SHORT, np.random.default_rng(103), REPETITIONS)[0]
+    process = EProcess.of([[pays]], [float(probabilities @ pays)], [grid.prior()])
+    peak = peaks([process], cells([probabilities]), SHORT, np.random.default_rng(103), REPETITIONS)[0]
     assert_calibrated(peak)
 
 
@@ -99,12 +99,12 @@ def test_bets_on_categories_keep_the_risk():
     # Five categories; the side says that the first two together are at most half as frequent as the last two.
     truth = np.asarray([0.1, 0.15, 0.25, 0.3, 0.2])
     pays = np.asarray([1.0, 1.0, 0.0, -0.5, -0.5])
-    game = Game.of([[pays]], [float(truth @ pays)], [np.full(5, 0.5)])
-    assert_calibrated(peaks([game], cells([truth]), SHORT, np.random.default_rng(104), REPETITIONS)[0])
+    process = EProcess.of([[pays]], [float(truth @ pays)], [np.full(5, 0.5)])
+    assert_calibrated(peaks([process], cells([truth]), SHORT, np.random.default_rng(104), REPETITIONS)[0])
 
 
 def test_bets_on_categories_keep_the_risk_at_a_vertex():
     truth = np.asarray([0.2, 0.3, 0.5])
     payoffs = [[np.asarray([1.0, 0.0, 0.0])], [np.asarray([0.0, 1.0, 0.0])]]
-    game = Game.of(payoffs, [0.2, 0.3], [np.full(3, 0.5)])
-    assert_calibrated(peaks([game], cells([truth]), SHORT, np.random.default_rng(105), REPETITIONS)[0])
+    process = EProcess.of(payoffs, [0.2, 0.3], [np.full(3, 0.5)])
+    assert_calibrated(peaks([process], cells([truth]), SHORT, np.random.default_rng(105), REPETITIONS)[0])

@@ -10,15 +10,15 @@ import pytest
 from scipy.stats import beta
 from simulation import REPETITIONS, Floats, assert_calibrated, batches, cells, peaks
 
-from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.channels import Grid, grid_for
 
 COARSE = Grid((tuple(np.linspace(0.0, 1.0, 9).tolist()),))
 SIZES = batches(5_000, growth=0.12)
 
 
-def game_on(grid: Grid, mean: float, direction: float) -> Game:
-    return Game.of([[direction * grid.values()[:, 0]]], [direction * mean], [grid.prior()])
+def process_on(grid: Grid, mean: float, direction: float) -> EProcess:
+    return EProcess.of([[direction * grid.values()[:, 0]]], [direction * mean], [grid.prior()])
 
 
 def spread(x: Floats, nodes: int) -> Floats:
@@ -44,8 +44,8 @@ def test_bets_on_a_continuous_number_keep_the_risk_in_both_directions(shape):
     def draw(rng, size, repetitions):
         return spread(rng.beta(*shape, size=(repetitions, size)), 9)[:, None, :]
 
-    games = [game_on(COARSE, float(beta.mean(*shape)), direction) for direction in (1.0, -1.0)]
-    for peak in peaks(games, draw, batches(2_000, growth=0.12), rng, REPETITIONS):
+    processes = [process_on(COARSE, float(beta.mean(*shape)), direction) for direction in (1.0, -1.0)]
+    for peak in peaks(processes, draw, batches(2_000, growth=0.12), rng, REPETITIONS):
         assert_calibrated(peak)
 
 
@@ -58,16 +58,16 @@ def test_bets_on_a_continuous_number_keep_the_risk_in_both_directions(shape):
     ],
 )
 def test_bets_on_a_two_point_number_keep_the_risk(truth):
-    game = game_on(COARSE, float(np.asarray(truth) @ COARSE.values()[:, 0]), 1.0)
-    assert_calibrated(peaks([game], cells([truth]), SIZES, np.random.default_rng(202), REPETITIONS)[0])
+    process = process_on(COARSE, float(np.asarray(truth) @ COARSE.values()[:, 0]), 1.0)
+    assert_calibrated(peaks([process], cells([truth]), SIZES, np.random.default_rng(202), REPETITIONS)[0])
 
 
 def test_bets_on_the_difference_of_two_numbers_keep_the_risk():
     nodes = COARSE.values()[:, 0]
     truths = [np.diff(beta.cdf(np.linspace(0, 1, 10), 2, 5)), np.diff(beta.cdf(np.linspace(0, 1, 10), 4, 5))]
     bound = float(truths[0] @ nodes - truths[1] @ nodes)
-    game = Game.of([[nodes, -nodes]], [bound], [COARSE.prior()] * 2)
-    assert_calibrated(peaks([game], cells(truths), SIZES, np.random.default_rng(203), REPETITIONS)[0])
+    process = EProcess.of([[nodes, -nodes]], [bound], [COARSE.prior()] * 2)
+    assert_calibrated(peaks([process], cells(truths), SIZES, np.random.default_rng(203), REPETITIONS)[0])
 
 
 def test_bets_on_the_full_grid_keep_the_risk():
@@ -75,11 +75,11 @@ def test_bets_on_the_full_grid_keep_the_risk():
     grid = grid_for([(0.0, 1.0)])
     assert grid is not None
     truth = np.diff(beta.cdf(np.linspace(0.0, 1.0, 130), 1.5, 4.0))
-    game = game_on(grid, float(truth @ grid.values()[:, 0]), 1.0)
+    process = process_on(grid, float(truth @ grid.values()[:, 0]), 1.0)
     rng, found = np.random.default_rng(204), []
     for _ in range(10):
-        state = begin(game, REPETITIONS // 10)
+        state = begin(process, REPETITIONS // 10)
         for size in batches(2_000, single=12, first=2, growth=0.25):
-            state = step(game, state, rng.multinomial(size, truth, size=REPETITIONS // 10)[:, None, :].astype(float))
+            state = step(process, state, rng.multinomial(size, truth, size=REPETITIONS // 10)[:, None, :].astype(float))
         found.append(state.peak)
     assert_calibrated(np.concatenate(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulation import REPETITIONS, assert_calibrated, batches, yes_no_game
+from simulation import REPETITIONS, assert_calibrated, batches, yes_no_process
 
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.confidence_sequences import log_finite_evidence
@@ -40,10 +40,10 @@ CASES = {
 def test_bets_keep_the_risk_until_the_group_is_used_up(name):
     sides, bounds, totals, successes = CASES[name]
     rng = np.random.default_rng(301)
-    game = yes_no_game(sides, bounds, totals)
-    state = begin(game, REPETITIONS)
+    process = yes_no_process(sides, bounds, totals)
+    state = begin(process, REPETITIONS)
     for counts in urns(totals, successes, batches(2 * max(totals), growth=0.15), rng, REPETITIONS):
-        state = step(game, state, counts)
+        state = step(process, state, counts)
     assert np.allclose(state.tally.sum(axis=-1), totals)
     assert_calibrated(state.peak)
 

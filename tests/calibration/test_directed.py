@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2_contingency, norm
-from simulation import Floats, assert_calibrated, batches, error_rate, most_errors, yes_no_game
+from simulation import Floats, assert_calibrated, batches, error_rate, most_errors, yes_no_process
 
 import isonomia as iso
-from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.populations.generator import Weighted
 from isonomia.populations.protocol import Wanted, people
 from isonomia.spec.parser import parse_condition
@@ -61,11 +61,11 @@ def events(name: str) -> Floats:
     return np.asarray(drawn.column("z") > bound).reshape(REPETITIONS, PEOPLE)
 
 
-def peak_of(game: Game, channels: list[Floats]) -> Floats:
-    state = begin(game, len(channels[0]))
+def peak_of(process: EProcess, channels: list[Floats]) -> Floats:
+    state = begin(process, len(channels[0]))
     for start, stop in pairwise(np.cumsum([0, *batches(PEOPLE, single=20)]).tolist()):
         yes = np.stack([hit[:, start:stop].sum(axis=1) for hit in channels], axis=1).astype(float)
-        state = step(game, state, np.stack([stop - start - yes, yes], axis=-1))
+        state = step(process, state, np.stack([stop - start - yes, yes], axis=-1))
     return state.peak
 
 
@@ -77,13 +77,13 @@ def test_the_groups_are_drawn_directly_one_of_them_by_weights():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(("name", "rate"), [("women", TRUE_WOMEN), ("high", TRUE_HIGH)])
 def test_bets_on_a_directed_group_keep_the_risk(name, rate, sign):
-    assert_calibrated(peak_of(yes_no_game([[sign]], [sign * rate]), [events(name)]))
+    assert_calibrated(peak_of(yes_no_process([[sign]], [sign * rate]), [events(name)]))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_bets_on_two_directed_groups_keep_the_risk(sign):
-    game = yes_no_game([[sign, -sign]], [sign * (TRUE_WOMEN - TRUE_HIGH)])
-    assert_calibrated(peak_of(game, [events("women"), events("high")]))
+    process = yes_no_process([[sign, -sign]], [sign * (TRUE_WOMEN - TRUE_HIGH)])
+    assert_calibrated(peak_of(process, [events("women"), events("high")]))
 
 
 def test_directed_draws_whose_weights_are_ignored_exceed_the_risk():
@@ -91,7 +91,7 @@ def test_directed_draws_whose_weights_are_ignored_exceed_the_risk():
     assert direction is not None
     drawn = PROGRAM.world.draw(2_000 * PEOPLE, np.random.default_rng(922), ("sex", "y", "z"), {}, direction.directed)
     hits = np.asarray(drawn.columns["z"] > 5.0).reshape(2_000, PEOPLE)
-    peaks = [peak_of(yes_no_game([[sign]], [sign * TRUE_HIGH]), [hits]) for sign in (1.0, -1.0)]
+    peaks = [peak_of(yes_no_process([[sign]], [sign * TRUE_HIGH]), [hits]) for sign in (1.0, -1.0)]
     assert max(int(np.sum(peak >= np.log(20.0))) for peak in peaks) > most_errors(2_000, 0.05)
 
 
@@ -143,12 +143,12 @@ TRUE_LARGE = (81 + 100) / sum(k * k for k in range(1, 11))
 def test_bets_on_weighted_draws_keep_the_risk(most, sign):
     drawn = Weighted(proposals, "w", most)(REPETITIONS * PEOPLE, np.random.default_rng(924))
     hits = (drawn["value"] >= 9).reshape(REPETITIONS, PEOPLE)
-    assert_calibrated(peak_of(yes_no_game([[sign]], [sign * TRUE_LARGE]), [hits]))
+    assert_calibrated(peak_of(yes_no_process([[sign]], [sign * TRUE_LARGE]), [hits]))
 
 
 def test_weighted_draws_whose_weights_are_ignored_exceed_the_risk():
     hits = (proposals(2_000 * PEOPLE, np.random.default_rng(925))["value"] >= 9).reshape(2_000, PEOPLE)
-    assert error_rate(peak_of(yes_no_game([[-1.0]], [-TRUE_LARGE]), [hits]), 0.05) > 0.5
+    assert error_rate(peak_of(yes_no_process([[-1.0]], [-TRUE_LARGE]), [hits]), 0.05) > 0.5
 
 
 @pytest.mark.parametrize("direction", [">", "<"])

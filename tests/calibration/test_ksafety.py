@@ -31,7 +31,6 @@ from isonomia.audits.ksafety.sampled import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.engine.budget import Budget
 from isonomia.engine.loop import Plan, Schedule
-from isonomia.evidence.bet_evidence import plain_game
 from isonomia.models.adapt import adapt
 
 Violations = NDArray[np.bool_]
@@ -166,9 +165,9 @@ def peaks() -> NDArray[np.float64]:
     """The largest log-wealth against either side of a claim that is true with nothing to spare, in many repetitions."""
     bets = rate_evidence([1.0 - share()], 0.001, 0.05).bets
     assert bets is not None
-    games = [plain_game(table) for table in (*bets.against, *bets.in_favour)]
+    processes = [test.unsliced for test in (*bets.against, *bets.in_favour)]
     sizes = batches(100_000, growth=0.05)
-    return peaks_of(games, two_streams([share()]), sizes, np.random.default_rng(12), REPETITIONS)
+    return peaks_of(processes, two_streams([share()]), sizes, np.random.default_rng(12), REPETITIONS)
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.01])

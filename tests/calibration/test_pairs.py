@@ -22,14 +22,14 @@ from simulation import (
     error_rate,
     most_errors,
     true_slice_peaks,
-    yes_no_game,
+    yes_no_process,
 )
 
 import isonomia as iso
 from isonomia.audits.rates.counting import Reader
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
-from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.slices import SlicedEProcess
 from isonomia.populations.protocol import Wanted, people
 from isonomia.populations.sources import WithReplacement
 from isonomia.populations.table import Table
@@ -97,12 +97,12 @@ def _one_pair(batch: Batch, row: int) -> Batch:
 @cache
 def true_slice_peak(name: str, side: str) -> Floats:
     evidence = evidence_on_the_boundary(name)
-    (table,) = getattr(evidence, side)
-    game, where, probabilities = table.game, cells_of_pairs(evidence), every_pair()[1]
-    assert isinstance(game, SliceGame), "groups that overlap, so slices"
-    truth = float(probabilities @ where @ game.value / (probabilities @ where @ game.present))
+    (test,) = getattr(evidence, side)
+    process, where, probabilities = test.process, cells_of_pairs(evidence), every_pair()[1]
+    assert isinstance(process, SlicedEProcess), "groups that overlap, so slices"
+    truth = float(probabilities @ where @ process.value / (probabilities @ where @ process.present))
     return true_slice_peaks(
-        game,
+        process,
         truth,
         lambda rng, size, rows: rng.multinomial(size, probabilities, size=rows) @ where,
         batches(900, single=5, first=8, growth=0.4),
@@ -130,11 +130,11 @@ def both_have_it(rows: np.ndarray, *, twice: bool) -> Floats:
     """Peaks of bets on ``P[y and other.y] <= 0.49`` when it is 0.49; each row used once, or in two pairs."""
     hit = rows[:, :-1] & rows[:, 1:] if twice else rows[:, 0::2] & rows[:, 1::2]
     edges = np.cumsum([0, *batches(hit.shape[1] - 50, single=20, growth=0.1)])
-    game = yes_no_game([[1.0]], [0.49])
-    state = begin(game, len(rows))
+    process = yes_no_process([[1.0]], [0.49])
+    state = begin(process, len(rows))
     for start, stop in pairwise(edges.tolist()):
         yes = hit[:, start:stop].sum(axis=1).astype(float)
-        state = step(game, state, np.stack([stop - start - yes, yes], axis=-1)[:, None])
+        state = step(process, state, np.stack([stop - start - yes, yes], axis=-1)[:, None])
     return state.peak
 
 

@@ -9,14 +9,14 @@ from scipy.stats import binom
 
 import isonomia as iso
 from isonomia.audits.principal.sampling import Pool, pooled, weights_of
-from isonomia.evidence.strata.worlds import Shape, worlds
+from isonomia.evidence.strata.worlds import TableShape, worlds
 
 FALSE_ALARM = 1e-6
 
 
 def boundary(n: int, rng: np.random.Generator) -> dict[str, Any]:
     """A fair world on the edge: ``P(S=0, Y=1 | A=0) + P(S=1, Y=1 | A=1) = 1``, where a little more would refute it."""
-    world = worlds(Shape())[rng.choice([0b0011, 0b0010, 0b1111, 0b1101], size=n)]
+    world = worlds(TableShape())[rng.choice([0b0011, 0b0010, 0b1111, 0b1101], size=n)]
     sex, rows = rng.integers(0, 2, size=n), np.arange(n)
     return {
         "sex": sex,

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, error_rate, most_errors
 
-from isonomia.evidence.identified.bets import IMAGINED, begin, best_prices, log_factor, step
-from isonomia.evidence.identified.definitions import Overall, assumed_shadow, fair_shadow, unfair_shadows, watch
+from isonomia.evidence.fair_worlds import assumed_set, fair_set, unfair_sets
+from isonomia.evidence.identified.bets import PSEUDO_COUNT, begin, best_cell_bet, log_factor, step
+from isonomia.evidence.multiple import OverallWealth, update_overall
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import TableShape
 
-BINARY = Shape()
+BINARY = TableShape()
 # For two values each a table is fair where P(s, y | 0) + P(1 - s, y | 1) <= 1 for all s and y. Here P(1, 0 | 0) +
 # P(0, 0 | 1) = 1 = P(0, 1 | 0) + P(1, 1 | 1): a corner of what is fair, from which every sample but the exact one falls
 # outside.
@@ -32,10 +33,10 @@ def draws(rng, table, size, repetitions, shares=None):
     return np.stack([rng.multinomial(members[:, a], row) for a, row in enumerate(table)], axis=1).astype(float)
 
 
-def nearest(shadow, table):
-    """The shadow's point that is nearest to a table, hence on its boundary where the table is outside."""
+def nearest(identified, table):
+    """The identified's point that is nearest to a table, hence on its boundary where the table is outside."""
     weights = np.full((1, len(table)), 1.0 / len(table))
-    found = table / best_prices(shadow, table[None], weights, np.full(1, 1e-12)).factors[0]
+    found = table / best_cell_bet(identified, table[None], weights, np.full(1, 1e-12)).factors[0]
     assert np.abs(found - table).max() > 0.01
     return found / found.sum(axis=1, keepdims=True)
 
@@ -50,11 +51,11 @@ def plug_in_violated(tally):
 @pytest.fixture(scope="module")
 def at_the_corner():
     """The peaks of the log-wealth, and whether the plug-in verdict ever was "violated"."""
-    shadow = fair_shadow(BINARY, definition_effects(BINARY, 2))
-    rng, state = np.random.default_rng(701), begin(shadow, REPETITIONS)
+    identified = fair_set(BINARY, definition_effects(BINARY, 2))
+    rng, state = np.random.default_rng(701), begin(identified, REPETITIONS)
     plug_in = np.zeros(REPETITIONS, dtype=bool)
     for size in SIZES:
-        state = step(shadow, state, draws(rng, CORNER, size, REPETITIONS))
+        state = step(identified, state, draws(rng, CORNER, size, REPETITIONS))
         plug_in |= plug_in_violated(state.tally)
     return state.peak, plug_in
 
@@ -79,28 +80,28 @@ def test_the_plug_in_verdict_fails_this_test(at_the_corner):
 
 
 def test_bets_that_have_seen_the_batch_fail_this_test():
-    shadow = fair_shadow(BINARY, definition_effects(BINARY, 2))
+    identified = fair_set(BINARY, definition_effects(BINARY, 2))
     rng, tally, log_wealth = np.random.default_rng(702), np.zeros((1_000, 2, 4)), np.zeros(1_000)
     peak = log_wealth
     for size in batches(2_000, single=10, first=5, growth=0.4):
         counts = draws(rng, CORNER, size, 1_000)
         tally = tally + counts
-        estimate = (tally + IMAGINED) / (tally + IMAGINED).sum(axis=-1, keepdims=True)
-        prices = best_prices(shadow, estimate, counts.sum(axis=-1) / size, np.full(1_000, 1e-6))
-        log_wealth = log_wealth + log_factor(shadow, prices, counts)
+        estimate = (tally + PSEUDO_COUNT) / (tally + PSEUDO_COUNT).sum(axis=-1, keepdims=True)
+        bet = best_cell_bet(identified, estimate, counts.sum(axis=-1) / size, np.full(1_000, 1e-6))
+        log_wealth = log_wealth + log_factor(identified, bet, counts)
         peak = np.maximum(peak, log_wealth)
     assert np.sum(peak >= np.log(1.0 / 0.05)) > most_errors(1_000, 0.05)
 
 
 def test_fair_in_every_subgroup_is_wrongly_refuted_with_at_most_the_risk():
     # Four subgroups at the corner, 500 simulated populations: a population is a block of four rows.
-    shadow, groups, populations = fair_shadow(BINARY, definition_effects(BINARY, 2)), 4, 500
-    rng, state = np.random.default_rng(704), begin(shadow, groups * populations)
-    overall = [Overall()] * populations
+    identified, groups, populations = fair_set(BINARY, definition_effects(BINARY, 2)), 4, 500
+    rng, state = np.random.default_rng(704), begin(identified, groups * populations)
+    overall = [OverallWealth()] * populations
     for size in SHORT:
-        state = step(shadow, state, draws(rng, CORNER, size, groups * populations))
+        state = step(identified, state, draws(rng, CORNER, size, groups * populations))
         blocks = state.log_wealth.reshape(populations, groups)
-        overall = [watch(before, logs) for before, logs in zip(overall, blocks, strict=True)]
+        overall = [update_overall(before, logs) for before, logs in zip(overall, blocks, strict=True)]
     peak = np.asarray([each.peak for each in overall])
     assert_calibrated(peak)
     assert error_rate(peak, 0.5) > 0.05
@@ -114,30 +115,30 @@ def scenarios():
     three = np.asarray([[0.10, 0.05, 0.80, 0.05], [0.85, 0.05, 0.05, 0.05], [0.80, 0.05, 0.10, 0.05]])
     wide = np.asarray([[0.10, 0.05, 0.05, 0.60, 0.10, 0.10], [0.65, 0.05, 0.05, 0.10, 0.10, 0.05]])
     rare = np.asarray([[0.60, 0.36, 0.03, 0.01], [0.55, 0.41, 0.02, 0.02]])
-    more, outcomes = Shape(3, 2, 2), Shape(2, 2, 3)
+    more, outcomes = TableShape(3, 2, 2), TableShape(2, 2, 3)
     monotone = assume(BINARY, "outcome never rises")
-    yield "definition 1", fair_shadow(BINARY, definition_effects(BINARY, 1)), outside
-    yield "definition 3", fair_shadow(BINARY, definition_effects(BINARY, 3)), outside
-    yield "definition 4", fair_shadow(BINARY, definition_effects(BINARY, 4)), outside[:, [0, 2, 1, 3]]
-    yield "a margin", fair_shadow(BINARY, definition_effects(BINARY, 2), 0.05), outside
-    yield "a normalised margin", fair_shadow(BINARY, definition_effects(BINARY, 2), 0.1, normalised=True), outside
-    yield "three attribute values", fair_shadow(more, definition_effects(more, 1)), three
-    yield "three outcomes", fair_shadow(outcomes, definition_effects(outcomes, 1)), wide
-    yield "unfair worlds", unfair_shadows(BINARY, definition_effects(BINARY, 2), 0.2)[0], rare
-    yield "an assumption", fair_shadow(BINARY, definition_effects(BINARY, 2), assumptions=monotone), outside
-    yield "the assumption itself", assumed_shadow(BINARY, assume(BINARY, "outcome never falls")), outside
+    yield "definition 1", fair_set(BINARY, definition_effects(BINARY, 1)), outside
+    yield "definition 3", fair_set(BINARY, definition_effects(BINARY, 3)), outside
+    yield "definition 4", fair_set(BINARY, definition_effects(BINARY, 4)), outside[:, [0, 2, 1, 3]]
+    yield "a margin", fair_set(BINARY, definition_effects(BINARY, 2), 0.05), outside
+    yield "a normalised margin", fair_set(BINARY, definition_effects(BINARY, 2), 0.1, normalised=True), outside
+    yield "three attribute values", fair_set(more, definition_effects(more, 1)), three
+    yield "three outcomes", fair_set(outcomes, definition_effects(outcomes, 1)), wide
+    yield "unfair worlds", unfair_sets(BINARY, definition_effects(BINARY, 2), 0.2)[0], rare
+    yield "an assumption", fair_set(BINARY, definition_effects(BINARY, 2), assumptions=monotone), outside
+    yield "the assumption itself", assumed_set(BINARY, assume(BINARY, "outcome never falls")), outside
 
 
-SCENARIOS = {name: (shadow, outside) for name, shadow, outside in scenarios()}
+SCENARIOS = {name: (identified, outside) for name, identified, outside in scenarios()}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_kind_of_hypothesis_is_wrongly_refuted_with_at_most_the_risk(name):
-    shadow, outside = SCENARIOS[name]
-    truth = nearest(shadow, outside)
-    rng, state = np.random.default_rng(703), begin(shadow, 1_500)
+    identified, outside = SCENARIOS[name]
+    truth = nearest(identified, outside)
+    rng, state = np.random.default_rng(703), begin(identified, 1_500)
     for size in SHORT:
-        state = step(shadow, state, draws(rng, truth, size, 1_500))
+        state = step(identified, state, draws(rng, truth, size, 1_500))
     assert_calibrated(state.peak)
     # On its boundary a hypothesis is sometimes refuted: the truth of this test was not put somewhere harmless.
     assert error_rate(state.peak, 0.5) > 0.005

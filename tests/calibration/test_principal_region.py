@@ -6,10 +6,10 @@ import numpy as np
 from scipy.special import rel_entr
 from simulation import assert_calibrated, batches, error_rate
 
-from isonomia.evidence.identified.definitions import effect_interval
+from isonomia.evidence.fair_worlds import effect_interval
 from isonomia.evidence.identified.region import CellRegion
-from isonomia.evidence.strata.effects import Effect, unaffected
-from isonomia.evidence.strata.worlds import Shape, observation
+from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
+from isonomia.evidence.strata.worlds import TableShape, observation
 
 TRUTH = np.asarray([[0.50, 0.05, 0.12, 0.33], [0.88, 0.02, 0.04, 0.06]])
 POPULATIONS = 2_000
@@ -33,8 +33,8 @@ def test_the_region_misses_the_truth_with_at_most_the_risk():
 
 def test_the_interval_holds_the_true_effect_in_every_one_of_many_populations():
     # 60 populations at a risk of 1e-8 each: a miss has a probability of at most 6e-7.
-    shape, rng = Shape(), np.random.default_rng(902)
-    effect = Effect(unaffected(shape))
+    shape, rng = TableShape(), np.random.default_rng(902)
+    effect = PrincipalEffect(unaffected(shape))
     row = observation(shape)
     for _ in range(60):
         mixture = rng.dirichlet(np.full(shape.worlds, 0.3))

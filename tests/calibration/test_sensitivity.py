@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulation import REPETITIONS, batches, error_rate, most_errors, peaks, two_streams, yes_no_game
+from simulation import REPETITIONS, batches, error_rate, most_errors, peaks, two_streams, yes_no_process
 
 from isonomia.evidence.confidence_sequences import log_evidence
 
 
 @pytest.fixture(scope="module")
 def peak():
-    game = yes_no_game([[1.0]], [0.5])
-    return peaks([game], two_streams([0.5]), batches(100_000, growth=0.05), np.random.default_rng(601), REPETITIONS)[0]
+    process = yes_no_process([[1.0]], [0.5])
+    return peaks([process], two_streams([0.5]), batches(100_000, growth=0.05), np.random.default_rng(601), REPETITIONS)[
+        0
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, error_rate, true_slice_peaks
 
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
-from isonomia.evidence.bets import State
-from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.bets import Wealth
+from isonomia.evidence.slices import SlicedEProcess
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.walk import leaves_of
 
@@ -105,12 +105,12 @@ def _true_slice_peak(name: str, side: str) -> np.ndarray:
     """The largest log-wealth against the slice that holds the sliced leaf's true value."""
     world = _on_the_boundary(WORLDS[name])
     evidence = _evidence(world.claim)
-    ((table,), order) = getattr(evidence, side), _cell_order(evidence)
-    game = table.game
-    assert isinstance(game, SliceGame)
+    ((test,), order) = getattr(evidence, side), _cell_order(evidence)
+    process = test.process
+    assert isinstance(process, SlicedEProcess)
     return true_slice_peaks(
-        game,
-        _sliced_truth(world, game, order),
+        process,
+        _sliced_truth(world, process, order),
         lambda rng, size, rows: _draws(world, order, size, rng, rows),
         batches(3000, single=15, first=8, growth=0.18),
         np.random.default_rng(1),
@@ -118,9 +118,9 @@ def _true_slice_peak(name: str, side: str) -> np.ndarray:
     )
 
 
-def _sliced_truth(world: World, game: SliceGame, order: tuple[tuple[int, int, int, int], ...]) -> float:
+def _sliced_truth(world: World, process: SlicedEProcess, order: tuple[tuple[int, int, int, int], ...]) -> float:
     probabilities = np.asarray([world.cells.get(cell, 0.0) for cell in order])
-    return float(probabilities @ game.value / (probabilities @ game.present))
+    return float(probabilities @ process.value / (probabilities @ process.present))
 
 
 @pytest.mark.parametrize(("name", "side"), SCENARIOS)
@@ -165,5 +165,5 @@ def _until_decided(world: World, evidence: BetEvidence, order: tuple[tuple[int, 
             tallies[channel] = np.asarray([part @ (inside * (1 - event)), part @ (inside * event)])
         state = evidence.step(state, tallies)
     assert evidence.decision(state) is True
-    assert not isinstance(state[0], State) or np.isfinite(state[0].log_wealth).all()
+    assert not isinstance(state[0], Wealth) or np.isfinite(state[0].log_wealth).all()
     return n

@@ -9,7 +9,7 @@ both, and the event's rate differs: whoever is in both groups has it rarely. The
 from __future__ import annotations
 
 import numpy as np
-from simulation import REPETITIONS, Floats, assert_calibrated, batches, error_rate, peaks, yes_no_game
+from simulation import REPETITIONS, Floats, assert_calibrated, batches, error_rate, peaks, yes_no_process
 
 SIZES = batches(3_000, single=15, growth=0.15)
 
@@ -47,7 +47,7 @@ def ticketed(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
 
 
 def sum_game():
-    return yes_no_game([[1.0, 1.0]], [2.0 * MEAN])
+    return yes_no_process([[1.0, 1.0]], [2.0 * MEAN])
 
 
 def test_with_tickets_overlapping_groups_keep_the_risk():

@@ -16,19 +16,26 @@ from hypothesis import strategies as st
 from isonomia.evidence.strata.bounds import (
     Bounds,
     Contradiction,
+    EmptyStratum,
     FairWorld,
-    NobodyThere,
     effect_bounds,
     fair_world,
     normalised_bounds,
 )
 from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds
-from isonomia.evidence.strata.effects import Effect, effect_row, everyone, outcome_under, stratum_row, unaffected
-from isonomia.evidence.strata.worlds import Observed, Shape, observation
+from isonomia.evidence.strata.effects import (
+    PrincipalEffect,
+    effect_row,
+    everyone,
+    outcome_under,
+    stratum_row,
+    unaffected,
+)
+from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
-BINARY = Shape()
-ONE, ZERO, BOTH = (Effect(unaffected(BINARY, y)) for y in (1, 0, None))
-COUNTERFACTUAL, ODDS = Effect(everyone(BINARY)), Effect(outcome_under(BINARY, 1))
+BINARY = TableShape()
+ONE, ZERO, BOTH = (PrincipalEffect(unaffected(BINARY, y)) for y in (1, 0, None))
+COUNTERFACTUAL, ODDS = PrincipalEffect(everyone(BINARY)), PrincipalEffect(outcome_under(BINARY, 1))
 SEEN = observation(BINARY).reshape(8, 16)[1:]  # one of the eight equations follows from the others
 
 
@@ -51,7 +58,7 @@ def ends(found: object) -> list[float]:
     match found:
         case Bounds(lower=lower, upper=upper):
             return [lower, upper]
-        case Contradiction() | NobodyThere():
+        case Contradiction() | EmptyStratum():
             return [np.nan, np.nan]
     raise AssertionError(found)
 

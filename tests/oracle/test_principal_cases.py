@@ -12,9 +12,9 @@ import pytest
 
 from isonomia.evidence.strata.bounds import Bounds, Contradiction, effect_bounds, fair_world, normalised_bounds
 from isonomia.evidence.strata.closed_form import closed_bounds, proposition_1
-from isonomia.evidence.strata.effects import Effect, unaffected
+from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
 from isonomia.evidence.strata.repair import Repair, repair
-from isonomia.evidence.strata.worlds import Observed, Shape
+from isonomia.evidence.strata.worlds import Observed, TableShape
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / ".." / "cases" / "principal.json"
@@ -22,7 +22,7 @@ CASES: list[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["cases"] if FI
 
 pytestmark = pytest.mark.skipif(not CASES, reason="the conformance cases are not here; set ISONOMIA_DATA")
 
-ONE, ZERO, BOTH = (Effect(unaffected(Shape(), y)) for y in (1, 0, None))
+ONE, ZERO, BOTH = (PrincipalEffect(unaffected(TableShape(), y)) for y in (1, 0, None))
 CLOSED = {
     "tau1_unnormalised": "tau_1_unnormalised",
     "tau0_unnormalised": "tau_0_unnormalised",

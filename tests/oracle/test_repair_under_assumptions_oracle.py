@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from isonomia.evidence.strata.assumptions import Constraint, assume
+from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.bounds import Contradiction
 from isonomia.evidence.strata.effects import Definition, fairness_rows
-from isonomia.evidence.strata.repair import Agreeing, Repair, agreeing_outcomes, chance, repair
-from isonomia.evidence.strata.worlds import Observed, Shape, observation
+from isonomia.evidence.strata.repair import AdjustedTable, Repair, adjust_outcomes, outcome_deviation, repair
+from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
 
-def tables(number: int, shape: Shape, seed: int) -> np.ndarray:
+def tables(number: int, shape: TableShape, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     drawn = rng.dirichlet(np.full(shape.cells, 0.5), size=(number, shape.attributes))
     return drawn.reshape(number, *shape.table)
 
 
-def agreed(table: np.ndarray, *assumptions: str) -> Agreeing:
+def agreed(table: np.ndarray, *assumptions: str) -> AdjustedTable:
     observed = Observed.of(table)
     rows = [row for words in assumptions for row in assume(observed.shape, words)]
-    found = agreeing_outcomes(observed, rows)
-    assert isinstance(found, Agreeing)
+    found = adjust_outcomes(observed, rows)
+    assert isinstance(found, AdjustedTable)
     return found
 
 
 @pytest.mark.parametrize("outcomes", [2, 3])
 def test_outcomes_that_must_not_change_meet_between_those_of_both_values(outcomes: int) -> None:
-    for table in tables(20, Shape(2, 2, outcomes), seed=1):
+    for table in tables(20, TableShape(2, 2, outcomes), seed=1):
         found, seen = agreed(table, "outcome never changes"), table.sum(1)
         assert found.distance == pytest.approx(np.abs(seen[0] - seen[1]).sum(), abs=1e-8)
         moved = found.table.probabilities.sum(1)
@@ -41,7 +41,7 @@ def test_outcomes_that_must_not_change_meet_between_those_of_both_values(outcome
 
 def test_outcomes_that_must_not_fall_are_moved_only_where_they_do() -> None:
     kinds = set()
-    for table in tables(30, Shape(), seed=2):
+    for table in tables(30, TableShape(), seed=2):
         found, rates = agreed(table, "outcome never falls"), table.sum(1)[:, 1]
         expected = 2.0 * max(0.0, rates[0] - rates[1])
         assert found.distance == pytest.approx(expected, abs=1e-8)
@@ -50,7 +50,7 @@ def test_outcomes_that_must_not_fall_are_moved_only_where_they_do() -> None:
 
 
 def test_decisions_within_an_outcome_stay_as_they_are() -> None:
-    for table in tables(10, Shape(2, 3, 2), seed=3):
+    for table in tables(10, TableShape(2, 3, 2), seed=3):
         found = agreed(table, "outcome never changes").table.probabilities
         before, after = (each / each.sum(1, keepdims=True) for each in (table, found))
         assert after == pytest.approx(before, abs=1e-6)
@@ -64,15 +64,15 @@ def test_an_outcome_that_nobody_had_gets_the_decisions_of_all() -> None:
 
 
 def test_assumptions_that_no_world_satisfies_are_a_contradiction() -> None:
-    shape = Shape()
+    shape = TableShape()
     rows = (*assume(shape, "P[Y0 == 1] >= 0.7"), *assume(shape, "P[Y0 == 1] <= 0.6"))
-    assert isinstance(agreeing_outcomes(Observed.of(tables(1, shape, seed=4)[0]), rows), Contradiction)
+    assert isinstance(adjust_outcomes(Observed.of(tables(1, shape, seed=4)[0]), rows), Contradiction)
 
 
 def test_samples_are_hardly_ever_further_off_than_by_chance() -> None:
     # Each of 2,000 samples is further off with probability at most 0.01; 60 or more of them with less than 1e-11.
     rng, people, true = np.random.default_rng(5), [40, 90], np.asarray([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
-    most = chance(people, 3, 0.01)
+    most = outcome_deviation(people, 3, 0.01)
     off = sum(
         np.abs(rng.multinomial(n, shares, size=2_000) / n - shares).sum(1)
         for n, shares in zip(people, true, strict=True)
@@ -81,13 +81,13 @@ def test_samples_are_hardly_ever_further_off_than_by_chance() -> None:
     assert np.quantile(off, 0.99) > most / 3  # and it is of the right size
 
 
-def least_forcing(table: np.ndarray, rows: list[Constraint], definition: Definition) -> tuple[float, bool]:
+def least_forcing(table: np.ndarray, rows: list[LinearAssumption], definition: Definition) -> tuple[float, bool]:
     """The least sum of the paper's epsilons after which a fair world under assumptions produces the table.
 
     SciPy's own program in the paper's form, ``S' = b`` with probability ``epsilon_ab``, else ``S``; and whether the
     table needs no change. Ours has moves from one decision to another instead.
     """
-    shape = Shape()
+    shape = TableShape()
     seen, fair = observation(shape).reshape(-1, shape.worlds), fairness_rows(shape, definition)
     forced = np.zeros((*shape.table, 4))
     for number, (a, b) in enumerate(product(range(2), repeat=2)):
@@ -107,8 +107,8 @@ def least_forcing(table: np.ndarray, rows: list[Constraint], definition: Definit
 @pytest.mark.parametrize("definition", [1, 2, 3, 4])
 @pytest.mark.parametrize("words", ["outcome never falls", "outcome never changes", "P[Y0 != Y1] <= 0.1"])
 def test_the_repair_under_an_assumption_is_the_least_of_the_papers_form(words: str, definition: Definition) -> None:
-    rows, fair, dearer = list(assume(Shape(), words)), [], 0
-    for table in tables(12, Shape(), seed=6):
+    rows, fair, dearer = list(assume(TableShape(), words)), [], 0
+    for table in tables(12, TableShape(), seed=6):
         start = agreed(table, words).table
         found, plain = repair(start, definition, assumptions=rows), repair(start, definition)
         assert isinstance(found, Repair)

@@ -9,12 +9,12 @@ from scipy.special import rel_entr
 
 from isonomia.evidence.stakes import (
     TOLERANCE,
-    Problem,
+    StakeProblem,
     Stakes,
     best_stakes,
-    climb_to_the_top,
+    growth_at,
+    maximise_growth,
     one_yes_no_stakes,
-    value_at,
     yes_no_stakes,
 )
 
@@ -22,8 +22,8 @@ from isonomia.evidence.stakes import (
 def value(found: Stakes, bounds, estimate, weights) -> float:
     """What the stakes gain on the estimate, in nats a draw."""
     logs = np.log(found.factors[0])
-    by_channel = (estimate * np.where(estimate > 0, logs, 0.0)).sum(axis=-1) + 1.0 - found.rests[0]
-    return float(weights @ by_channel - found.on_sides[0] @ bounds)
+    by_channel = (estimate * np.where(estimate > 0, logs, 0.0)).sum(axis=-1) + 1.0 - found.intercepts[0]
+    return float(weights @ by_channel - found.amounts[0] @ bounds)
 
 
 def projected(a, b, h, w) -> float:
@@ -97,12 +97,12 @@ def test_both_solvers_agree_on_rates():
         h, w = rng.uniform(1e-4, 1 - 1e-4, size=a.shape), rng.dirichlet(np.ones(channels), size=200)
         payoffs = np.stack([np.zeros_like(a), a], axis=-1)[:, None]
         arguments = (payoffs, b[:, None], np.stack([1.0 - h, h], axis=-1), w, np.ones((200, 1), dtype=bool))
-        problem = Problem.of(*arguments)
-        one, other = yes_no_stakes(problem), Stakes(*climb_to_the_top(problem, None, TOLERANCE))
+        problem = StakeProblem.of(*arguments)
+        one, other = yes_no_stakes(problem), Stakes(*maximise_growth(problem, None, TOLERANCE))
         for row in range(200):
             gains = [
                 value(
-                    Stakes(found.on_sides[[row]], found.rests[[row]], found.factors[[row]]),
+                    Stakes(found.amounts[[row]], found.intercepts[[row]], found.factors[[row]]),
                     b[row, None],
                     arguments[2][row],
                     w[row],
@@ -133,17 +133,17 @@ def test_a_search_that_sets_out_from_old_stakes_ends_where_any_other_does():
         payoffs = np.stack([np.zeros_like(a), a], axis=-1)[None]
         estimate = np.stack([1.0 - h, h], axis=-1)[None]
         fresh = best_stakes(payoffs, b[None], estimate, w[None])
-        old = (fresh.on_sides * rng.uniform(0.0, 3.0), np.full((1, len(w)), rng.uniform(0.2, 2.0)))
+        old = (fresh.amounts * rng.uniform(0.0, 3.0), np.full((1, len(w)), rng.uniform(0.2, 2.0)))
         again = best_stakes(payoffs, b[None], estimate, w[None], start=old)
         gains = [value(found, b, estimate[0], w) for found in (fresh, again)]
         assert gains[0] == pytest.approx(gains[1], abs=1e-7)
 
 
-def one_side(a, b, no, yes, w) -> Problem:
+def one_side(a, b, no, yes, w) -> StakeProblem:
     """A problem with one side over yes/no channels, in one repetition."""
     payoffs = np.stack([np.zeros_like(a), a], axis=-1)[None, None]
     estimate = np.stack([no, yes], axis=-1)[None]
-    return Problem.of(payoffs, np.asarray([[b]]), estimate, w[None], np.ones((1, 1), dtype=bool))
+    return StakeProblem.of(payoffs, np.asarray([[b]]), estimate, w[None], np.ones((1, 1), dtype=bool))
 
 
 def extreme(rng: np.random.Generator):
@@ -160,8 +160,8 @@ def extreme(rng: np.random.Generator):
     return a, float(b), no, yes, w / w.sum()
 
 
-def gain(problem: Problem, found: Stakes) -> float:
-    return float(value_at(problem, (found.on_sides, found.rests, found.factors))[0])
+def gain(problem: StakeProblem, found: Stakes) -> float:
+    return float(growth_at(problem, (found.amounts, found.intercepts, found.factors))[0])
 
 
 def test_plain_numbers_and_arrays_find_the_same_stakes_however_extreme_the_estimate():
@@ -181,7 +181,7 @@ def test_no_other_solver_gains_more_however_extreme_the_estimate():
     for _ in range(300):
         problem = one_side(*extreme(rng))
         with np.errstate(all="ignore"):
-            other = Stakes(*climb_to_the_top(problem, None, TOLERANCE))
+            other = Stakes(*maximise_growth(problem, None, TOLERANCE))
         best = gain(problem, one_yes_no_stakes(problem))
         assert best >= gain(problem, other) - 1e-9 * max(1.0, abs(best))
 
@@ -193,7 +193,7 @@ def test_both_solvers_agree_on_any_polytope_with_room_inside():
         problem = one_side(a[0], float(b[0]), 1.0 - h, h, w)
         gains = (
             gain(problem, one_yes_no_stakes(problem)),
-            gain(problem, Stakes(*climb_to_the_top(problem, None, TOLERANCE))),
+            gain(problem, Stakes(*maximise_growth(problem, None, TOLERANCE))),
         )
         assert gains[0] == pytest.approx(gains[1], abs=1e-9)
 

@@ -9,20 +9,20 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.evidence.bets import Game, begin, log_factor, step
+from isonomia.evidence.bets import EProcess, begin, log_factor, step
 from isonomia.evidence.channels import Grid, grid_for
 
 few = settings(derandomize=True, deadline=None, max_examples=80)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def expectation(on_sides, rests, factors, bounds, draws, rates) -> float:
+def expectation(amounts, intercepts, factors, bounds, draws, rates) -> float:
     """The exact expectation of a batch's factor over binomial outcomes."""
     total = 0.0
     for yes in product(*(range(n + 1) for n in draws)):
         chance = np.prod([comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)])
         counts = np.stack([np.subtract(draws, yes), yes], axis=-1)[None].astype(float)
-        total += chance * np.exp(log_factor(on_sides, rests, factors, bounds, counts)[0])
+        total += chance * np.exp(log_factor(amounts, intercepts, factors, bounds, counts)[0])
     return float(total)
 
 
@@ -41,10 +41,10 @@ def test_any_stakes_are_a_fair_bet_against_the_polytope(seed, draws, sides):
     mu = rng.exponential(1.0, size=sides) * rng.integers(0, 2, size=sides)
     weights = np.maximum(np.asarray(draws) / sum(draws), 1e-9)
     lean = (mu @ a) / weights
-    rests = np.maximum(-lean, 0.0) + rng.exponential(0.7, size=channels) + 1e-3
-    factors = np.stack([rests, rests + lean], axis=-1)
+    intercepts = np.maximum(-lean, 0.0) + rng.exponential(0.7, size=channels) + 1e-3
+    factors = np.stack([intercepts, intercepts + lean], axis=-1)
     assert (factors > 0).all()
-    assert expectation(mu[None], rests[None], factors[None], bounds[None], draws, rates) <= 1.0 + 1e-9
+    assert expectation(mu[None], intercepts[None], factors[None], bounds[None], draws, rates) <= 1.0 + 1e-9
 
 
 @few
@@ -54,15 +54,15 @@ def test_the_step_that_is_played_is_a_fair_bet_after_any_past(seed, draws):
     rates = rng.choice([0.0, 1.0, *rng.random(3)], size=2)
     a = rng.normal(size=(int(rng.integers(1, 4)), 2))
     bounds = a @ rates
-    game = Game.of([[np.asarray([0.0, x]) for x in side] for side in a], bounds.tolist(), [np.ones(2)] * 2)
+    process = EProcess.of([[np.asarray([0.0, x]) for x in side] for side in a], bounds.tolist(), [np.ones(2)] * 2)
     past = rng.integers(0, 30, size=(1, 2, 2)) * rng.integers(0, 2, size=(1, 2, 1))
-    state = step(game, begin(game), past.astype(float))
+    state = step(process, begin(process), past.astype(float))
     mean = 0.0
     for yes in product(*(range(n + 1) for n in draws)):
         chance = np.prod([comb(n, k) * p**k * (1 - p) ** (n - k) for n, k, p in zip(draws, yes, rates, strict=True)])
         counts = np.stack([np.subtract(draws, yes), yes], axis=-1)[None].astype(float)
         if chance > 0:
-            mean += chance * np.exp((step(game, state, counts).log_wealth - state.log_wealth)[0])
+            mean += chance * np.exp((step(process, state, counts).log_wealth - state.log_wealth)[0])
     assert mean <= 1.0 + 1e-9
 
 
@@ -73,12 +73,12 @@ def test_the_step_without_replacement_is_a_fair_bet_after_any_past(seed):
     sizes = rng.integers(2, 12, size=2)
     yes = np.asarray([rng.integers(0, size + 1) for size in sizes])
     a = rng.normal(size=(int(rng.integers(1, 3)), 2))
-    game = Game.of(
+    process = EProcess.of(
         [[np.asarray([0.0, x]) for x in side] for side in a], (a @ (yes / sizes)).tolist(), [np.ones(2)] * 2, sizes
     )
     drawn = np.asarray([rng.integers(0, size + 1) for size in sizes])
     seen = np.asarray([rng.hypergeometric(y, n - y, d) if d else 0 for y, n, d in zip(yes, sizes, drawn, strict=True)])
-    state = step(game, begin(game), np.stack([drawn - seen, seen], axis=-1)[None].astype(float))
+    state = step(process, begin(process), np.stack([drawn - seen, seen], axis=-1)[None].astype(float))
     left, good = sizes - drawn, yes - seen
     draws = [int(rng.integers(0, min(3, n) + 1)) for n in left]
     mean = 0.0
@@ -88,7 +88,7 @@ def test_the_step_without_replacement_is_a_fair_bet_after_any_past(seed):
         )
         if chance > 0:
             counts = np.stack([np.subtract(draws, k), k], axis=-1)[None].astype(float)
-            mean += chance * np.exp((step(game, state, counts).log_wealth - state.log_wealth)[0])
+            mean += chance * np.exp((step(process, state, counts).log_wealth - state.log_wealth)[0])
     assert mean <= 1.0 + 1e-9
 
 

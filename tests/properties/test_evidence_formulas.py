@@ -129,7 +129,7 @@ def test_a_hypothesis_holds_every_point_at_which_its_formula_is_true_or_tied_and
             if true is None or (decided and truth(formula, point) is not true):
                 continue  # a tie of constants is no tie: it is decided by how it is written
             place = {leaf: float(value) for leaf, value in point.items()}
-            slacks = [min((side.slack(place) for side in one.sides), default=1.0) for one in hypothesis.polytopes]
+            slacks = [min((side.slack(place) for side in one.half_spaces), default=1.0) for one in hypothesis.polytopes]
             least = max(slacks, default=-1.0)
             assert least >= -1e-9 if true is positive else least <= 1e-9
 

@@ -1,7 +1,7 @@
 """Bets against a polytope: a wealth that cannot be expected to grow while the polytope holds the truth.
 
 The algorithm is ``begin`` and ``step``. All arrays have a leading axis of *repetitions*: independent copies of the same
-game, one for an ordinary check, thousands for a simulation or for an audit of many people.
+process, one for an ordinary check, thousands for a simulation or for an audit of many people.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.stakes import best_stakes
 
-__all__ = ["Game", "State", "begin", "log_factor", "step"]
+__all__ = ["EProcess", "Wealth", "begin", "log_factor", "step"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class EProcess:
     """A polytope seen through the channels that inform it.
 
     Attributes
@@ -48,8 +48,8 @@ class Game:
         bounds: Sequence[float],
         priors: Sequence[Floats],
         sizes: Sequence[float] | None = None,
-    ) -> Game:
-        """Make a game from ragged lists: ``payoffs[side][channel]`` and ``priors[channel]`` have a value a cell."""
+    ) -> EProcess:
+        """Make a process from ragged lists: ``payoffs[side][channel]`` and ``priors[channel]`` have a value a cell."""
         cells = max(len(prior) for prior in priors)
         channels = len(priors)
         table = np.zeros((len(bounds), channels, cells))
@@ -64,7 +64,7 @@ class Game:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Wealth:
     """What persists between batches: the wealth and the tally, of constant size whatever the number of draws.
 
     Attributes
@@ -83,17 +83,17 @@ class State:
     tally: Floats
 
 
-def begin(game: Game, repetitions: int = 1) -> State:
+def begin(process: EProcess, repetitions: int = 1) -> Wealth:
     """Start with a wealth of 1 and nothing seen."""
-    return State(np.zeros(repetitions), np.zeros(repetitions), np.zeros((repetitions, *game.prior.shape)))
+    return Wealth(np.zeros(repetitions), np.zeros(repetitions), np.zeros((repetitions, *process.prior.shape)))
 
 
-def step(game: Game, state: State, counts: Floats) -> State:
+def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
     """Fix the bet from earlier batches and from the number of draws alone, then let the batch settle it.
 
     Parameters
     ----------
-    game
+    process
         The polytope and its channels.
     state
         What earlier batches left.
@@ -108,8 +108,8 @@ def step(game: Game, state: State, counts: Floats) -> State:
     supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
-    payoffs, bounds = _what_is_left(game, state)
-    estimate = state.tally + game.prior
+    payoffs, bounds = _what_is_left(process, state)
+    estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     # Where an estimate lies in the polytope nothing is staked: so it is with the wrong one of two directions.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
@@ -117,7 +117,7 @@ def step(game: Game, state: State, counts: Floats) -> State:
     if len(outside):
         seen = np.asarray(state.tally[outside].any(axis=-1))
         log_wealth[outside] += _gain(payoffs[outside], bounds[outside], estimate[outside], seen, counts[outside])
-    return State(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
+    return Wealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
 
 
 def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bool_], counts: Floats) -> Floats:
@@ -127,11 +127,11 @@ def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bo
     # Before a channel has been seen there is nothing to go by: its weight of 0 keeps the purse shut.
     weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
     stakes = best_stakes(payoffs, bounds, estimate, weights)
-    gain = log_factor(stakes.on_sides, stakes.rests, stakes.factors, bounds, counts)
-    return np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
+    gain = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds, counts)
+    return np.where((stakes.amounts > 0).any(axis=-1), gain, 0.0)
 
 
-def log_factor(on_sides: Floats, rests: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
+def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
     """The logarithm of one batch's factor.
 
     Guarantee: for *any* stakes ``mu >= 0`` and rests with positive factors, fixed before the outcomes are seen, the
@@ -142,26 +142,26 @@ def log_factor(on_sides: Floats, rests: Floats, factors: Floats, bounds: Floats,
     draws = np.einsum("rgc->rg", counts)
     total = draws.sum(axis=-1)
     logs = np.log(np.where(counts > 0, factors, 1.0))
-    correction = np.einsum("rg,rg->r", draws, 1.0 - rests) - total * np.einsum("rs,rs->r", on_sides, bounds)
+    correction = np.einsum("rg,rg->r", draws, 1.0 - intercepts) - total * np.einsum("rs,rs->r", amounts, bounds)
     return np.asarray(np.einsum("rgc,rgc->r", counts, logs) + correction)
 
 
-def _what_is_left(game: Game, state: State) -> tuple[Floats, Floats]:
+def _what_is_left(process: EProcess, state: Wealth) -> tuple[Floats, Floats]:
     """The same polytope, said of the people not drawn yet.
 
     With ``N`` people of whom ``n`` are drawn with sum ``s``, the whole mean is ``(s + (N - n) m) / N``, where ``m`` is
     the mean of those left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
     """
     repetitions = len(state.log_wealth)
-    if not np.isfinite(game.sizes).any():
+    if not np.isfinite(process.sizes).any():
         return (
-            np.broadcast_to(game.payoffs, (repetitions, *game.payoffs.shape)),
-            np.broadcast_to(game.bounds, (repetitions, *game.bounds.shape)),
+            np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape)),
+            np.broadcast_to(process.bounds, (repetitions, *process.bounds.shape)),
         )
     drawn = state.tally.sum(axis=-1)
-    people = np.maximum(game.sizes, 1.0)  # a group that nobody is in never pays
+    people = np.maximum(process.sizes, 1.0)  # a group that nobody is in never pays
     left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
     seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
-    payoffs = game.payoffs * left[:, None, :, None]
-    bounds = game.bounds - np.einsum("jgc,rgc,g->rj", game.payoffs, state.tally, seen)
+    payoffs = process.payoffs * left[:, None, :, None]
+    bounds = process.bounds - np.einsum("jgc,rgc,g->rj", process.payoffs, state.tally, seen)
     return payoffs, bounds

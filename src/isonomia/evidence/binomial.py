@@ -69,7 +69,7 @@ def _checked(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, 
 
 Whole = NDArray[np.int64]
 
-_MOST = 1_000_000
+MAX_DRAWS = 1_000_000
 
 
 def least_draws(delta: float, threshold: float) -> int:
@@ -143,7 +143,7 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
     most = 256
     # The normal approximation tells a hopeless wish at once; the numbers themselves are exact.
     spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
-    while most <= _MOST and (spread / (threshold - share)) ** 2 < _MOST / 4:
+    while most <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
         n = np.arange(1, most + 1)
         enough = _at_most(_critical(n, delta, threshold), n, share) >= power
         first = int(np.argmax(enough)) + 1
@@ -152,7 +152,7 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
         if enough.any() and most >= 2 * last_short + 64:
             return last_short + 1 if lasting else first
         most *= 2
-    raise UsageError(f"more than {_MOST:,} draws would be needed: the share {share:g} is too near to {threshold:g}")
+    raise UsageError(f"more than {MAX_DRAWS:,} draws would be needed: the share {share:g} is too near to {threshold:g}")
 
 
 def _critical(n: Whole, delta: float, threshold: float) -> NDArray[np.float64]:

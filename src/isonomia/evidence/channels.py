@@ -33,7 +33,7 @@ from isonomia.spec.analysis import conjuncts, disjoint
 from isonomia.spec.tree import Leaf, Mean, Row
 
 __all__ = [
-    "MOST_CELLS",
+    "MAX_CELLS",
     "Channel",
     "Grid",
     "Ticket",
@@ -48,7 +48,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-MOST_CELLS = 1024
+MAX_CELLS = 1024
 """How many cells a channel may have."""
 
 NODES = 129
@@ -105,7 +105,7 @@ def grid_for(kinds: Sequence[tuple[float, float] | None]) -> Grid | None:
     Returns ``None`` where the leaves are too many for ``MOST_CELLS`` cells.
     """
     numbers = sum(kind is not None for kind in kinds)
-    room = MOST_CELLS // 2 ** (len(kinds) - numbers)
+    room = MAX_CELLS // 2 ** (len(kinds) - numbers)
     nodes = NODES if numbers == 1 else int(room ** (1.0 / max(numbers, 1)))
     nodes = min(nodes, room)
     if room < 1 or (numbers and nodes < 3):

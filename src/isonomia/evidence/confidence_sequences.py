@@ -32,17 +32,17 @@ from isonomia.errors import UsageError
 from isonomia.evidence.stakes import best_stakes
 
 __all__ = [
-    "IMAGINED",
+    "PSEUDO_COUNT",
     "anytime_interval",
     "divergence",
     "finite_interval",
-    "hindsight_price",
     "interval_within",
     "log_evidence",
     "log_finite_evidence",
     "log_wealth_above",
     "log_wealth_below",
     "mean_interval",
+    "mixture_regret",
     "tail_above",
     "tail_below",
 ]
@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 SECTIONS = 24
 """Points looked at together in the search for an interval's end."""
 
-IMAGINED = 1e-9
+PSEUDO_COUNT = 1e-9
 """Imagined draws at both ends of a range that keep a projection finite; what they add is subtracted again."""
 
 
@@ -67,10 +67,10 @@ def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
     hindsight of the number's mixture; Orabona and Jun (2021) for reading it as a confidence sequence.
     """
     tally = np.atleast_2d(tally)
-    return np.asarray(divergence(nodes, tally, np.asarray(mean, dtype=float)) - hindsight_price(nodes, tally))
+    return np.asarray(divergence(nodes, tally, np.asarray(mean, dtype=float)) - mixture_regret(nodes, tally))
 
 
-def hindsight_price(nodes: Floats, tally: Floats) -> Floats:
+def mixture_regret(nodes: Floats, tally: Floats) -> Floats:
     """How far the mixture stays behind the best bet in hindsight, in nats: ``-L`` at the sample mean."""
     n = tally.sum(axis=-1)
     if len(nodes) == 2:
@@ -96,7 +96,7 @@ def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, fl
 
     Guarantee: ``P(there is an n at which the interval misses the mean) <= delta``. With no draws it is the whole range.
     """
-    return interval_within(nodes, tally, float(np.log(1.0 / delta) + hindsight_price(nodes, tally[None, :])[0]))
+    return interval_within(nodes, tally, float(np.log(1.0 / delta) + mixture_regret(nodes, tally[None, :])[0]))
 
 
 def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, float]:
@@ -132,7 +132,7 @@ def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Float
     """The distance to the distributions with ``sign * mean`` at most the one given."""
     repetitions = len(tally)
     ends = np.zeros(len(nodes))
-    ends[0] = ends[-1] = IMAGINED
+    ends[0] = ends[-1] = PSEUDO_COUNT
     weights = tally + ends
     total = weights.sum(axis=-1)
     payoffs = np.broadcast_to(sign * (nodes - nodes[0]), (repetitions, 1, 1, len(nodes)))
@@ -141,7 +141,7 @@ def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Float
     stakes = best_stakes(payoffs, bounds, estimate, np.ones((repetitions, 1)))
     logs = np.log(stakes.factors[:, 0, :])
     gain = (tally * logs).sum(axis=-1) + tally.sum(axis=-1) * (
-        1.0 - stakes.rests[:, 0] - (stakes.on_sides * bounds)[:, 0]
+        1.0 - stakes.intercepts[:, 0] - (stakes.amounts * bounds)[:, 0]
     )
     return np.asarray(np.maximum(gain, 0.0))
 

@@ -1,50 +1,78 @@
-"""Is a population fair by a definition about worlds? What samples can decide, and how.
+"""Fairness about worlds: its definitions as identified sets, and the e-processes that decide them.
 
 A definition says that some effects ``tau'`` (see :mod:`isonomia.evidence.strata.effects`) are zero, or at most a margin
-in size. They depend on the mixture of worlds, of which draws show only the shadow. So there are three kinds of tables:
+in size. They depend on the mixture of worlds, of which draws identify only a set. So there are three kinds of tables:
 
 1. no fair mixture produces the table: the definition is *violated*;
 2. only fair mixtures produce it: the definition *holds*;
-3. both kinds produce it: no amount of draws can tell.
+3. both kinds produce it: no number of draws can tell.
 
-*Violated* is proved by refuting the shadow of the fair mixtures. *Holds* is proved by refuting the shadow of the unfair
-ones, a union of polytopes, two an effect (``tau' >= margin`` and ``tau' <= -margin``), each at the full ``delta``. The
-mixture is either fair or not, so only one answer can be wrong. With no margin the unfair mixtures come as near to any
-table as one likes, and nothing but *violated* or *undecided* is ever possible.
+*Violated* is proved by refuting the identified set of the fair mixtures. *Holds* is proved by refuting that of the
+unfair ones, a union of polytopes, two for each effect (``tau' >= margin`` and ``tau' <= -margin``), each at the full
+``delta``. The mixture is either fair or not, so only one answer can be wrong. With no margin the unfair mixtures come
+arbitrarily near to any table, and the answer is *violated* or *undecided*, never *holds*.
+
+A refuted definition says that something is unfair, not in whose favour. The direction is a claim of its own:
+``tau > value`` is proved by refuting the mixtures with ``tau <= value``. Where one effect makes the definition, that
+takes about as many draws as refuting the definition did, since the nearest mixture of either sort has ``tau = value``.
+The bets speak much earlier than the interval of a region, which covers all effects at once and pays for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.evidence.identified.bets import State, begin, step
-from isonomia.evidence.identified.definitions import assumed_shadow, fair_shadow, unfair_shadows
-from isonomia.evidence.identified.identified_set import Shadow
-from isonomia.evidence.strata.assumptions import Constraint
-from isonomia.evidence.strata.effects import Definition, definition_effects
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.bets import Wealth
+from isonomia.evidence.identified.bets import begin, step
+from isonomia.evidence.identified.identified_set import IdentifiedSet
+from isonomia.evidence.identified.region import CellRegion, Refuted, functional_interval
+from isonomia.evidence.protocol import check_delta
+from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
+from isonomia.evidence.strata.effects import (
+    Definition,
+    PrincipalEffect,
+    definition_effects,
+    effect_row,
+    effect_rows,
+    stratum_row,
+)
+from isonomia.evidence.strata.worlds import TableShape, observation
 
-__all__ = ["FairWorlds", "FairWorldsState", "fair_worlds"]
+__all__ = [
+    "Directions",
+    "FairWorlds",
+    "FairWorldsState",
+    "assumed_set",
+    "directions",
+    "effect_interval",
+    "fair_set",
+    "fair_worlds",
+    "one_sided_set",
+    "unfair_sets",
+]
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+Integers = NDArray[np.intp]
+Side: TypeAlias = Literal[">=", "<="]
 
 
 @dataclass(frozen=True, slots=True)
 class FairWorldsState:
     """The wealths against the fair mixtures, against each piece of the unfair ones, and against the assumptions.
 
-    Every state has a row a subgroup.
+    Each has one row per subgroup.
     """
 
-    fair: State
-    unfair: tuple[State, ...]
-    assumed: State | None
+    fair: Wealth
+    unfair: tuple[Wealth, ...]
+    assumed: Wealth | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,29 +82,29 @@ class FairWorlds:
     Guarantee: let the assumptions be true, let attribute and world be independent within a subgroup (Assumption 1 of
     the paper), and let the draws of a subgroup be independent given their attribute values. Then for each subgroup the
     probability that its decision is *ever* the wrong one of ``True`` and ``False`` is at most ``delta``. Over several
-    subgroups see :mod:`isonomia.evidence.identified.definitions`.
+    subgroups see :mod:`isonomia.evidence.multiple`.
 
     Attributes
     ----------
     delta
         The risk, for each subgroup.
     fair
-        What fair mixtures produce.
+        The identified set of the fair mixtures.
     unfair
-        What unfair ones produce, piece by piece; ``None`` where there is no margin and so nothing proves fairness.
+        Those of the unfair ones, piece by piece; ``None`` where there is no margin and so nothing proves fairness.
         A piece that the assumptions rule out is not there; without any piece the assumptions imply fairness.
     assumed
-        What all mixtures produce that satisfy the assumptions; ``None`` where there are none.
+        That of all mixtures that satisfy the assumptions; ``None`` where there are none.
     """
 
     delta: float
-    fair: Shadow
-    unfair: tuple[Shadow, ...] | None
-    assumed: Shadow | None
+    fair: IdentifiedSet
+    unfair: tuple[IdentifiedSet, ...] | None
+    assumed: IdentifiedSet | None
 
     @property
     def need(self) -> float:
-        """The log-wealth that refutes."""
+        """The log wealth that refutes."""
         return float(np.log(1.0 / self.delta))
 
     def begin(self, subgroups: int = 1) -> FairWorldsState:
@@ -88,14 +116,12 @@ class FairWorlds:
     def step(self, state: FairWorldsState, counts: Floats) -> FairWorldsState:
         """Take in one batch: ``counts[g, a, c]`` draws of subgroup ``g`` with attribute value ``a`` in cell ``c``."""
         pairs = zip(self.unfair or (), state.unfair, strict=True)
-        return FairWorldsState(
-            step(self.fair, state.fair, counts),
-            # A piece that is refuted everywhere stays so, and needs no more bets.
-            tuple(old if (old.peak >= self.need).all() else step(piece, old, counts) for piece, old in pairs),
-            state.assumed
-            if self.assumed is None or state.assumed is None
-            else step(self.assumed, state.assumed, counts),
-        )
+        # A piece that is refuted everywhere stays so, and needs no more bets.
+        unfair = tuple(old if (old.peak >= self.need).all() else step(piece, old, counts) for piece, old in pairs)
+        assumed = state.assumed
+        if self.assumed is not None and assumed is not None:
+            assumed = step(self.assumed, assumed, counts)
+        return FairWorldsState(step(self.fair, state.fair, counts), unfair, assumed)
 
     def violated(self, state: FairWorldsState) -> Booleans:
         """In which subgroups every mixture that can be behind the draws is unfair, at risk ``delta`` each."""
@@ -128,13 +154,13 @@ class FairWorlds:
 
 
 def fair_worlds(
-    shape: Shape,
+    shape: TableShape,
     definition: Definition,
     delta: float,
     *,
     margin: float = 0.0,
     normalised: bool = False,
-    assumptions: Sequence[Constraint] = (),
+    assumptions: Sequence[LinearAssumption] = (),
 ) -> FairWorlds:
     """Prepare the bets on a definition.
 
@@ -151,23 +177,17 @@ def fair_worlds(
     normalised
         Whether the margin is one of ``tau`` (within the stratum) or of ``tau'`` (in the whole population).
     assumptions
-        What is taken for granted, from :func:`~isonomia.evidence.strata.assumptions.assume`.
-
-    Raises
-    ------
-    UsageError
-        Where ``delta`` or ``margin`` is out of range, the assumptions contradict each other, or they leave no fair
-        mixture, so that there is nothing to test.
+        What is taken for granted, from :func:`~isonomia.evidence.strata.assumptions.assume`. Refused where they
+        contradict each other, or leave no fair mixture to test.
     """
-    if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")
+    check_delta(delta)
     if not 0.0 <= margin < 1.0:
         raise UsageError(f"expected margin from 0 to below 1, but margin={margin!r} came: no effect exceeds 1")
     effects = definition_effects(shape, definition)
-    assumed = assumed_shadow(shape, assumptions)
+    assumed = assumed_set(shape, assumptions)
     if assumed.is_empty():
         raise UsageError("expected assumptions that some world satisfies, but they contradict each other: drop one")
-    fair = fair_shadow(shape, effects, margin, normalised=normalised, assumptions=assumptions)
+    fair = fair_set(shape, effects, margin, normalised=normalised, assumptions=assumptions)
     if fair.is_empty():
         raise UsageError(
             f"expected assumptions that leave definition {definition} open, but no fair world satisfies them: "
@@ -175,5 +195,163 @@ def fair_worlds(
         )
     unfair = None
     if margin > 0:
-        unfair = unfair_shadows(shape, effects, margin, normalised=normalised, assumptions=assumptions)
+        unfair = unfair_sets(shape, effects, margin, normalised=normalised, assumptions=assumptions)
     return FairWorlds(delta, fair, unfair, assumed if assumptions else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """For each effect the mixtures in which it is at least a value, and those in which it is at most the value.
+
+    Guarantee: for each effect and each subgroup, "above" is ever said of an effect that is not above the value with
+    probability at most ``delta``, and "below" of one that is not below it with probability at most ``delta``. Nothing
+    is said about several effects or subgroups together; for that divide ``delta`` by their number.
+    """
+
+    delta: float
+    at_least: tuple[IdentifiedSet, ...]
+    at_most: tuple[IdentifiedSet, ...]
+
+    def begin(self, subgroups: int = 1) -> tuple[Wealth, ...]:
+        """A wealth of 1 everywhere."""
+        return tuple(begin(identified, subgroups) for identified in (*self.at_least, *self.at_most))
+
+    def step(self, state: tuple[Wealth, ...], counts: Floats) -> tuple[Wealth, ...]:
+        """Take in one batch: ``counts[g, a, c]`` draws of subgroup ``g`` with attribute value ``a`` in cell ``c``."""
+        pairs = zip((*self.at_least, *self.at_most), state, strict=True)
+        return tuple(step(identified, before, counts) for identified, before in pairs)
+
+    def signs(self, state: tuple[Wealth, ...]) -> Integers:
+        """1 for above, -1 for below, 0 for not known: shape ``(subgroups, effects)``.
+
+        It is 0 also where both are refuted, which can only be by chance or because an assumption is false.
+        """
+        refuted = np.stack([one.peak >= np.log(1.0 / self.delta) for one in state], axis=-1).astype(np.intp)
+        return np.asarray(refuted[:, len(self.at_least) :] - refuted[:, : len(self.at_least)])
+
+
+def directions(
+    shape: TableShape,
+    effects: Sequence[PrincipalEffect],
+    delta: float,
+    *,
+    value: float = 0.0,
+    normalised: bool = False,
+    assumptions: Sequence[LinearAssumption] = (),
+) -> Directions:
+    """Prepare the bets on the directions of effects, compared with ``value``; the rest is as in :func:`fair_worlds`."""
+    check_delta(delta)
+
+    def all_at(side: Side) -> tuple[IdentifiedSet, ...]:
+        return tuple(
+            one_sided_set(shape, effect, value, side, normalised=normalised, assumptions=assumptions)
+            for effect in effects
+        )
+
+    return Directions(delta, all_at(">="), all_at("<="))
+
+
+def assumed_set(
+    shape: TableShape, assumptions: Sequence[LinearAssumption] = (), *, zero: Sequence[PrincipalEffect] = ()
+) -> IdentifiedSet:
+    """The identified set of the mixtures that satisfy the assumptions and have the effects ``zero`` equal to 0."""
+    zeros = (effect_rows(shape, zero), np.zeros(len(zero)))
+    return IdentifiedSet.of(observation(shape), zeros, assumption_rows(shape, assumptions))
+
+
+def fair_set(
+    shape: TableShape,
+    effects: Sequence[PrincipalEffect],
+    margin: float = 0.0,
+    *,
+    normalised: bool = False,
+    assumptions: Sequence[LinearAssumption] = (),
+) -> IdentifiedSet:
+    """The identified set of the mixtures in which every effect is at most ``margin`` in size.
+
+    A mixture with nobody in a stratum is fair in that stratum.
+    """
+    if margin == 0.0:
+        return assumed_set(shape, assumptions, zero=effects)
+    over = [_over(shape, effect, margin, sign, normalised) for effect in effects for sign in (1.0, -1.0)]
+    given, bounds = assumption_rows(shape, assumptions)
+    below = np.vstack([given, *over]), np.append(bounds, np.zeros(len(over)))
+    return IdentifiedSet.of(observation(shape), None, below)
+
+
+def unfair_sets(
+    shape: TableShape,
+    effects: Sequence[PrincipalEffect],
+    margin: float,
+    *,
+    normalised: bool = False,
+    assumptions: Sequence[LinearAssumption] = (),
+) -> tuple[IdentifiedSet, ...]:
+    """The identified sets of the mixtures in which an effect is at least ``margin`` in size: one per effect and sign.
+
+    Pieces are closed, so mixtures with an effect of exactly ``margin`` count for both sides. For a normalised effect
+    the closure includes mixtures with nobody in the stratum: where it may be empty, fairness cannot be proved.
+    """
+    sides: tuple[tuple[Side, float], ...] = ((">=", margin), ("<=", -margin))
+    pieces = [
+        one_sided_set(shape, effect, value, side, normalised=normalised, assumptions=assumptions)
+        for effect in effects
+        for side, value in sides
+    ]
+    return tuple(piece for piece in pieces if not piece.is_empty())
+
+
+def one_sided_set(
+    shape: TableShape,
+    effect: PrincipalEffect,
+    value: float,
+    side: Side,
+    *,
+    normalised: bool = False,
+    assumptions: Sequence[LinearAssumption] = (),
+) -> IdentifiedSet:
+    """The identified set of the mixtures in which an effect is at least, or at most, a value."""
+    sign = -1.0 if side == ">=" else 1.0
+    given, bounds = assumption_rows(shape, assumptions)
+    row = _over(shape, effect, sign * value, sign, normalised)
+    return IdentifiedSet.of(observation(shape), None, (np.vstack([given, row]), np.append(bounds, 0.0)))
+
+
+def effect_interval(
+    region: CellRegion,
+    shape: TableShape,
+    effect: PrincipalEffect,
+    *,
+    normalised: bool = False,
+    zero: Sequence[PrincipalEffect] = (),
+    assumptions: Sequence[LinearAssumption] = (),
+) -> tuple[float, float] | Refuted:
+    """Enclose an effect: its sharp bounds, widened by what a finite sample leaves open.
+
+    Guarantee: let the assumptions be true and the effects ``zero`` be zero. With probability at least ``1 - delta``,
+    ``delta`` being the region's, the interval contains the true effect at all times, for all effects of the same region
+    together. As the sample grows it shrinks to the sharp bounds for the true table, which need not be a point.
+
+    Parameters
+    ----------
+    region
+        What the draws so far do not refute; its channels are the attribute values and its cells those of ``shape``.
+    shape
+        How many values attribute, prediction and outcome have.
+    effect
+        What to enclose.
+    normalised
+        Whether to enclose ``tau``, the effect within its stratum, or ``tau'``, its share of the whole population.
+    zero
+        Effects that are fixed at zero, for joint statements.
+    assumptions
+        What is taken for granted.
+    """
+    over = stratum_row(shape, effect.stratum) if normalised else None
+    return functional_interval(region, assumed_set(shape, assumptions, zero=zero), effect_row(shape, effect), over)
+
+
+def _over(shape: TableShape, effect: PrincipalEffect, value: float, sign: float, normalised: bool) -> Floats:
+    """The row over worlds that is positive for mixtures with ``sign * effect > value`` and negative for ``<``."""
+    stratum = stratum_row(shape, effect.stratum) if normalised else np.ones(shape.worlds)
+    return np.asarray(sign * effect_row(shape, effect) - value * stratum)

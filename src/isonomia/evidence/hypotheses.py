@@ -17,7 +17,7 @@ from isonomia.spec.tree import Formula, Leaf
 
 __all__ = ["HalfSpace", "Hypothesis", "Polytope", "denominators_of", "hypothesis_of"]
 
-MOST_POLYTOPES = 1024
+MAX_POLYTOPES = 1024
 """How many convex pieces a hypothesis may have before the confidence region takes over."""
 
 ROUNDING = 1e-12
@@ -45,25 +45,25 @@ class HalfSpace:
 class Polytope:
     """The leaf values in every one of its half-spaces; all values where there are none."""
 
-    sides: tuple[HalfSpace, ...]
+    half_spaces: tuple[HalfSpace, ...]
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """The leaves that some side names, in order of appearance."""
-        return tuple(dict.fromkeys(leaf for side in self.sides for leaf in side.leaves))
+        return tuple(dict.fromkeys(leaf for side in self.half_spaces for leaf in side.leaves))
 
     def contains(self, point: Mapping[Leaf, float]) -> bool:
         """Say whether a point lies in the polytope, its boundary included."""
-        return all(side.slack(point) >= 0 for side in self.sides)
+        return all(side.slack(point) >= 0 for side in self.half_spaces)
 
     def matrix(self, leaves: Sequence[Leaf]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``(A, b)`` with the polytope being ``A theta <= b`` for the leaves in the order given."""
         where = {leaf: index for index, leaf in enumerate(leaves)}
-        a = np.zeros((len(self.sides), len(leaves)))
-        for row, side in enumerate(self.sides):
+        a = np.zeros((len(self.half_spaces), len(leaves)))
+        for row, side in enumerate(self.half_spaces):
             for leaf, coefficient in side.coefficients:
                 a[row, where[leaf]] = coefficient
-        return a, np.asarray([side.bound for side in self.sides])
+        return a, np.asarray([side.bound for side in self.half_spaces])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
         pieces = _pieces(form, ranges)
     except _NotLinearError:
         return None
-    if len(pieces) > MOST_POLYTOPES:
+    if len(pieces) > MAX_POLYTOPES:
         return None
     return Hypothesis(tuple(_without_supersets(pieces)))
 
@@ -153,7 +153,7 @@ def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tu
             return [piece for part in parts for piece in _pieces(part, ranges)]
         case Every(parts=parts):
             options = [_pieces(part, ranges) for part in parts]
-            if prod(len(option) for option in options) > MOST_POLYTOPES:
+            if prod(len(option) for option in options) > MAX_POLYTOPES:
                 raise _NotLinearError
             return [tuple(dict.fromkeys(side for piece in choice for side in piece)) for choice in product(*options)]
 

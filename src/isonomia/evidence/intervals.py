@@ -31,7 +31,7 @@ from isonomia.spec.tree import (
     Rate,
 )
 
-__all__ = ["Interval", "Truth", "enclose", "judge"]
+__all__ = ["Interval", "KleeneTruth", "enclose", "judge"]
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -46,7 +46,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class KleeneTruth:
     """For each box: certainly true, certainly false; neither where the box does not decide it."""
 
     true: Booleans
@@ -75,28 +75,28 @@ def enclose(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
             return _extreme(function, [enclose(argument, box) for argument in arguments])
 
 
-def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> Truth:
+def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
     """Judge a formula over each box, in Kleene's three values."""
     match formula:
         case Comparison(first=first, rest=rest):
             return _chain(enclose(first, box), [(relation, enclose(side, box)) for relation, side in rest])
         case Not(operand=operand):
             inner = judge(operand, box)
-            return Truth(inner.false, inner.true)
+            return KleeneTruth(inner.false, inner.true)
         case Implies(premise=premise, conclusion=conclusion):
             before, after = judge(premise, box), judge(conclusion, box)
-            return Truth(before.false | after.true, before.true & after.false)
+            return KleeneTruth(before.false | after.true, before.true & after.false)
         case Junction(connective=connective, operands=operands):
             parts = [judge(operand, box) for operand in operands]
             true, false = [part.true for part in parts], [part.false for part in parts]
             if connective == "and":
-                return Truth(reduce(np.logical_and, true), reduce(np.logical_or, false))
-            return Truth(reduce(np.logical_or, true), reduce(np.logical_and, false))
+                return KleeneTruth(reduce(np.logical_and, true), reduce(np.logical_or, false))
+            return KleeneTruth(reduce(np.logical_or, true), reduce(np.logical_and, false))
         case Each():
             raise TypeError("a quantifier is expanded before it is judged")
 
 
-def _chain(first: Interval, rest: list[tuple[str, Interval]]) -> Truth:
+def _chain(first: Interval, rest: list[tuple[str, Interval]]) -> KleeneTruth:
     true: Booleans = np.ones(1, dtype=bool)
     false: Booleans = np.zeros(1, dtype=bool)
     left = first
@@ -107,7 +107,7 @@ def _chain(first: Interval, rest: list[tuple[str, Interval]]) -> Truth:
         else:
             true, false = true & (small.high < large.low), false | (small.low >= large.high)
         left = right
-    return Truth(true, false)
+    return KleeneTruth(true, false)
 
 
 def _outward(low: Floats, high: Floats) -> Interval:

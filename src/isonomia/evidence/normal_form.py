@@ -35,7 +35,7 @@ __all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
 
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
-MOST_CASES = 100_000
+MAX_CASES = 100_000
 """How many cases the ``abs``, ``min`` and ``max`` of one comparison may make."""
 
 
@@ -107,9 +107,9 @@ def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Rang
 
 def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
     extremes = [node for quantity in quantities for node in nodes(quantity) if isinstance(node, Extreme)]
-    if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MOST_CASES:
+    if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MAX_CASES:
         raise SpecError(
-            f"expected abs, min and max that make at most {MOST_CASES:,} cases together, but the {len(extremes)} in "
+            f"expected abs, min and max that make at most {MAX_CASES:,} cases together, but the {len(extremes)} in "
             "this comparison make more: split it into several properties",
             extremes[0].place,
         )

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bet_evidence import BetEvidence, Table, plain_game
-from isonomia.evidence.bets import Game, State, begin, step
+from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
+from isonomia.evidence.bets import EProcess, Wealth, begin, step
 from isonomia.evidence.channels import Channel
-from isonomia.evidence.slices import SliceGame
+from isonomia.evidence.slices import SlicedEProcess
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Leaf
 
@@ -47,7 +47,7 @@ class Distance:
     total
         Nats a draw of the population.
     by_channel
-        Nats a draw *of the channel*, in the game's order.
+        Nats a draw *of the channel*, in the process's order.
     """
 
     total: float
@@ -65,32 +65,32 @@ def limit(delta: float, nats: float) -> float:
 
 def truth_at(evidence: BetEvidence, means: Mapping[Leaf, float]) -> bool | None:
     """Whether the claim is true for given means, ``None`` on the boundary."""
-    outside = [all(_excess(table, means) > 0 for table in side) for side in (evidence.against, evidence.in_favour)]
+    outside = [all(_excess(test, means) > 0 for test in side) for side in (evidence.against, evidence.in_favour)]
     if outside[0]:
         return True
     return False if outside[1] else None
 
 
-def distance(table: Table, means: Mapping[Leaf, float], shares: Sequence[float]) -> Distance:
+def distance(test: PolytopeTest, means: Mapping[Leaf, float], shares: Sequence[float]) -> Distance:
     """Project given means onto a polytope.
 
     Parameters
     ----------
-    table
-        The polytope's game and channels.
+    test
+        The polytope's process and channels.
     means
         The value of each leaf. Numbers are taken to lie at the two ends of their range, which is the hardest case;
         events of one group are taken to be independent.
     shares
         How often a draw of the population falls into each channel.
     """
-    game = plain_game(table)
-    estimate = _estimate(game, table.channels, means)
+    process = test.unsliced
+    estimate = _estimate(process, test.channels, means)
     weights = np.asarray(shares, dtype=float)[None, :]
-    stakes = best_stakes(game.payoffs[None], game.bounds[None], estimate[None], weights)
+    stakes = best_stakes(process.payoffs[None], process.bounds[None], estimate[None], weights)
     logs = np.log(np.where(estimate > 0, stakes.factors[0], 1.0))
     by_channel = (estimate * logs).sum(axis=-1)
-    value = float(weights[0] @ (by_channel + 1.0 - stakes.rests[0]) - stakes.on_sides[0] @ game.bounds)
+    value = float(weights[0] @ (by_channel + 1.0 - stakes.intercepts[0]) - stakes.amounts[0] @ process.bounds)
     return Distance(max(value, 0.0), np.maximum(by_channel, 0.0))
 
 
@@ -105,8 +105,8 @@ def cell_probabilities(channel: Channel, means: Mapping[Leaf, float]) -> Floats:
     return cells
 
 
-def _estimate(game: Game, channels: tuple[Channel, ...], means: Mapping[Leaf, float]) -> Floats:
-    estimate = np.zeros_like(game.prior)
+def _estimate(process: EProcess, channels: tuple[Channel, ...], means: Mapping[Leaf, float]) -> Floats:
+    estimate = np.zeros_like(process.prior)
     for g, channel in enumerate(channels):
         cells = cell_probabilities(channel, means)
         corners = channel.grid.prior() > 0
@@ -115,21 +115,21 @@ def _estimate(game: Game, channels: tuple[Channel, ...], means: Mapping[Leaf, fl
     return estimate
 
 
-def _excess(table: Table, means: Mapping[Leaf, float]) -> float:
+def _excess(test: PolytopeTest, means: Mapping[Leaf, float]) -> float:
     """How far the means lie beyond the most violated side; negative inside the polytope."""
-    game = plain_game(table)
+    process = test.unsliced
     left = (
         [
             sum(
                 float(row[: channel.grid.size] @ cell_probabilities(channel, means))
-                for row, channel in zip(side, table.channels, strict=True)
+                for row, channel in zip(side, test.channels, strict=True)
             )
-            for side in game.payoffs
+            for side in process.payoffs
         ]
-        if table.channels
+        if test.channels
         else [0.0]
     )
-    return float(np.max(np.asarray(left) - game.bounds))
+    return float(np.max(np.asarray(left) - process.bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +178,17 @@ def forecast(
     answer = truth_at(evidence, means)
     if answer is None or min(shares.values(), default=1.0) <= 0:
         return Forecast(answer, np.inf, np.inf, np.inf, np.inf)
-    tables = evidence.against if answer else evidence.in_favour
-    if not tables:
+    tests = evidence.against if answer else evidence.in_favour
+    if not tests:
         return Forecast(answer, 0.0, 0.0, 0.0, 0.0)
-    nats = min(distance(table, means, [shares[c] for c in table.channels]).total for table in tables)
-    stops = np.max([_stops(table, means, shares, evidence.delta, repetitions, growth, rng) for table in tables], axis=0)
+    nats = min(distance(test, means, [shares[c] for c in test.channels]).total for test in tests)
+    stops = np.max([_stops(test, means, shares, evidence.delta, repetitions, growth, rng) for test in tests], axis=0)
     early, late = np.quantile(stops, [0.1, 0.9])
     return Forecast(answer, limit(evidence.delta, nats), float(stops.mean()), float(early), float(late))
 
 
 def _stops(
-    table: Table,
+    test: PolytopeTest,
     means: Mapping[Leaf, float],
     shares: Mapping[Channel, float],
     delta: float,
@@ -197,30 +197,30 @@ def _stops(
     rng: np.random.Generator,
 ) -> Floats:
     """When each of many simulated runs refutes one polytope."""
-    game, stops = plain_game(table), np.zeros(repetitions)
+    process, stops = test.unsliced, np.zeros(repetitions)
     running = np.arange(repetitions)
-    state, n, needed = begin(game, repetitions), 0, np.log(1.0 / delta)
+    state, n, needed = begin(process, repetitions), 0, np.log(1.0 / delta)
     while len(running):
         size = max(8, int((growth - 1.0) * n))
         n += size
-        state = step(game, state, _draw(table, means, shares, size, len(running), rng))
+        state = step(process, state, _draw(test, means, shares, size, len(running), rng))
         won = state.peak >= needed
         stops[running[won]] = n
         running = running[~won]
-        state = State(state.log_wealth[~won], state.peak[~won], state.tally[~won])
+        state = Wealth(state.log_wealth[~won], state.peak[~won], state.tally[~won])
     return stops
 
 
 def _draw(
-    table: Table,
+    test: PolytopeTest,
     means: Mapping[Leaf, float],
     shares: Mapping[Channel, float],
     size: int,
     repetitions: int,
     rng: np.random.Generator,
 ) -> Floats:
-    counts = np.zeros((repetitions, *plain_game(table).prior.shape))
-    for g, channel in enumerate(table.channels):
+    counts = np.zeros((repetitions, *test.unsliced.prior.shape))
+    for g, channel in enumerate(test.channels):
         members = rng.binomial(size, shares[channel], size=repetitions)
         cells = cell_probabilities(channel, means)
         counts[:, g, : len(cells)] = rng.multinomial(members, cells / cells.sum())
@@ -233,7 +233,7 @@ def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:
     return {channel: 1.0 / max(len(groups), 1) / (channel.ticket.of if channel.ticket else 1) for channel in channels}
 
 
-LEAST = 0.02
+MIN_SHARE_OF_EVEN = 0.02
 """No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover."""
 
 
@@ -246,22 +246,22 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
     not depend on the shares: they are fixed before the draws are seen.
     """
     shares = np.full(streams, 1.0 / streams)
-    if any(isinstance(table.game, SliceGame) for table in (*evidence.against, *evidence.in_favour)):
+    if any(isinstance(test.process, SlicedEProcess) for test in (*evidence.against, *evidence.in_favour)):
         return shares
     truth = truth_at(evidence, means)
-    tables = evidence.against if truth is not False else evidence.in_favour
-    tables = tuple(table for table in tables if table.channels)
-    if truth is None or not tables:
+    tests = evidence.against if truth is not False else evidence.in_favour
+    tests = tuple(test for test in tests if test.channels)
+    if truth is None or not tests:
         return shares
     best, best_value = shares, -1.0
     for turn in range(rounds):
-        value, slope = _nearest(tables, means, shares)
+        value, slope = _nearest(tests, means, shares)
         if value > best_value:
             best, best_value = shares, value
         # Every share keeps its least, so that the climb cannot leave a stream for good.
         step = 1.0 / (1.0 + 0.1 * turn)
         shares = shares * np.exp(step * (slope - slope.mean()) / max(float(np.abs(slope).max()), 1e-300))
-        shares = np.maximum(shares / shares.sum(), LEAST / streams)
+        shares = np.maximum(shares / shares.sum(), MIN_SHARE_OF_EVEN / streams)
         shares = shares / shares.sum()
     return best
 
@@ -279,13 +279,13 @@ def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
     return np.asarray(np.diff(np.maximum.accumulate(reached)), dtype=np.int64)
 
 
-def _nearest(tables: Sequence[Table], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:
+def _nearest(tests: Sequence[PolytopeTest], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:
     """The distance to the nearest polytope, and its slope in each stream's share."""
     found = []
-    for table in tables:
-        reach = distance(table, means, [shares[channel.stream] for channel in table.channels])
+    for test in tests:
+        reach = distance(test, means, [shares[channel.stream] for channel in test.channels])
         slope = np.zeros(len(shares))
-        for channel, nats in zip(table.channels, reach.by_channel, strict=True):
+        for channel, nats in zip(test.channels, reach.by_channel, strict=True):
             slope[channel.stream] += nats
         found.append((reach.total, slope))
     return min(found, key=lambda item: item[0])

@@ -19,10 +19,10 @@ Monomial: TypeAlias = tuple[Leaf, ...]
 
 Polynomial: TypeAlias = Mapping[Monomial, float]
 
-MOST_TERMS = 10_000
+MAX_TERMS = 10_000
 """How many terms a quantity may have when it is multiplied out."""
 
-MOST_EXPONENT = 16
+MAX_EXPONENT = 16
 """The largest power of a quantity that is multiplied out."""
 
 
@@ -142,8 +142,8 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
             f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came",
             node.place,
         )
-    if abs(exponent) > MOST_EXPONENT:
-        raise SpecError(f"expected an exponent of at most {MOST_EXPONENT}, but {exponent:g} came", node.place)
+    if abs(exponent) > MAX_EXPONENT:
+        raise SpecError(f"expected an exponent of at most {MAX_EXPONENT}, but {exponent:g} came", node.place)
     whole = Fraction({(): 1.0})
     for _ in range(abs(int(exponent))):
         whole = Fraction(_times(whole.numerator, base.numerator), whole.factors + base.factors)
@@ -194,9 +194,9 @@ def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def _times(left: Polynomial, right: Polynomial) -> Polynomial:
-    if len(left) * len(right) > MOST_TERMS:
+    if len(left) * len(right) > MAX_TERMS:
         raise SpecError(
-            f"expected a property that has at most {MOST_TERMS:,} terms when it is multiplied out, but this one has "
+            f"expected a property that has at most {MAX_TERMS:,} terms when it is multiplied out, but this one has "
             "more: multiply fewer sums, or split it into several properties"
         )
     terms: dict[Monomial, float] = {}

@@ -8,9 +8,10 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import UsageError
 from isonomia.evidence.channels import Channel
 
-__all__ = ["Evidence", "Tallies"]
+__all__ = ["Evidence", "Tallies", "check_delta"]
 
 Tallies: TypeAlias = Mapping[Channel, NDArray[np.float64]]
 """The counts of a batch in each channel."""
@@ -55,3 +56,9 @@ class Evidence(Protocol, Generic[S]):
     def progress(self, state: S) -> float:
         """How far the nearer decision has come, from 0 to 1."""
         ...
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a risk that is not strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")

@@ -28,9 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
-from isonomia.evidence.confidence_sequences import IMAGINED, divergence, hindsight_price, interval_within, mean_interval
+from isonomia.evidence.confidence_sequences import (
+    PSEUDO_COUNT,
+    divergence,
+    interval_within,
+    mean_interval,
+    mixture_regret,
+)
 from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of
-from isonomia.evidence.intervals import Interval, Truth, enclose, judge
+from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row
@@ -56,7 +62,7 @@ Floats = NDArray[np.float64]
 TABULATED = 1025
 """Points at which the divergence of a number is tabulated."""
 
-MOST_STEPS = 120
+MAX_STEPS = 120
 """Steps of the search for an interval's end; about ten are usual."""
 
 MARGIN = 1e-6
@@ -177,7 +183,7 @@ class Region:
         keep a polytope alive, never refute one wrongly. With several classes the sides that name leaves of one class
         only are tried class by class, since a region that is a product is missed when a factor of it is.
         """
-        if not polytope.sides:
+        if not polytope.half_spaces:
             return False
         if len(self.classes) == 1:
             return self._distance(polytope, self.classes[0]) >= self.allowance[self.classes[0]]
@@ -238,7 +244,7 @@ class Region:
     def _refutes_across(self, polytope: Polytope) -> bool:
 
         for members in self.classes:
-            own = tuple(side for side in polytope.sides if set(side.leaves) <= set(members))
+            own = tuple(side for side in polytope.half_spaces if set(side.leaves) <= set(members))
             if own and self._distance(Polytope(own), members) >= self.allowance[members]:
                 return True
         return outside_polytope(polytope, self)
@@ -258,12 +264,12 @@ class Region:
             payoffs[0, :, g, : len(tally.nodes)] = a[:, g, None] * (np.asarray(tally.nodes) - tally.nodes[0])
             b = b - a[:, g] * tally.nodes[0]
             weights[0, g, : len(tally.nodes)] = tally.weights
-            weights[0, g, [0, len(tally.nodes) - 1]] += IMAGINED
+            weights[0, g, [0, len(tally.nodes) - 1]] += PSEUDO_COUNT
         draws = weights.sum(axis=-1)
         total = float(draws.sum())
         stakes = best_stakes(payoffs, b[None, :], weights / draws[..., None], draws / total)
         logs = np.log(np.where(weights > 0, stakes.factors, 1.0))
-        value = (weights * logs).sum() + (draws * (1.0 - stakes.rests)).sum() - total * (stakes.on_sides[0] @ b)
+        value = (weights * logs).sum() + (draws * (1.0 - stakes.intercepts)).sum() - total * (stakes.amounts[0] @ b)
         return max(float(value), 0.0)
 
 
@@ -274,7 +280,7 @@ def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0
     by the function itself: a guess that is off costs rounds, and never moves the end inwards.
     """
     near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         value, width = reach(step), far - near
         near, far = (near, step) if value >= 1.0 else (step, far)
         slow = slow + 1 if far - near > 0.5 * width else 0
@@ -292,7 +298,7 @@ def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0
 
 
 def _price(tally: LeafTally) -> float:
-    return float(hindsight_price(np.asarray(tally.nodes), np.asarray(tally.weights)[None, :])[0])
+    return float(mixture_regret(np.asarray(tally.nodes), np.asarray(tally.weights)[None, :])[0])
 
 
 def _estimate(quantity: Quantity, centre: Mapping[Leaf, float]) -> float | None:
@@ -306,10 +312,10 @@ def _value_over(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) 
     return float(value.low[0]), float(value.high[0])
 
 
-MOST_BOXES = 20_000
+MAX_BOXES = 20_000
 """How many boxes may be open at once before the search gives up undecided."""
 
-ROUNDS = 60
+MAX_ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +362,7 @@ def decide(formula: Formula, region: Region) -> bool | None:
     # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
     # that is not true on all of it is undecided on some box until a middle shows the other answer.
     possible = {True, False}
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         truth = _spread(judge(formula, boxes.as_mapping()), len(boxes))
         possible &= _not_excluded(formula, boxes, region)
@@ -365,7 +371,7 @@ def decide(formula: Formula, region: Region) -> bool | None:
         boxes = boxes.where(~(truth.true if True in possible else truth.false))
         if not len(boxes):
             return True in possible
-        if len(boxes) > MOST_BOXES:
+        if len(boxes) > MAX_BOXES:
             return None
         boxes = boxes.halves(scale)
     return None
@@ -380,7 +386,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
     scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
     taken_low, taken_high = np.inf, -np.inf
     low, high = -np.inf, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         value = enclose(quantity, boxes.as_mapping())
         at_middles = enclose(quantity, boxes.middles().as_mapping())
@@ -391,7 +397,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
         high = min(high, max(float(value.high.max(initial=-np.inf)), taken_high))
         boxes = boxes.where((value.low < taken_low) | (value.high > taken_high))
         close = (taken_low - low) + (high - taken_high) < 1e-3 * (taken_high - taken_low)
-        if close or not len(boxes) or len(boxes) > MOST_BOXES // 4:
+        if close or not len(boxes) or len(boxes) > MAX_BOXES // 4:
             break
         boxes = boxes.halves(scale)
     return low, high
@@ -402,7 +408,7 @@ def outside_polytope(polytope: Polytope, region: Region) -> bool:
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, 1e-300)[0]
     a, b = polytope.matrix(boxes.leaves)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         least = np.minimum(a * boxes.low[:, None, :], a * boxes.high[:, None, :]).sum(axis=-1)
         boxes = boxes.where((least <= b + 1e-12 * np.abs(a).sum(axis=-1)).all(axis=-1))
@@ -410,7 +416,7 @@ def outside_polytope(polytope: Polytope, region: Region) -> bool:
             return True
         middles = boxes.middles()
         within = ((a * middles.low[:, None, :]).sum(axis=-1) <= b).all(axis=-1)
-        if (within & _touches(middles, region)).any() or len(boxes) > MOST_BOXES:
+        if (within & _touches(middles, region)).any() or len(boxes) > MAX_BOXES:
             return False
         boxes = boxes.halves(scale)
     return False
@@ -446,8 +452,8 @@ def _not_excluded(formula: Formula, boxes: _Boxes, region: Region) -> set[bool]:
     )
 
 
-def _spread(truth: Truth, size: int) -> Truth:
-    return Truth(np.broadcast_to(truth.true, size), np.broadcast_to(truth.false, size))
+def _spread(truth: KleeneTruth, size: int) -> KleeneTruth:
+    return KleeneTruth(np.broadcast_to(truth.true, size), np.broadcast_to(truth.false, size))
 
 
 @dataclass(frozen=True, slots=True)

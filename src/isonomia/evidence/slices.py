@@ -23,22 +23,22 @@ from numpy.typing import NDArray
 from isonomia.evidence.bets import log_factor
 from isonomia.evidence.stakes import Stakes, best_stakes
 
-__all__ = ["SliceGame", "SliceState", "begin_slices", "play", "step_slices"]
+__all__ = ["SlicedEProcess", "SlicedWealth", "begin_slices", "bet_on_slices", "step_slices"]
 
 Floats = NDArray[np.float64]
 
-FIRST = 8
+FIRST_SLICES = 8
 """Slices at the start."""
 
-MOST = 512
+MAX_SLICES = 512
 """Slices at any time; when there are as many, they are no longer split."""
 
-FINE = 0.1
+SPLIT_WIDTH = 0.1
 """A slice is split while it is wider than this share of the range over the root of the draws that inform it."""
 
 
 @dataclass(frozen=True, slots=True)
-class SliceGame:
+class SlicedEProcess:
     """A polytope over overlapping groups, seen through one channel that crosses them.
 
     Attributes
@@ -80,7 +80,7 @@ class SliceGame:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceState:
+class SlicedWealth:
     """The slices not refuted yet, with their wealths, and the counts that they share.
 
     ``stakes`` and ``rests`` are each slice's last bet, from which the search for the next one sets out.
@@ -91,18 +91,18 @@ class SliceState:
     log_wealth: Floats
     slice_peak: Floats
     stakes: Floats
-    rests: Floats
+    intercepts: Floats
     tally: Floats
 
-    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SliceState:
+    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SlicedWealth:
         """Some of the slices, with new counts."""
-        return SliceState(
+        return SlicedWealth(
             self.low[which],
             self.high[which],
             self.log_wealth[which],
             self.slice_peak[which],
             self.stakes[which],
-            self.rests[which],
+            self.intercepts[which],
             tally,
         )
 
@@ -112,35 +112,43 @@ class SliceState:
         return np.asarray([self.slice_peak.min(initial=np.inf)])
 
 
-def begin_slices(game: SliceGame) -> SliceState:
+def begin_slices(process: SlicedEProcess) -> SlicedWealth:
     """Cut the range into equal slices, each with a wealth of 1."""
-    edges = np.linspace(*game.span, FIRST + 1)
-    stakes, rests = np.zeros((FIRST, len(game.slopes) + 2)), np.ones((FIRST, 1))
-    return SliceState(edges[:-1], edges[1:], np.zeros(FIRST), np.zeros(FIRST), stakes, rests, np.zeros(len(game.prior)))
+    edges = np.linspace(*process.span, FIRST_SLICES + 1)
+    stakes, intercepts = np.zeros((FIRST_SLICES, len(process.slopes) + 2)), np.ones((FIRST_SLICES, 1))
+    return SlicedWealth(
+        edges[:-1],
+        edges[1:],
+        np.zeros(FIRST_SLICES),
+        np.zeros(FIRST_SLICES),
+        stakes,
+        intercepts,
+        np.zeros(len(process.prior)),
+    )
 
 
-def step_slices(game: SliceGame, state: SliceState, counts: Floats) -> SliceState:
+def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) -> SlicedWealth:
     """Play one batch against every slice, drop the refuted ones, and split those that have become too wide.
 
     Guarantee: if the truth lies in the polytope, the slice that holds the sliced leaf's true value is ever dropped with
     probability at most ``exp(-needed)``.
     """
     shape = (len(state.low), len(counts))
-    stakes, gain = play(
-        game,
+    stakes, gain = bet_on_slices(
+        process,
         (state.low, state.high),
         np.broadcast_to(state.tally, shape),
         np.broadcast_to(counts, shape),
-        start=(state.stakes, state.rests),
+        start=(state.stakes, state.intercepts),
     )
     wealth = state.log_wealth + gain
     peak = np.maximum(state.slice_peak, wealth)
-    played = SliceState(state.low, state.high, wealth, peak, stakes.on_sides, stakes.rests, state.tally)
-    return _split(game, played.rows(peak < game.needed, state.tally + counts))
+    played = SlicedWealth(state.low, state.high, wealth, peak, stakes.amounts, stakes.intercepts, state.tally)
+    return _split(process, played.rows(peak < process.needed, state.tally + counts))
 
 
-def play(
-    game: SliceGame,
+def bet_on_slices(
+    process: SlicedEProcess,
     ends: tuple[Floats, Floats],
     tally: Floats,
     counts: Floats,
@@ -150,9 +158,9 @@ def play(
 
     Slices, tallies and counts have a row each.
     """
-    payoffs = game.payoffs(*ends)
+    payoffs = process.payoffs(*ends)
     bounds = np.zeros(payoffs.shape[:2])
-    estimate = tally + game.prior
+    estimate = tally + process.prior
     # Cells never seen have no say in the search. Factors are affine in the numbers and the prior holds every corner, so
     # they are positive in those cells too.
     seen = np.flatnonzero(estimate.any(axis=0))
@@ -163,17 +171,17 @@ def play(
     tolerance = 1e-5 / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
     stakes = best_stakes(payoffs[..., seen], bounds, estimate, weights, start=start, tolerance=tolerance)
     hit = np.flatnonzero(counts.any(axis=0))
-    factors = stakes.rests[:, :, None] + (stakes.on_sides[:, :, None, None] * payoffs[..., hit]).sum(axis=1)
-    gain = log_factor(stakes.on_sides, stakes.rests, factors, bounds, counts[:, None, hit])
-    return stakes, np.where((stakes.on_sides > 0).any(axis=-1), gain, 0.0)
+    factors = stakes.intercepts[:, :, None] + (stakes.amounts[:, :, None, None] * payoffs[..., hit]).sum(axis=1)
+    gain = log_factor(stakes.amounts, stakes.intercepts, factors, bounds, counts[:, None, hit])
+    return stakes, np.where((stakes.amounts > 0).any(axis=-1), gain, 0.0)
 
 
-def _split(game: SliceGame, state: SliceState) -> SliceState:
+def _split(process: SlicedEProcess, state: SlicedWealth) -> SlicedWealth:
     """Halve slices until none is wide; splitting looks at counts only, so it cannot favour an outcome."""
-    informed = max(float(state.tally @ game.present), 1.0)
-    widest = FINE * (game.span[1] - game.span[0]) / np.sqrt(informed)
+    informed = max(float(state.tally @ process.present), 1.0)
+    widest = SPLIT_WIDTH * (process.span[1] - process.span[0]) / np.sqrt(informed)
     wide = state.high - state.low > widest
-    while wide.any() and len(wide) + int(wide.sum()) <= MOST:
+    while wide.any() and len(wide) + int(wide.sum()) <= MAX_SLICES:
         middle = 0.5 * (state.low + state.high)
         both = state.rows(np.concatenate([np.arange(len(wide)), np.flatnonzero(wide)]), state.tally)
         low = np.concatenate([state.low, middle[wide]])

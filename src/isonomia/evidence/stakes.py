@@ -31,15 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "ROUNDS",
+    "MAX_ROUNDS",
     "TOLERANCE",
     "Point",
-    "Problem",
+    "StakeProblem",
     "Stakes",
     "best_stakes",
-    "climb_to_the_top",
+    "growth_at",
+    "maximise_growth",
     "one_yes_no_stakes",
-    "value_at",
     "yes_no_stakes",
 ]
 
@@ -48,22 +48,22 @@ Floats = NDArray[np.float64]
 Point = tuple[Floats, Floats, Floats]
 """Stakes, rests and the factors that follow from them."""
 
-ROUNDS = 40
+MAX_ROUNDS = 40
 """Rounds at most; fewer than ten are usual."""
 
-HALVINGS = 40
+MAX_HALVINGS = 40
 """How often a step that gains nothing is halved before it is given up."""
 
 TOLERANCE = 1e-11
 """Where the expected gain of another round, in nats a draw, is no longer worth it."""
 
-BOLDEST = 1e6
+MAX_SPREAD = 1e6
 """How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
 of 1, asks for stakes without end; there a bound that rounding moved beyond the edge would be mistaken for evidence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StakeProblem:
     """What ``S`` depends on besides stakes and rests; every array has a row a repetition.
 
     Attributes
@@ -90,15 +90,15 @@ class Problem:
     @classmethod
     def of(
         cls, payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, playable: NDArray[np.bool_]
-    ) -> Problem:
+    ) -> StakeProblem:
         """Scale the payoffs, and limit the stakes."""
         scaled = payoffs / weights[:, None, :, None]
-        most = BOLDEST / np.maximum(np.abs(scaled).max(axis=(-2, -1)), 1e-300)
+        most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), 1e-300)
         return cls(scaled, bounds, estimate, weights, playable, np.asarray(most))
 
-    def take(self, rows: NDArray[np.intp]) -> Problem:
+    def take(self, rows: NDArray[np.intp]) -> StakeProblem:
         """The same problem for some of the repetitions."""
-        return Problem(
+        return StakeProblem(
             self.scaled[rows],
             self.bounds[rows],
             self.estimate[rows],
@@ -107,18 +107,18 @@ class Problem:
             self.most[rows],
         )
 
-    def imagining(self, draws: float) -> Problem:
+    def imagining(self, draws: float) -> StakeProblem:
         """The same problem with a share of imagined draws in every cell."""
         mixed = self.estimate + draws
         mixed = mixed / mixed.sum(axis=-1, keepdims=True)
-        return Problem(self.scaled, self.bounds, mixed, self.weights, self.playable, self.most)
+        return StakeProblem(self.scaled, self.bounds, mixed, self.weights, self.playable, self.most)
 
     def factors(self, mu: Floats, z: Floats) -> Floats:
         """The factor of each cell."""
         return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
 
 
-def value_at(problem: Problem, point: Point) -> Floats:
+def growth_at(problem: StakeProblem, point: Point) -> Floats:
     """``S`` at a point; minus infinity where a factor is not positive."""
     mu, z, f = point
     positive = np.asarray((f > 0).all(axis=(1, 2)))
@@ -127,7 +127,7 @@ def value_at(problem: Problem, point: Point) -> Floats:
     return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
 
 
-def climb_to_the_top(problem: Problem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
+def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
     """Find the stakes and rests with the largest ``S``.
 
     A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
@@ -140,29 +140,29 @@ def climb_to_the_top(problem: Problem, start: tuple[Floats, Floats] | None, tole
         other = _setting_out(hard, None)
         for draws in (*(10.0**-k for k in range(1, 13)), 0.0):
             _climb(hard.imagining(draws), other, np.arange(len(stuck)), tolerance)
-        old = value_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
-        better = value_at(hard, other) > old
+        old = growth_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
+        better = growth_at(hard, other) > old
         for part, replacement in zip(here, other, strict=True):
             part[stuck[better]] = replacement[better]
     return here
 
 
-def _setting_out(problem: Problem, start: tuple[Floats, Floats] | None) -> Point:
+def _setting_out(problem: StakeProblem, start: tuple[Floats, Floats] | None) -> Point:
     """No stakes at all, or those given where they are allowed and worth something."""
     mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
     if start is not None:
         given = np.where(problem.playable, np.clip(start[0], 0.0, problem.most), 0.0)
-        worth = value_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
+        worth = growth_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
         mu, z = np.where(worth[:, None], given, mu), np.where(worth[:, None], start[1], z)
     return mu, z, problem.factors(mu, z)
 
 
-def _climb(problem: Problem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+def _climb(problem: StakeProblem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
     """Improve a point in place; return the repetitions that stuck or were not done in time."""
     mu, z, f = here
-    value = value_at(problem, here)
+    value = growth_at(problem, here)
     stuck = []
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         some = problem.take(rows)
         to_mu, to_z, gain = _direction(some, mu[rows], f[rows])
         going = gain >= tolerance
@@ -182,7 +182,7 @@ def _climb(problem: Problem, here: Point, rows: NDArray[np.intp], tolerance: flo
     return np.concatenate([*stuck, rows])
 
 
-def _direction(problem: Problem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+def _direction(problem: StakeProblem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
     """Newton's step in stakes and rests, and what it promises to gain; the rests are eliminated first."""
     scaled, mass = problem.scaled, problem.weights[:, :, None]
     inverse = problem.estimate / f
@@ -215,12 +215,12 @@ def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Flo
 
 
 def _line_search(
-    problem: Problem, here: Point, value: Floats, direction: tuple[Floats, Floats]
+    problem: StakeProblem, here: Point, value: Floats, direction: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Halve the step until every repetition has positive factors and a larger value than before."""
     found: list[Floats] = []
     rows, size = np.arange(len(value)), 1.0
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         new = _stepped(problem, here, direction, size)
         better = new[3] > value
         if not found:
@@ -239,16 +239,16 @@ def _line_search(
 
 
 def _stepped(
-    problem: Problem, here: Point, direction: tuple[Floats, Floats], size: float
+    problem: StakeProblem, here: Point, direction: tuple[Floats, Floats], size: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The point some way in a direction, and ``S`` there."""
     mu = np.clip(here[0] + size * direction[0], 0.0, problem.most)
     z = here[1] + size * direction[1]
     f = problem.factors(mu, z)
-    return mu, z, f, value_at(problem, (mu, z, f))
+    return mu, z, f, growth_at(problem, (mu, z, f))
 
 
-LEAST = 1e-100
+MIN_SHARE = 1e-100
 """No share of an estimate is taken to be smaller, so that no factor is 0."""
 
 
@@ -266,8 +266,8 @@ class Stakes:
         ``f``, of shape ``(repetitions, channels, cells)``.
     """
 
-    on_sides: Floats
-    rests: Floats
+    amounts: Floats
+    intercepts: Floats
     factors: Floats
 
 
@@ -305,16 +305,16 @@ def best_stakes(
     """
     playable = ~np.any((np.abs(payoffs).max(axis=-1) > 0) & (weights[:, None, :] <= 0), axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
-    problem = Problem.of(payoffs, bounds, estimate, weights, playable)
+    problem = StakeProblem.of(payoffs, bounds, estimate, weights, playable)
     if payoffs.shape[-1] == 2 and payoffs.shape[1] == 1 and not payoffs[..., 0].any():
         return one_yes_no_stakes(problem, tolerance) if len(payoffs) == 1 else yes_no_stakes(problem, tolerance)
-    return Stakes(*climb_to_the_top(problem, start, tolerance))
+    return Stakes(*maximise_growth(problem, start, tolerance))
 
 
-def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
+def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
     """One side, yes/no leaves: the rests are known in closed form, and one root is left to find."""
     a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
-    rest, h = np.moveaxis(np.maximum(problem.estimate, LEAST), -1, 0)
+    rest, h = np.moveaxis(np.maximum(problem.estimate, MIN_SHARE), -1, 0)
     weights, most = problem.weights, problem.most[:, 0]
     excess = np.einsum("rg,rg->r", a, h) - b
     betting = problem.playable[:, 0] & (excess > 0)
@@ -324,7 +324,7 @@ def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     curvature = np.einsum("rg->r", a * a * h * rest / weights)
     mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
     no, yes = _yes_no_factors(mu, a, rest, h, weights)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         excess = np.einsum("rg->r", a * h / yes) - b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
         steep, flat = h / (yes * yes), rest / (no * no)
@@ -344,10 +344,10 @@ def yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
 
 
-def one_yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
+def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
     """The same for one repetition, the everyday case: plain numbers are several times quicker than arrays of one."""
     weights = problem.weights[0].tolist()
-    rest, h = np.maximum(problem.estimate[0], LEAST).T.tolist()
+    rest, h = np.maximum(problem.estimate[0], MIN_SHARE).T.tolist()
     a = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
     b, most, channels = float(problem.bounds[0, 0]), float(problem.most[0, 0]), range(len(h))
     excess = sum(a[g] * h[g] for g in channels) - b
@@ -356,7 +356,7 @@ def one_yes_no_stakes(problem: Problem, tolerance: float = TOLERANCE) -> Stakes:
     curvature = sum(a[g] * a[g] * h[g] * rest[g] / weights[g] for g in channels)
     mu, low, high, moved = min(excess / max(curvature, 1e-12), most), 0.0, np.inf, np.inf
     factors = [_two_factors(mu * a[g] / weights[g], rest[g], h[g]) for g in channels]
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         excess = sum(a[g] * h[g] / factors[g][1] for g in channels) - b
         low, high = (mu, high) if excess > 0 else (low, mu)
         slope = 0.0

@@ -28,7 +28,7 @@ def pieces(text, positive):
 
 
 def sides(hypothesis):
-    return sorted(len(polytope.sides) for polytope in hypothesis.polytopes)
+    return sorted(len(polytope.half_spaces) for polytope in hypothesis.polytopes)
 
 
 # ---------------------------------------------------------------------------- hypotheses
@@ -56,7 +56,7 @@ def test_a_formula_becomes_a_union_of_polytopes(text, true, false):
     hypotheses = [pieces(text, positive) for positive in (True, False)]
     if text.startswith(("abs", "max")):
         # Where neither side is above the other both cases say the same of one boundary.
-        assert all(len(polytope.sides) <= 2 for h in hypotheses for polytope in h.polytopes)
+        assert all(len(polytope.half_spaces) <= 2 for h in hypotheses for polytope in h.polytopes)
     assert [sides(h) for h in hypotheses] == [true, false]
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.evidence import stakes
-from isonomia.evidence.bets import Game, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
-from isonomia.evidence.channels import MOST_CELLS, Grid, grid_for
+from isonomia.evidence.channels import MAX_CELLS, Grid, grid_for
 from isonomia.evidence.confidence_sequences import (
     divergence,
     finite_interval,
@@ -26,7 +26,7 @@ YES_NO = np.asarray([0.0, 1.0])
 
 def rates(*sides, bounds, sizes=None):
     payoffs = [[np.asarray([0.0, a]) for a in side] for side in sides]
-    return Game.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)
+    return EProcess.of(payoffs, bounds, [np.ones(2)] * len(sides[0]), sizes)
 
 
 def counts(*pairs):
@@ -40,11 +40,11 @@ def test_a_grid_has_two_cells_for_a_rate_and_many_for_a_number():
     assert grid_for([None]).size == 2
     assert grid_for([(0.0, 10.0)]).size == 129
     assert grid_for([None, None]).size == 4
-    assert grid_for([None, (0.0, 1.0)]).size <= MOST_CELLS
+    assert grid_for([None, (0.0, 1.0)]).size <= MAX_CELLS
 
 
 def test_too_many_leaves_have_no_grid():
-    assert grid_for([None] * 10).size == MOST_CELLS
+    assert grid_for([None] * 10).size == MAX_CELLS
     assert grid_for([None] * 11) is None
     assert grid_for([(0.0, 1.0)] * 7) is None
 
@@ -83,7 +83,7 @@ def test_the_prior_is_two_imagined_draws_at_the_corners():
 def test_nothing_is_staked_where_the_estimate_lies_in_the_polytope():
     estimate = np.asarray([[[0.8, 0.2]]])
     found = best_stakes(np.asarray([[[[0.0, 1.0]]]]), np.asarray([[0.5]]), estimate, np.ones((1, 1)))
-    assert found.on_sides.tolist() == [[0.0]]
+    assert found.amounts.tolist() == [[0.0]]
     assert found.factors.tolist() == [[[1.0, 1.0]]]
 
 
@@ -94,90 +94,90 @@ def test_the_stakes_on_one_rate_are_the_likelihood_ratio():
 
 
 def test_the_first_batch_of_a_channel_is_never_bet_on():
-    game = rates([1.0], bounds=[0.1])
-    state = step(game, begin(game), counts([0, 1000]))
+    process = rates([1.0], bounds=[0.1])
+    state = step(process, begin(process), counts([0, 1000]))
     assert state.log_wealth[0] == 0.0
-    assert step(game, state, counts([0, 10])).log_wealth[0] > 10.0
+    assert step(process, state, counts([0, 10])).log_wealth[0] > 10.0
 
 
 def test_a_channel_without_draws_in_a_batch_closes_the_purse():
-    game = rates([1.0, -1.0], bounds=[0.0])
-    state = step(game, begin(game), counts([10, 90], [90, 10]))
-    assert step(game, state, counts([0, 50], [0, 0])).log_wealth[0] == 0.0
-    assert step(game, state, counts([0, 0], [0, 0])).log_wealth[0] == 0.0
-    assert step(game, state, counts([0, 50], [50, 0])).log_wealth[0] > 0.0
+    process = rates([1.0, -1.0], bounds=[0.0])
+    state = step(process, begin(process), counts([10, 90], [90, 10]))
+    assert step(process, state, counts([0, 50], [0, 0])).log_wealth[0] == 0.0
+    assert step(process, state, counts([0, 0], [0, 0])).log_wealth[0] == 0.0
+    assert step(process, state, counts([0, 50], [50, 0])).log_wealth[0] > 0.0
 
 
 def test_a_side_that_can_be_played_is_played_while_another_cannot():
-    game = rates([1.0, 0.0], [0.0, 1.0], bounds=[0.1, 0.1])
-    state = step(game, begin(game), counts([10, 90], [0, 0]))
-    assert step(game, state, counts([10, 90], [0, 0])).log_wealth[0] > 10.0
+    process = rates([1.0, 0.0], [0.0, 1.0], bounds=[0.1, 0.1])
+    state = step(process, begin(process), counts([10, 90], [0, 0]))
+    assert step(process, state, counts([10, 90], [0, 0])).log_wealth[0] > 10.0
 
 
 def test_the_peak_never_falls():
-    game = rates([1.0], bounds=[0.5])
-    state = step(game, begin(game), counts([10, 90]))
-    high = step(game, state, counts([0, 20]))
-    low = step(game, high, counts([200, 0]))
+    process = rates([1.0], bounds=[0.5])
+    state = step(process, begin(process), counts([10, 90]))
+    high = step(process, state, counts([0, 20]))
+    low = step(process, high, counts([200, 0]))
     assert low.log_wealth[0] < high.log_wealth[0]
     assert low.peak[0] == high.peak[0]
 
 
 def test_repetitions_do_not_touch_one_another():
-    game = rates([1.0, -0.8], [-1.0, 1.0], bounds=[0.0, 0.1])
+    process = rates([1.0, -0.8], [-1.0, 1.0], bounds=[0.0, 0.1])
     rng = np.random.default_rng(1)
     batches = rng.integers(0, 20, size=(5, 3, 2, 2)).astype(float)
-    together, alone = begin(game, 3), [begin(game) for _ in range(3)]
+    together, alone = begin(process, 3), [begin(process) for _ in range(3)]
     for batch in batches:
-        together = step(game, together, batch)
-        alone = [step(game, state, batch[[k]]) for k, state in enumerate(alone)]
+        together = step(process, together, batch)
+        alone = [step(process, state, batch[[k]]) for k, state in enumerate(alone)]
     assert together.log_wealth == pytest.approx([float(state.log_wealth[0]) for state in alone], abs=1e-6)
 
 
 @pytest.mark.parametrize("bound", [-1.0, -1.0000000000000002])
 def test_rounding_at_the_edge_of_what_is_possible_is_no_evidence(bound):
     # The hypothesis is a rate of 1 and nothing else ever comes. A bound that rounding moved past 1 changes nothing.
-    game = rates([-1.0], bounds=[bound])
-    state = begin(game)
+    process = rates([-1.0], bounds=[bound])
+    state = begin(process)
     for _ in range(200):
-        state = step(game, state, counts([0.0, 50_000.0]))
+        state = step(process, state, counts([0.0, 50_000.0]))
     assert state.peak[0] < 0.01
 
 
 def test_a_rate_of_one_is_refuted_by_a_single_failure():
-    game = rates([-1.0], bounds=[-1.0])
-    state = step(game, begin(game), counts([0, 5]))
-    assert step(game, state, counts([1, 0])).peak[0] > np.log(1e4)
+    process = rates([-1.0], bounds=[-1.0])
+    state = step(process, begin(process), counts([0, 5]))
+    assert step(process, state, counts([1, 0])).peak[0] > np.log(1e4)
 
 
 def test_a_polytope_without_points_is_refuted_at_once():
-    game = rates([1.0], [-1.0], bounds=[0.3, -0.5])
-    state = step(game, begin(game), counts([6, 4]))
-    assert step(game, state, counts([6, 4])).peak[0] > 100.0
+    process = rates([1.0], [-1.0], bounds=[0.3, -0.5])
+    state = step(process, begin(process), counts([6, 4]))
+    assert step(process, state, counts([6, 4])).peak[0] > 100.0
 
 
 def test_huge_counts_stay_finite():
-    game = rates([1.0, -0.8], bounds=[0.0])
-    state = step(game, begin(game), counts([5e8, 5e8], [5e8, 5e8]))
-    state = step(game, state, counts([5e8, 5e8], [5e8, 5e8]))
+    process = rates([1.0, -0.8], bounds=[0.0])
+    state = step(process, begin(process), counts([5e8, 5e8], [5e8, 5e8]))
+    state = step(process, state, counts([5e8, 5e8], [5e8, 5e8]))
     assert np.isfinite(state.log_wealth[0])
     assert state.log_wealth[0] > 1e6
 
 
 def test_a_group_that_is_used_up_is_known():
     # 30 of 50 hired among the first; the second is still open. The hypothesis says that they are equal at most.
-    game = rates([1.0, -1.0], bounds=[0.0], sizes=[50, 1000])
-    state = step(game, begin(game), counts([20, 30], [60, 40]))
-    state = step(game, state, counts([0, 0], [120, 80]))
+    process = rates([1.0, -1.0], bounds=[0.0], sizes=[50, 1000])
+    state = step(process, begin(process), counts([20, 30], [60, 40]))
+    state = step(process, state, counts([0, 0], [120, 80]))
     assert state.log_wealth[0] > 5.0
 
 
 def test_the_same_side_twice_changes_nothing():
     once, twice = rates([1.0], bounds=[0.3]), rates([1.0], [1.0], bounds=[0.3, 0.3])
     results = []
-    for game in (once, twice):
-        state = step(game, begin(game), counts([50, 50]))
-        results.append(step(game, state, counts([50, 50])).log_wealth[0])
+    for process in (once, twice):
+        state = step(process, begin(process), counts([50, 50]))
+        results.append(step(process, state, counts([50, 50])).log_wealth[0])
     assert results[0] == pytest.approx(results[1], rel=1e-5)
 
 
@@ -278,21 +278,21 @@ def test_a_search_for_stakes_that_is_cut_short_is_still_a_fair_bet(rounds, repet
     estimate = np.broadcast_to(np.asarray([[0.1, 0.9], [0.99, 0.01]]), (repetitions, 2, 2))
     bounds, weights = np.zeros((repetitions, 1)), np.full((repetitions, 2), 0.5)
     best = best_stakes(payoffs, bounds, estimate, weights)
-    monkeypatch.setattr(stakes, "ROUNDS", rounds)
+    monkeypatch.setattr(stakes, "MAX_ROUNDS", rounds)
     rough = best_stakes(payoffs, bounds, estimate, weights)
     assert (rough.factors > 0).all()
-    assert (rough.on_sides > 0).all()
+    assert (rough.amounts > 0).all()
 
     def growth(found):
         logs = (weights[..., None] * estimate * np.log(found.factors)).sum(axis=(1, 2))
-        return logs + (weights * (1.0 - found.rests)).sum(axis=1)
+        return logs + (weights * (1.0 - found.intercepts)).sum(axis=1)
 
     assert (growth(rough) <= growth(best) + 1e-12).all()
     # One draw of each group under rates that lie in the polytope, p <= 0.8 q.
     for p, q in [(0.0, 0.0), (0.4, 0.5), (0.8, 1.0), (0.1, 0.9)]:
         chances = np.asarray([[1 - p, p], [1 - q, q]])
         means = (chances * rough.factors).sum(axis=-1)
-        assert (np.log(means).sum(axis=1) + (1.0 - rough.rests).sum(axis=1) <= 1e-12).all()
+        assert (np.log(means).sum(axis=1) + (1.0 - rough.intercepts).sum(axis=1) <= 1e-12).all()
 
 
 def test_an_interval_far_from_zero_is_as_fine_as_its_numbers_can_tell():
@@ -311,9 +311,9 @@ def test_six_rounds_find_the_best_stakes_on_two_rates(repetitions, monkeypatch):
         estimate = np.tile(np.stack([1 - h, h], axis=-1), (repetitions, 1, 1))
         gains = []
         for rounds in (40, 6):
-            monkeypatch.setattr(stakes, "ROUNDS", rounds)
+            monkeypatch.setattr(stakes, "MAX_ROUNDS", rounds)
             found = best_stakes(payoffs, np.zeros((repetitions, 1)), estimate, weights)
-            logs = (estimate * np.log(found.factors)).sum(axis=-1) + 1.0 - found.rests
+            logs = (estimate * np.log(found.factors)).sum(axis=-1) + 1.0 - found.intercepts
             gains.append((weights * logs).sum(axis=-1))
         assert gains[1] == pytest.approx(gains[0], abs=1e-10)
 

@@ -10,9 +10,9 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.worlds import TableShape
 
-BINARY = Shape()
+BINARY = TableShape()
 UNFAIR = np.asarray([[0.2, 0.1, 0.6, 0.1], [0.8, 0.1, 0.05, 0.05]])
 OPEN = np.full((2, 4), 0.25)
 RARE = np.asarray([[0.56, 0.40, 0.02, 0.02], [0.60, 0.36, 0.02, 0.02]])
@@ -56,7 +56,7 @@ def test_equalized_odds_conditions_on_the_outcome_under_the_reference():
 
 
 def test_more_categories_are_decided_by_the_same_program():
-    shape = Shape(3, 2, 2)
+    shape = TableShape(3, 2, 2)
     evidence = fair_worlds(shape, 2, 1e-3)
     table = np.asarray([[0.05, 0.05, 0.85, 0.05], [0.9, 0.04, 0.03, 0.03], [0.86, 0.05, 0.05, 0.04]])
     assert evidence.decisions(play(evidence, [table], batches=20)) == (False,)

@@ -1,4 +1,4 @@
-"""Overlapping groups: channels, crossed channels, tickets, and the game that is played slice by slice."""
+"""Overlapping groups: channels, crossed channels, tickets, and the process that is played slice by slice."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.evidence.bet_evidence import BetEvidence, Table, bets_for, open_table, plain_game, play_round
-from isonomia.evidence.bets import Game, begin
+from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest, bets_for
+from isonomia.evidence.bets import EProcess, begin
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel, leaf_channel, stream_of
 from isonomia.evidence.planning import best_shares, split
-from isonomia.evidence.slices import FINE, FIRST, MOST, SliceGame, SliceState, begin_slices, play, step_slices
+from isonomia.evidence.slices import (
+    FIRST_SLICES,
+    MAX_SLICES,
+    SPLIT_WIDTH,
+    SlicedEProcess,
+    SlicedWealth,
+    begin_slices,
+    bet_on_slices,
+    step_slices,
+)
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Leaf, Rate
 from isonomia.spec.walk import leaves_of
@@ -25,14 +34,14 @@ def bets(claim: str, delta: float = 0.01, **options: object) -> BetEvidence:
     return found
 
 
-def sliced(claim: str, delta: float = 0.01) -> tuple[Table, SliceGame]:
-    (table,) = bets(claim, delta).against
-    assert isinstance(table.game, SliceGame)
-    return table, table.game
+def sliced(claim: str, delta: float = 0.01) -> tuple[PolytopeTest, SlicedEProcess]:
+    (test,) = bets(claim, delta).against
+    assert isinstance(test.process, SlicedEProcess)
+    return test, test.process
 
 
-def cells(table: Table) -> list[tuple[int, ...]]:
-    (channel,) = table.channels
+def cells(test: PolytopeTest) -> list[tuple[int, ...]]:
+    (channel,) = test.channels
     return cells_of(channel)
 
 
@@ -74,7 +83,7 @@ def test_a_crossing_that_needs_too_many_cells_is_left_to_tickets() -> None:
     assert crossed_channel(leaves, (None,), dict.fromkeys(leaves, (0.0, 1.0))) is None
     chain = " and ".join(f"P[x | g{k}] >= 0.5 * P[x | g{k + 1}]" for k in range(5))
     found = bets(f"not ({chain})")
-    assert all(isinstance(table.game, Game) for table in found.against)
+    assert all(isinstance(test.process, EProcess) for test in found.against)
 
 
 def test_equal_channels_are_one_key() -> None:
@@ -84,20 +93,20 @@ def test_equal_channels_are_one_key() -> None:
     assert one != leaf_channel(B, (None,), {})
 
 
-# ---------------------------------------------------------------------------- tables
+# ---------------------------------------------------------------------------- tests
 
 
-def test_a_game_belongs_to_its_state_and_slices_have_no_fixed_payoffs() -> None:
-    table, game = sliced("P[x | a] >= 0.8 * P[y | b]")
-    state = open_table(table)
-    assert isinstance(state, SliceState)
-    assert game.needed == pytest.approx(np.log(100))
+def test_a_state_belongs_to_its_e_process_and_slices_have_no_fixed_payoffs() -> None:
+    test, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    state = test.begin()
+    assert isinstance(state, SlicedWealth)
+    assert process.needed == pytest.approx(np.log(100))
     with pytest.raises(TypeError, match="no fixed payoffs"):
-        plain_game(table)
+        _ = test.unsliced
     plain = bets("P[x | a] >= 0.5").against[0]
-    assert plain_game(plain) is plain.game
-    with pytest.raises(TypeError, match="belongs to the game"):
-        play_round(plain, state, {})
+    assert plain.unsliced is plain.process
+    with pytest.raises(TypeError, match="belongs to the e-process"):
+        plain.step(state, {})
 
 
 def test_overlapping_groups_are_neither_sliced_nor_ticketed_without_replacement() -> None:
@@ -110,9 +119,9 @@ def test_overlapping_groups_are_neither_sliced_nor_ticketed_without_replacement(
         apart, dict.fromkeys(leaves, (0.0, 1.0)), (None,), 0.01, dict(zip(leaves, (100.0, 50.0), strict=True))
     )
     assert found is not None
-    table = found.against[0]
-    sizes = plain_game(table).sizes.tolist()
-    assert {channel.leaves[0]: size for channel, size in zip(table.channels, sizes, strict=True)} == dict(
+    test = found.against[0]
+    sizes = test.unsliced.sizes.tolist()
+    assert {channel.leaves[0]: size for channel, size in zip(test.channels, sizes, strict=True)} == dict(
         zip(leaves, (100, 50), strict=True)
     )
     assert found.remarks == ("rows were drawn without replacement and the bets say what is left",)
@@ -129,38 +138,38 @@ def test_remarks_say_how_overlaps_were_kept_apart() -> None:
 
 
 def test_the_leaf_that_most_sides_name_is_sliced() -> None:
-    (table,) = bets("P[x | a] >= 0.5 * P[y | b] or P[x | a] >= 0.4 * P[x | c]").against
-    assert isinstance(table.game, SliceGame)
-    (channel,) = table.channels
+    (test,) = bets("P[x | a] >= 0.5 * P[y | b] or P[x | a] >= 0.4 * P[x | c]").against
+    assert isinstance(test.process, SlicedEProcess)
+    (channel,) = test.channels
     values = channel.grid.values()
     inside = values[:, channel.crossing.index(Column("a"))]
     shown = values[:, len(channel.crossing) + channel.leaves.index(A)]
-    assert np.array_equal(table.game.present, inside)
-    assert np.array_equal(table.game.value, inside * shown)
+    assert np.array_equal(test.process.present, inside)
+    assert np.array_equal(test.process.value, inside * shown)
 
 
 def test_three_groups_in_one_side_cannot_be_sliced() -> None:
-    assert all(isinstance(table.game, Game) for table in bets("P[x | a] + P[x | b] >= P[x | c]").against)
+    assert all(isinstance(test.process, EProcess) for test in bets("P[x | a] + P[x | b] >= P[x | c]").against)
 
 
 def test_a_side_about_the_sliced_leaf_alone_stays_as_it_is() -> None:
-    (table,) = bets("P[x | a] >= 0.5 * P[y | b] or P[x | a] >= 0.25").against
-    game = table.game
-    assert isinstance(game, SliceGame)
-    alone = int(np.flatnonzero(game.slopes == 0)[0])
-    assert game.bounds[alone] == pytest.approx(0.25)
-    inside = np.asarray([cell[0] for cell in cells(table)])
-    assert np.array_equal(game.members[alone], inside)
-    assert np.array_equal(game.others[alone], inside * np.asarray([cell[2] for cell in cells(table)]))
+    (test,) = bets("P[x | a] >= 0.5 * P[y | b] or P[x | a] >= 0.25").against
+    process = test.process
+    assert isinstance(process, SlicedEProcess)
+    alone = int(np.flatnonzero(process.slopes == 0)[0])
+    assert process.bounds[alone] == pytest.approx(0.25)
+    inside = np.asarray([cell[0] for cell in cells(test)])
+    assert np.array_equal(process.members[alone], inside)
+    assert np.array_equal(process.others[alone], inside * np.asarray([cell[2] for cell in cells(test)]))
 
 
 # ---------------------------------------------------------------------------- slices
 
 
 def test_slices_start_equal_and_cover_the_range() -> None:
-    _, game = sliced("P[x | a] >= 0.8 * P[y | b]")
-    state = begin_slices(game)
-    assert state.low.tolist() == [k / FIRST for k in range(FIRST)]
+    _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    state = begin_slices(process)
+    assert state.low.tolist() == [k / FIRST_SLICES for k in range(FIRST_SLICES)]
     assert np.array_equal(state.high[:-1], state.low[1:])
     assert state.high[-1] == 1.0
     assert not state.log_wealth.any()
@@ -168,40 +177,40 @@ def test_slices_start_equal_and_cover_the_range() -> None:
 
 
 def test_what_a_draw_pays_is_what_its_cell_contributes() -> None:
-    _, game = sliced("P[x | a] >= 0.8 * P[y | b]")
+    _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
     low, high = 0.25, 0.375
-    (side, at_least, at_most) = game.payoffs(np.asarray([low]), np.asarray([high]))[0, :, 0, :]
-    (slope,), (bound,) = game.slopes.tolist(), game.bounds.tolist()
-    for place in range(len(game.prior)):
-        assert at_least[place] == pytest.approx(game.present[place] * low - game.value[place])
-        assert at_most[place] == pytest.approx(game.value[place] - game.present[place] * high)
+    (side, at_least, at_most) = process.payoffs(np.asarray([low]), np.asarray([high]))[0, :, 0, :]
+    (slope,), (bound,) = process.slopes.tolist(), process.bounds.tolist()
+    for place in range(len(process.prior)):
+        assert at_least[place] == pytest.approx(process.present[place] * low - process.value[place])
+        assert at_most[place] == pytest.approx(process.value[place] - process.present[place] * high)
         end = min(slope * low, slope * high)
-        assert side[place] == pytest.approx(game.others[0, place] - game.members[0, place] * (bound - end))
+        assert side[place] == pytest.approx(process.others[0, place] - process.members[0, place] * (bound - end))
 
 
 def test_the_game_against_a_ratio_reads_both_groups_off_each_cell() -> None:
-    table, game = sliced("P[x | a] >= 0.8 * P[y | b]")
-    a, b, x, y = np.asarray(cells(table), dtype=float).T
+    test, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    a, b, x, y = np.asarray(cells(test), dtype=float).T
     # What is bet against is x <= 0.8 y; one of the two rates is sliced and the other stays.
-    if np.array_equal(game.present, a):
+    if np.array_equal(process.present, a):
         largest, kept, members = max(1.0, 0.8), -0.8 * b * y, b
-        assert np.array_equal(game.value, a * x)
-        assert game.slopes.tolist() == [1.0 / largest]
+        assert np.array_equal(process.value, a * x)
+        assert process.slopes.tolist() == [1.0 / largest]
     else:
         largest, kept, members = 1.0, a * x, a
-        assert np.array_equal(game.value, b * y)
-        assert game.slopes.tolist() == [-0.8]
-    assert game.others[0] == pytest.approx(kept / largest)
-    assert np.array_equal(game.members[0], members)
-    assert game.bounds.tolist() == [0.0]
-    assert game.span == (0.0, 1.0)
+        assert np.array_equal(process.value, b * y)
+        assert process.slopes.tolist() == [-0.8]
+    assert process.others[0] == pytest.approx(kept / largest)
+    assert np.array_equal(process.members[0], members)
+    assert process.bounds.tolist() == [0.0]
+    assert process.span == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_one_draw_is_a_fair_bet_against_the_slice_that_holds_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    table, game = sliced("P[x | a] >= 0.8 * P[y | b]")
-    order = cells(table)
+    test, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    order = cells(test)
     checked = 0
     while checked < 40:
         truth = rng.dirichlet(np.full(len(order), 0.3))
@@ -209,39 +218,39 @@ def test_one_draw_is_a_fair_bet_against_the_slice_that_holds_the_truth(seed: int
         size = [sum(p * c[g] for p, c in zip(truth, order, strict=True)) for g in (0, 1)]
         if min(size) == 0 or rate[0] / size[0] > 0.8 * rate[1] / size[1]:
             continue  # not in the polytope that is bet against
-        own = float(truth @ game.value / (truth @ game.present))
+        own = float(truth @ process.value / (truth @ process.present))
         low, high = max(0.0, own - rng.uniform(0, 0.1)), min(1.0, own + rng.uniform(0, 0.1))
         tally = rng.multinomial(rng.integers(1, 60), rng.dirichlet(np.ones(len(order)))).astype(float)
         draws = np.eye(len(order))
         ends = np.full(len(order), low), np.full(len(order), high)
-        gains = play(game, ends, np.broadcast_to(tally, draws.shape), draws)[1]
+        gains = bet_on_slices(process, ends, np.broadcast_to(tally, draws.shape), draws)[1]
         assert truth @ np.exp(gains) <= 1.0 + 1e-9
         checked += 1
 
 
 def test_the_first_batch_is_not_bet_on_and_slices_narrow_with_the_draws_that_inform_them() -> None:
-    table, game = sliced("P[x | a] >= 0.8 * P[y | b]", 1e-9)
-    order = cells(table)
+    test, process = sliced("P[x | a] >= 0.8 * P[y | b]", 1e-9)
+    order = cells(test)
     counts = np.zeros(len(order))
     counts[order.index((1, 1, 1, 0))] = 60.0
     counts[order.index((1, 1, 0, 1))] = 40.0
     counts[order.index((0, 0, 0, 0))] = 900.0
-    once = step_slices(game, begin_slices(game), counts)
+    once = step_slices(process, begin_slices(process), counts)
     assert not once.log_wealth.any()
     assert np.array_equal(once.tally, counts)
-    assert (once.high - once.low).max() <= FINE / np.sqrt(100.0)
-    assert (once.high - once.low).min() > 0.5 * FINE / np.sqrt(100.0)
-    assert len(once.low) <= MOST
+    assert (once.high - once.low).max() <= SPLIT_WIDTH / np.sqrt(100.0)
+    assert (once.high - once.low).min() > 0.5 * SPLIT_WIDTH / np.sqrt(100.0)
+    assert len(once.low) <= MAX_SLICES
     assert (once.high - once.low).sum() == pytest.approx(1.0)
 
 
 def test_slices_are_no_longer_split_where_there_are_as_many_as_may_be() -> None:
-    table, game = sliced("P[x | a] >= 0.8 * P[y | b]", 1e-300)
-    counts = np.zeros(len(game.prior))
-    counts[cells(table).index((1, 1, 1, 1))] = 1e8
-    state = step_slices(game, begin_slices(game), counts)
-    assert len(state.low) == MOST
-    assert np.unique(state.high - state.low).tolist() == [1 / MOST]
+    test, process = sliced("P[x | a] >= 0.8 * P[y | b]", 1e-300)
+    counts = np.zeros(len(process.prior))
+    counts[cells(test).index((1, 1, 1, 1))] = 1e8
+    state = step_slices(process, begin_slices(process), counts)
+    assert len(state.low) == MAX_SLICES
+    assert np.unique(state.high - state.low).tolist() == [1 / MAX_SLICES]
 
 
 @pytest.mark.parametrize(("yes", "expected"), [((70, 30), True), ((20, 80), False), ((44, 56), None)])
@@ -261,13 +270,13 @@ def test_a_claim_about_overlapping_groups_is_decided_rightly(yes: tuple[int, int
 
 
 def test_once_every_slice_is_refuted_the_peak_is_without_end() -> None:
-    _, game = sliced("P[x | a] >= 0.8 * P[y | b]")
-    state = begin_slices(game)
-    nothing = state.rows(np.zeros(FIRST, dtype=bool), state.tally)
+    _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    state = begin_slices(process)
+    nothing = state.rows(np.zeros(FIRST_SLICES, dtype=bool), state.tally)
     assert nothing.peak.tolist() == [np.inf]
     some = state.rows(np.asarray([1, 3]), state.tally + 1.0)
-    assert some.low.tolist() == [1 / FIRST, 3 / FIRST]
-    assert some.tally.tolist() == [1.0] * len(game.prior)
+    assert some.low.tolist() == [1 / FIRST_SLICES, 3 / FIRST_SLICES]
+    assert some.tally.tolist() == [1.0] * len(process.prior)
 
 
 @pytest.mark.parametrize(
@@ -285,10 +294,10 @@ def test_it_is_said_where_some_group_has_several_leaves(claim: str, said: bool) 
 
 @pytest.mark.parametrize(("alone", "leaf"), [("P[x | a]", A), ("P[y | b]", B)])
 def test_of_two_leaves_that_could_be_sliced_it_is_the_one_that_more_sides_name(alone: str, leaf: Rate) -> None:
-    (table,) = bets(f"P[x | a] >= 0.8 * P[y | b] and {alone} <= 0.5").in_favour
-    assert isinstance(table.game, SliceGame)
-    shown = [row["ab".index(leaf.given.name)] for row in cells(table)]  # type: ignore[union-attr]
-    assert table.game.present.tolist() == shown
+    (test,) = bets(f"P[x | a] >= 0.8 * P[y | b] and {alone} <= 0.5").in_favour
+    assert isinstance(test.process, SlicedEProcess)
+    shown = [row["ab".index(leaf.given.name)] for row in cells(test)]  # type: ignore[union-attr]
+    assert test.process.present.tolist() == shown
 
 
 # ---------------------------------------------------------------------------- allocation
@@ -309,7 +318,7 @@ def test_one_stream_gets_everything() -> None:
 
 
 def test_a_game_starts_with_a_wealth_of_one_for_each_repetition() -> None:
-    state = begin(Game.of([[np.asarray([0.0, 1.0])]], [0.5], [np.ones(2)]), 3)
+    state = begin(EProcess.of([[np.asarray([0.0, 1.0])]], [0.5], [np.ones(2)]), 3)
     assert state.log_wealth.tolist() == state.peak.tolist() == [0.0] * 3
     assert state.tally.shape == (3, 1, 2)
     assert not state.tally.any()
@@ -337,12 +346,16 @@ def test_slices_of_a_number_are_as_fine_as_its_range_and_its_draws_ask() -> None
     leaves = leaves_of(formula)
     found = bets_for(formula, dict.fromkeys(leaves, (2.0, 6.0)), (None,), 1e-9)
     assert found is not None
-    (table,) = found.against
-    game = table.game
-    assert isinstance(game, SliceGame)
-    assert game.span == (2.0, 6.0)
-    state = step_slices(game, begin_slices(game), np.where(game.present > 0, 1.0, 0.0))
-    informed = float(game.present.sum())
+    (test,) = found.against
+    process = test.process
+    assert isinstance(process, SlicedEProcess)
+    assert process.span == (2.0, 6.0)
+    state = step_slices(process, begin_slices(process), np.where(process.present > 0, 1.0, 0.0))
+    informed = float(process.present.sum())
     assert state.low.min() == 2.0
     assert state.high.max() == 6.0
-    assert 0.5 * FINE * 4.0 / np.sqrt(informed) < (state.high - state.low).max() <= FINE * 4.0 / np.sqrt(informed)
+    assert (
+        0.5 * SPLIT_WIDTH * 4.0 / np.sqrt(informed)
+        < (state.high - state.low).max()
+        <= SPLIT_WIDTH * 4.0 / np.sqrt(informed)
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from isonomia.evidence.bet_evidence import BetEvidence, bets_for, plain_game
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.planning import cell_probabilities, default_shares, distance, forecast, limit, truth_at
 from isonomia.spec.parser import parse_formula
@@ -86,26 +86,26 @@ def test_the_distance_of_two_events_of_one_group_takes_them_as_independent() -> 
 
 def test_the_distance_is_the_divergence_to_the_boundary_weighted_by_the_shares() -> None:
     evidence = bets("P[x | a] >= 0.2")
-    (table,) = evidence.against
-    found = distance(table, {A: 0.3}, [0.4])
+    (test,) = evidence.against
+    found = distance(test, {A: 0.3}, [0.4])
     nats = rel_entr(0.3, 0.2) + rel_entr(0.7, 0.8)
     assert found.by_channel == pytest.approx([nats], rel=1e-6)
     assert found.total == pytest.approx(0.4 * nats, rel=1e-6)
-    inside = distance(table, {A: 0.1}, [0.4])
+    inside = distance(test, {A: 0.1}, [0.4])
     assert (inside.total, inside.by_channel.tolist()) == (0.0, [0.0])
 
 
 @pytest.mark.parametrize("bound", [0.5, 0.95])
 def test_draws_that_all_say_yes_stop_every_run_where_the_bets_do(bound: float) -> None:
     evidence = bets(f"P[x | a] >= {bound}", 1e-4)
-    (table,) = evidence.against
-    game = plain_game(table)
-    state, n = begin(game), 0
+    (test,) = evidence.against
+    process = test.unsliced
+    state, n = begin(process), 0
     while state.peak[0] < np.log(1e4):
         size = max(8, int(0.5 * n))
         n += size
-        state = step(game, state, np.asarray([[[0.0, size]]]))
-    shares = dict.fromkeys(table.channels, 1.0)
+        state = step(process, state, np.asarray([[[0.0, size]]]))
+    shares = dict.fromkeys(test.channels, 1.0)
     plan = forecast(evidence, {A: 1.0}, shares, repetitions=5, growth=1.5, rng=np.random.default_rng(0))
     assert plan.mean == plan.early == plan.late == n
 

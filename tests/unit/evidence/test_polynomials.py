@@ -203,7 +203,7 @@ def test_an_extreme_keeps_its_meaning_where_its_sign_is_known_and_that_of_its_ar
 def test_an_extreme_within_what_rises_needs_no_word_about_which_is_larger(text: str) -> None:
     found = hypothesis_of(parse_formula(text), UNIT, positive=True)
     assert found is not None
-    assert [len(polytope.sides) for polytope in found.polytopes] == [1, 1]
+    assert [len(polytope.half_spaces) for polytope in found.polytopes] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -137,13 +137,13 @@ def test_a_search_that_runs_out_of_boxes_decides_nothing(monkeypatch: pytest.Mon
     near = Polytope((HalfSpace(((A, 1.0), (B, 1.0), (C, 1.0)), 0.9),))
     assert sum(low for low, _ in mixed.box.values()) < 0.9
     assert outside_polytope(near, mixed)
-    monkeypatch.setattr(boxes, "MOST_BOXES", 0)
+    monkeypatch.setattr(boxes, "MAX_BOXES", 0)
     assert decide(formula, TOGETHER) is None
     assert not outside_polytope(near, mixed)
     low, high = enclose_over(quantity("P[x | a] * P[x | b]"), TOGETHER)
     assert low < 0.15 < high
-    monkeypatch.setattr(boxes, "MOST_BOXES", 20_000)
-    monkeypatch.setattr(boxes, "ROUNDS", 1)
+    monkeypatch.setattr(boxes, "MAX_BOXES", 20_000)
+    monkeypatch.setattr(boxes, "MAX_ROUNDS", 1)
     assert decide(formula, TOGETHER) is None
     assert not outside_polytope(near, mixed)
     assert enclose_over(quantity("P[x | a] * P[x | b]"), TOGETHER)[0] <= low
@@ -177,7 +177,7 @@ def test_a_search_for_an_end_that_is_cut_short_ends_where_it_was_checked(monkeyp
 
     full = module._crossing(reach, 1.0)
     assert 0.37 <= full <= 0.37 + 1e-6
-    monkeypatch.setattr(module, "MOST_STEPS", 3)
+    monkeypatch.setattr(module, "MAX_STEPS", 3)
     seen.clear()
     short = module._crossing(reach, 1.0)
     assert len(seen) == 3
@@ -190,7 +190,7 @@ def test_where_the_worlds_of_a_value_cannot_be_written_down_it_is_not_refuted(
 ) -> None:
     difference = quantity("P[x | a] - P[x | b]")
     assert region._reach(difference, ">=", 0.9) > 1.0
-    monkeypatch.setattr(hypotheses, "MOST_POLYTOPES", 0)
+    monkeypatch.setattr(hypotheses, "MAX_POLYTOPES", 0)
     assert region._reach(difference, ">=", 0.9) == 0.0
 
 
@@ -222,5 +222,5 @@ def test_a_polytope_of_two_sides_over_three_leaves_is_refuted_where_no_point_mee
     assert not outside_polytope(Polytope((loose, HalfSpace(((A, 1.0), (C, 1.0)), 1.2))), mixed)
     # Each side alone can be met, but not both: A + C <= 0.95 and A - C >= 0.25, so that 2 C <= 0.7.
     both = Polytope((HalfSpace(((A, 1.0), (C, 1.0)), 0.95), HalfSpace(((A, -1.0), (C, 1.0)), -0.25)))
-    assert not any(outside_polytope(Polytope((side,)), mixed) for side in both.sides)
+    assert not any(outside_polytope(Polytope((side,)), mixed) for side in both.half_spaces)
     assert outside_polytope(both, mixed) == (mixed.box[C][0] > 0.35)

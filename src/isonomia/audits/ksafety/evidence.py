@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import Cases, Counts
 from isonomia.audits.ksafety.runner import Judged
 from isonomia.errors import NumericalError
-from isonomia.evidence.bet_evidence import BetEvidence, TableState, bets_for
+from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
 from isonomia.records.verdict import Expression
 from isonomia.spec.nomos.text import expression_text
@@ -75,8 +75,8 @@ class RateState:
     n: int
     violated: bool
     failed: bool
-    holding: tuple[TableState, ...] = ()
-    violating: tuple[TableState, ...] = ()
+    holding: tuple[AnyWealth, ...] = ()
+    violating: tuple[AnyWealth, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

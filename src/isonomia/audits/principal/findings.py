@@ -21,19 +21,19 @@ from numpy.typing import NDArray
 
 from isonomia.audits.principal.question import Key, Question
 from isonomia.audits.verdicts import ANSWERS
-from isonomia.evidence.identified.definitions import effect_interval
+from isonomia.evidence.fair_worlds import effect_interval
 from isonomia.evidence.identified.region import CellRegion, Refuted
-from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.assumptions import LinearAssumption
 from isonomia.evidence.strata.bounds import (
     Bounds,
     Contradiction,
+    EmptyStratum,
     FairWorld,
-    NobodyThere,
     effect_bounds,
     fair_world,
     normalised_bounds,
 )
-from isonomia.evidence.strata.effects import Effect, effect_row, stratum_row
+from isonomia.evidence.strata.effects import PrincipalEffect, effect_row, stratum_row
 from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.records.verdict import Expression
@@ -70,7 +70,7 @@ class Reach:
         The ends of ``tau'`` and of ``tau``; the latter ``None`` where nobody can be in the stratum.
     """
 
-    effect: Effect
+    effect: PrincipalEffect
     unnormalised: tuple[float, float]
     normalised: tuple[float, float] | None
 
@@ -119,7 +119,7 @@ def answer_of(question: Question, counts: Floats) -> TableAnswer:
     return TableAnswer(True if _all_within(question, reaches) else None, tuple(reaches), None)
 
 
-def _reach(question: Question, observed: Observed, effect: Effect) -> Reach | Farkas:
+def _reach(question: Question, observed: Observed, effect: PrincipalEffect) -> Reach | Farkas:
     bounds = effect_bounds(observed, effect, assumptions=question.constraints)
     if isinstance(bounds, Contradiction):
         return bounds.proof
@@ -127,7 +127,7 @@ def _reach(question: Question, observed: Observed, effect: Effect) -> Reach | Fa
     match inside:
         case Contradiction(proof=proof):
             return proof
-        case NobodyThere():
+        case EmptyStratum():
             return Reach(effect, _ends(bounds), None)
         case Bounds():
             return Reach(effect, _ends(bounds), _ends(inside))
@@ -147,12 +147,12 @@ def _fair(question: Question, observed: Observed) -> FairWorld | Bounds | Contra
     return effect_bounds(observed, question.effects[0], assumptions=(*question.constraints, *limits))
 
 
-def _limit(question: Question, effect: Effect, sign: float) -> Constraint:
+def _limit(question: Question, effect: PrincipalEffect, sign: float) -> LinearAssumption:
     """``sign * tau' <= margin``, or ``sign * tau <= margin`` multiplied by the stratum's probability."""
-    row, words = sign * effect_row(question.shape, effect), "within the margin"
+    row = sign * effect_row(question.shape, effect)
     if question.prop.normalised:
-        return Constraint(row - question.prop.within * stratum_row(question.shape, effect.stratum), 0.0, words)
-    return Constraint(row, question.prop.within, words)
+        return LinearAssumption(row - question.prop.within * stratum_row(question.shape, effect.stratum), 0.0)
+    return LinearAssumption(row, question.prop.within)
 
 
 def _all_within(question: Question, reaches: list[Reach]) -> bool:
@@ -165,7 +165,7 @@ def subgroup(question: Question, key: Key) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in zip(question.given, key, strict=True)) or "everybody"
 
 
-def effect_name(question: Question, effect: Effect, *, normalised: bool) -> str:
+def effect_name(question: Question, effect: PrincipalEffect, *, normalised: bool) -> str:
     """The paper's symbol, with what it needs besides where there are more than two values of something.
 
     ``tau_1`` is about those with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
@@ -182,7 +182,7 @@ def effect_name(question: Question, effect: Effect, *, normalised: bool) -> str:
     return names[question.prop.definition] + ("" if normalised else "'") + (f"({', '.join(parts)})" if parts else "")
 
 
-def stratum_words(question: Question, effect: Effect) -> str:
+def stratum_words(question: Question, effect: PrincipalEffect) -> str:
     """Who the effect is about."""
     attribute, outcome = question.attribute, question.outcome
     value = outcome.values[min(effect.stratum.patterns)[0]]
@@ -197,7 +197,7 @@ def stratum_words(question: Question, effect: Effect) -> str:
             return f"people with {outcome.name}={value!r} if they had {attribute.name}={attribute.values[0]!r}"
 
 
-def effect_words(question: Question, effect: Effect) -> str:
+def effect_words(question: Question, effect: PrincipalEffect) -> str:
     """What the effect is a difference of."""
     event = f"{question.prediction.name}={question.prediction.values[effect.prediction]!r}"
     name, values = question.attribute.name, question.attribute.values
@@ -207,7 +207,7 @@ def effect_words(question: Question, effect: Effect) -> str:
     )
 
 
-def direction(question: Question, effect: Effect, ends: tuple[float, float]) -> str:
+def direction(question: Question, effect: PrincipalEffect, ends: tuple[float, float]) -> str:
     """Which way an effect goes, from its interval."""
     low, high = ends
     name, values = question.attribute.name, question.attribute.values
@@ -363,7 +363,7 @@ def _confidence(question: Question, counts: Floats, delta: float, normalised: bo
     return tuple(found)
 
 
-def _expression(question: Question, effect: Effect, key: Key, ends: Ends) -> Expression:
+def _expression(question: Question, effect: PrincipalEffect, key: Key, ends: Ends) -> Expression:
     prop = question.prop
     where = f" | {subgroup(question, key)}" if question.given else ""
     name = effect_name(question, effect, normalised=prop.normalised)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.evidence.strata.assumptions import Constraint, assume
-from isonomia.evidence.strata.effects import Effect, definition_effects
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.assumptions import LinearAssumption, assume
+from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects
+from isonomia.evidence.strata.worlds import TableShape
 from isonomia.models.protocol import Model
 from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.protocol import Population, Wanted
@@ -153,15 +153,15 @@ class Question:
     prediction: Coding
     outcome: Coding
     asks_model: bool
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[LinearAssumption, ...]
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TableShape:
         """How many values attribute, prediction and outcome have."""
-        return Shape(len(self.attribute.values), len(self.prediction.values), len(self.outcome.values))
+        return TableShape(len(self.attribute.values), len(self.prediction.values), len(self.outcome.values))
 
     @property
-    def effects(self) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[PrincipalEffect, ...]:
         """What must be zero, or within the margin."""
         return definition_effects(self.shape, self.prop.definition)
 
@@ -199,7 +199,7 @@ def ask_about(
     attribute = _coding(prop, prop.attribute, values)
     outcome = _coding(prop, prop.outcome, values)
     prediction = _prediction(prop, values, model, outcome)
-    shape = Shape(len(attribute.values), len(prediction.values), len(outcome.values))
+    shape = TableShape(len(attribute.values), len(prediction.values), len(outcome.values))
     constraints = tuple(
         row for words in prop.assumptions for row in assume(shape, words, labels_for(words, prediction, outcome))
     )

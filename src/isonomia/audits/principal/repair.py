@@ -20,10 +20,10 @@ from isonomia.audits.principal.findings import subgroup
 from isonomia.audits.principal.question import Question, ask_about
 from isonomia.audits.principal.sampling import count
 from isonomia.errors import DataError, NumericalError, UsageError
-from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.assumptions import LinearAssumption
 from isonomia.evidence.strata.bounds import Contradiction
 from isonomia.evidence.strata.effects import Definition
-from isonomia.evidence.strata.repair import Objective, Repair, agreeing_outcomes, chance, repair
+from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, outcome_deviation, repair
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
@@ -42,7 +42,7 @@ def repaired(
     *,
     objective: Objective,
     never_lower: bool,
-    assumptions: Sequence[Constraint],
+    assumptions: Sequence[LinearAssumption],
 ) -> tuple[Repair, float]:
     """Find the least repair of a sample's subgroup, and how far its outcomes had to be moved for it.
 
@@ -68,11 +68,13 @@ def repaired(
     return found, moved
 
 
-def _agreeing(counts: NDArray[np.int64], table: Observed, assumptions: Sequence[Constraint]) -> tuple[Observed, float]:
-    agreed = agreeing_outcomes(table, assumptions)
+def _agreeing(
+    counts: NDArray[np.int64], table: Observed, assumptions: Sequence[LinearAssumption]
+) -> tuple[Observed, float]:
+    agreed = adjust_outcomes(table, assumptions)
     if isinstance(agreed, Contradiction):
         raise DataError("the assumptions contradict each other, so that nothing can be repaired under them: drop one")
-    most = chance(counts.sum((1, 2)).tolist(), table.shape.outcomes, REFUTED)
+    most = outcome_deviation(counts.sum((1, 2)).tolist(), table.shape.outcomes, REFUTED)
     if agreed.distance > most:
         raise DataError(
             f"the outcomes contradict the assumptions: they are off by {agreed.distance:.3g} in sum, and by chance it "

@@ -28,9 +28,9 @@ from isonomia.audits.principal.question import Key, Question, refuse_many, sorte
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import batch_rng
+from isonomia.evidence.bets import Wealth
 from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
-from isonomia.evidence.identified.bets import State
-from isonomia.evidence.identified.definitions import joint_wealth
+from isonomia.evidence.multiple import joint_wealth
 from isonomia.evidence.planning import split
 from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
@@ -342,8 +342,8 @@ def _joined(first: FairWorldsState, second: FairWorldsState) -> FairWorldsState:
     return FairWorldsState(_rows(first.fair, second.fair), unfair, assumed)
 
 
-def _rows(first: State, second: State) -> State:
-    return State(
+def _rows(first: Wealth, second: Wealth) -> Wealth:
+    return Wealth(
         np.concatenate([first.log_wealth, second.log_wealth]),
         np.concatenate([first.peak, second.peak]),
         np.concatenate([first.tally, second.tally]),

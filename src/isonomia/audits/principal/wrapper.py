@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from isonomia.audits.principal.question import Coding, Key, coding_of, labels_for, sorted_into
 from isonomia.audits.principal.repair import decisions_by, repaired
 from isonomia.errors import DataError, UsageError, nearest
-from isonomia.evidence.strata.assumptions import Constraint, assume
+from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.effects import Definition
 from isonomia.evidence.strata.repair import Objective, Repair
-from isonomia.evidence.strata.worlds import Shape, tally
+from isonomia.evidence.strata.worlds import TableShape, tally
 from isonomia.populations.columns import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -140,7 +140,7 @@ class PrincipalRepair:
         decided = column_from(decisions, "decisions")
         coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
         a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
-        shape = Shape(len(attribute.values), len(coding.values), len(coding.values))
+        shape = TableShape(len(attribute.values), len(coding.values), len(coding.values))
         assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
         found = {
             key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
@@ -210,7 +210,7 @@ class PrincipalRepair:
         )
 
     def _repair(
-        self, counts: NDArray[np.int64], attribute: Coding, key: Key, assumed: Sequence[Constraint]
+        self, counts: NDArray[np.int64], attribute: Coding, key: Key, assumed: Sequence[LinearAssumption]
     ) -> tuple[Repair, float]:
         people = counts.sum((1, 2))
         where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"

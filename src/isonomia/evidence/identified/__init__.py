@@ -1,4 +1,4 @@
-"""Hypotheses about what cannot be seen: bets and regions for the shadows that worlds cast on the data.
+"""Hypotheses about distributions that samples identify only in part: e-processes and regions for identified sets.
 
 Terms of this part of the room:
 
@@ -7,12 +7,11 @@ world
     falls into one and the same cell.
 mixture
     A distribution over worlds. A hypothesis admits the mixtures that satisfy linear equations and inequalities.
-shadow
+identified set
     The cell probabilities, channel by channel, that the admitted mixtures produce: all that data can speak about.
-price
-    What a bet pays for a cell of a channel, together with a price for each equation and inequality. No world may be
-    worth more than what it costs to enter.
+cell bet
+    A factor for each cell of each channel, with a multiplier for each equation and inequality.
 
-A shadow is a polytope, but one with too many sides to list once there are more than two categories. Nothing here lists
-them: a bet is sound because of its prices on the *worlds*, which are known.
+An identified set is a polytope, but with more than two categories it has too many facets to list. Nothing here lists
+them: a bet is valid because of a maximum over the *worlds*, which are known.
 """

@@ -1,4 +1,4 @@
-"""A shadow: the cell probabilities that some admitted mixture of worlds produces."""
+"""The identified set of a hypothesis: the cell probabilities that some admitted mixture of worlds produces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 
-__all__ = ["Shadow"]
+__all__ = ["IdentifiedSet"]
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -17,46 +17,41 @@ Integers = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shadow:
+class IdentifiedSet:
     """The polytope ``{(M_a x)_a : x >= 0, sum of x = 1, E x = e, G x <= g}``.
 
     Attributes
     ----------
-    shows
+    observation
         ``M``: 1 where a world falls into a cell of a channel, else 0; shape ``(channels, cells, worlds)``.
     equal, equal_to
         ``E`` and ``e``: shapes ``(equations, worlds)`` and ``(equations,)``.
     below, at_most
         ``G`` and ``g``: shapes ``(inequalities, worlds)`` and ``(inequalities,)``.
-    kept
+    kept_worlds
         Which of the worlds it was made of are left.
     """
 
-    shows: Floats
+    observation: Floats
     equal: Floats
     equal_to: Floats
     below: Floats
     at_most: Floats
-    kept: Integers
+    kept_worlds: Integers
 
     @classmethod
     def of(
         cls,
-        shows: Floats,
+        observation: Floats,
         equal: tuple[Floats, Floats] | None = None,
         below: tuple[Floats, Floats] | None = None,
-    ) -> Shadow:
-        """Make a shadow; each pair is a matrix with a column a world and its right-hand side.
+    ) -> IdentifiedSet:
+        """Make the set; each pair is a matrix with one column per world, and its right-hand side.
 
         Worlds that the constraints rule out altogether are left out, and so are equations that follow from others: the
-        shadow is the same, and its mixtures have an interior.
-
-        Raises
-        ------
-        UsageError
-            Where a world does not show exactly one cell of every channel, or the shapes do not fit.
+        set is the same, and its mixtures have an interior.
         """
-        shows = np.asarray(shows, dtype=float)
+        shows = np.asarray(observation, dtype=float)
         if shows.ndim != 3 or not bool(np.isin(shows, (0.0, 1.0)).all()) or not bool((shows.sum(axis=1) == 1.0).all()):
             raise UsageError(
                 "expected a table of zeros and ones in which every world shows one cell of every channel, "
@@ -74,37 +69,41 @@ class Shadow:
     @property
     def channels(self) -> int:
         """How many channels there are."""
-        return int(self.shows.shape[0])
+        return int(self.observation.shape[0])
 
     @property
     def cells(self) -> int:
         """How many cells a channel has."""
-        return int(self.shows.shape[1])
+        return int(self.observation.shape[1])
 
     @property
     def worlds(self) -> int:
         """How many worlds there are."""
-        return int(self.shows.shape[2])
+        return int(self.observation.shape[2])
 
     @property
-    def possible(self) -> Booleans:
+    def possible_cells(self) -> Booleans:
         """Which cells some world shows: shape ``(channels, cells)``."""
-        return np.asarray(self.shows.any(axis=-1))
+        return np.asarray(self.observation.any(axis=-1))
 
     def is_empty(self) -> bool:
-        """Whether no mixture is admitted, to the accuracy of a linear program (HiGHS)."""
+        """Whether no mixture is admitted, to the accuracy of a linear program.
+
+        HiGHS calls a program infeasible only where constraints are missed by more than its tolerance (1e-7). So a set
+        that is empty by less may count as non-empty, which costs draws; a set with a point in it is not dropped.
+        """
         from scipy.optimize import linprog
 
         if not self.worlds:
             return True
-        found = linprog(
+        result = linprog(
             np.zeros(self.worlds),
             A_ub=self.below if len(self.below) else None,
             b_ub=self.at_most if len(self.below) else None,
             A_eq=np.vstack([np.ones((1, self.worlds)), self.equal]),
             b_eq=np.concatenate([[1.0], self.equal_to]),
         )
-        return bool(found.status == 2)
+        return bool(result.status == 2)
 
 
 def _rows(name: str, given: tuple[Floats, Floats] | None, worlds: int) -> tuple[Floats, Floats]:
@@ -132,7 +131,11 @@ def _possible(e: Floats, e_right: Floats, g: Floats, g_right: Floats) -> Boolean
 
 
 def _independent(matrix: Floats, right: Floats) -> Booleans:
-    """Keep equations that do not follow from the ones before them and from ``sum of x = 1``."""
+    """Keep equations that do not follow from the ones before them and from ``sum of x = 1``.
+
+    NumPy's rank calls an equation dependent where rounding cannot tell. Dropping it can only enlarge the set, which
+    costs power and never validity.
+    """
     kept = np.zeros(len(matrix), dtype=bool)
     stack = np.append(np.ones(matrix.shape[1]), 1.0)[None, :]
     for j, row in enumerate(matrix):

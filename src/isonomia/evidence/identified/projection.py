@@ -1,23 +1,20 @@
-"""Interior-point projection onto it.
-
-Newton's equations of a projection onto a shadow, reduced to one row a cell, equation and inequality.
-
-What the letters stand for is said in :mod:`isonomia.evidence.identified.projection`.
-
-An interior-point method for projections onto shadows, for many repetitions at once.
+"""Projection onto identified sets by an interior-point method, for many repetitions at once.
 
 With ``m_ac = w_a h_ac`` (weights times estimate) the projection is the convex program
 
     maximise  sum over cells of m log q,    q = M x,  x >= 0,  E x = e,  G x + y = g,  y >= 0,
 
-whose optimality conditions, with a price ``v`` a cell, ``eta`` an equation (the first is ``sum of x = 1``) and
-``lam >= 0`` an inequality, are
+whose optimality conditions, with a multiplier ``v`` for each cell, ``eta`` for each equation (the first is ``sum of x =
+1``) and ``lam >= 0`` for each inequality, are
 
     v q = m,    r = E' eta + G' lam - M' v >= 0,    x r = 0,    lam y = 0.
 
 Newton's method is applied to them with both products held at a positive number that goes to zero, as Mehrotra (1992)
 does: a step that aims at zero tells how far to aim, and corrects for the products' curvature. Every system is reduced
-to one row a cell, equation and inequality, whatever the number of worlds.
+to one row per cell, equation and inequality, whatever the number of worlds.
+
+Nothing but power and running time rests on the accuracy of a projection: every bet made from one is valid
+(:mod:`isonomia.evidence.identified.bets`). So no number of this module can make a verdict wrong.
 """
 
 from __future__ import annotations
@@ -27,32 +24,46 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.identified.identified_set import Shadow
+from isonomia.evidence.identified.identified_set import IdentifiedSet
 
-__all__ = ["ROUNDS", "Frame", "Iterate", "System", "solve"]
-
+__all__ = ["Iterate", "solve"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-SMALL = 2048
-"""Numbers that a table of the products of all rows may have; a larger one is slower than multiplying row by row."""
+MAX_PAIRS = 2048
+"""Numbers in the table of the products of all rows; a larger one is slower than multiplying row by row."""
+
+MAX_ROUNDS = 60
+"""Newton steps at most; seven to twelve are usual."""
+
+MAX_STALLED = 4
+"""Steps without progress after which a search ends: rounding has eaten what was left to gain."""
+
+MAX_TOGETHER = 128
+"""Repetitions solved together at most: enough to spread the cost of a call, few enough to stay in a core's cache."""
+
+MAX_NUMBERS = 2**21
+"""Numbers in the largest array of repetitions solved together: 16 MiB of doubles."""
+
+STEP_SHARE = 0.995
+"""The share of the way to the boundary that a step may go; customary for interior-point methods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """Where the search stands, or how it moves; a row a repetition.
+    """A point of the search, or a direction; one row per repetition.
 
     Attributes
     ----------
     x, r
-        The mixture and what each world is short of its cost: ``(repetitions, worlds)``.
+        The mixture and the reduced cost of each world: ``(repetitions, worlds)``.
     v
-        The price of each cell that some world shows, channel after channel: ``(repetitions, such cells)``.
+        The multiplier of each cell that some world shows, channel after channel: ``(repetitions, such cells)``.
     eta
-        The price of each equation, the first being ``sum of x = 1``.
+        The multiplier of each equation, the first being ``sum of x = 1``.
     lam, y
-        The price of each inequality, and how far it is from being tight.
+        The multiplier and the slack of each inequality.
     """
 
     x: Floats
@@ -72,7 +83,7 @@ class Iterate:
             getattr(self, part.name)[rows] = getattr(other, part.name)
 
     def moved(self, by: Iterate, primal: Floats, dual: Floats) -> Iterate:
-        """Go along a direction: mixture and slacks by one share of it, prices by another."""
+        """Go along a direction: mixture and slacks by one share of it, multipliers by another."""
         p, d = primal[:, None], dual[:, None]
         return Iterate(
             self.x + p * by.x,
@@ -85,8 +96,8 @@ class Iterate:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """The matrices of a shadow, stacked: a row a cell that some world shows, then an equation, then an inequality."""
+class ConstraintMatrix:
+    """The rows of an identified set, stacked: the cells that some world shows, the equations, the inequalities."""
 
     cells: Floats
     equal: Floats
@@ -97,15 +108,23 @@ class Frame:
     pairs: Floats | None
 
     @classmethod
-    def of(cls, shadow: Shadow) -> Frame:
+    def of(cls, identified: IdentifiedSet) -> ConstraintMatrix:
         """Stack them; ``pairs`` makes the products of all rows at once, where they are few."""
-        cells = shadow.shows[shadow.possible]
-        equal = np.vstack([np.ones((1, shadow.worlds)), shadow.equal])
-        rows = np.vstack([cells, equal, shadow.below])
+        cells = identified.observation[identified.possible_cells]
+        equal = np.vstack([np.ones((1, identified.worlds)), identified.equal])
+        rows = np.vstack([cells, equal, identified.below])
         pairs = None
-        if len(rows) ** 2 * shadow.worlds <= SMALL:
-            pairs = (rows[:, None, :] * rows[None, :, :]).reshape(-1, shadow.worlds).T
-        return cls(cells, equal, np.concatenate([[1.0], shadow.equal_to]), shadow.below, shadow.at_most, rows, pairs)
+        if len(rows) ** 2 * identified.worlds <= MAX_PAIRS:
+            pairs = (rows[:, None, :] * rows[None, :, :]).reshape(-1, identified.worlds).T
+        return cls(
+            cells,
+            equal,
+            np.concatenate([[1.0], identified.equal_to]),
+            identified.below,
+            identified.at_most,
+            rows,
+            pairs,
+        )
 
     def products(self, weights: Floats) -> Floats:
         """``rows @ diag(weights) @ rows'`` for each repetition."""
@@ -115,10 +134,10 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class NewtonSystem:
     """Newton's equations at a point, ready for several right-hand sides."""
 
-    frame: Frame
+    constraints: ConstraintMatrix
     at: Iterate
     q: Floats
     spread: Floats
@@ -126,42 +145,43 @@ class System:
     matrix: Floats
 
     @classmethod
-    def of(cls, frame: Frame, at: Iterate, q: Floats) -> System:
-        """Eliminate the worlds: what is left has a row a cell, equation and inequality, scaled to be well behaved."""
+    def of(cls, constraints: ConstraintMatrix, at: Iterate, q: Floats) -> NewtonSystem:
+        """Eliminate the worlds: what is left has one row per cell, equation and inequality, scaled to similar size."""
         spread = at.x / at.r
-        scale = np.ones((len(q), len(frame.rows)))
+        scale = np.ones((len(q), len(constraints.rows)))
         scale[:, : q.shape[1]] = np.sqrt(at.v / q)
         scale[:, q.shape[1] + at.eta.shape[1] :] = np.sqrt(at.lam / at.y)
-        matrix = frame.products(spread)
+        matrix = constraints.products(spread)
         matrix *= scale[:, :, None]
         matrix *= scale[:, None, :]
-        diagonal = np.ones(len(frame.rows))
+        diagonal = np.ones(len(constraints.rows))
         diagonal[q.shape[1] : q.shape[1] + at.eta.shape[1]] = 0.0
-        index = np.arange(len(frame.rows))
+        index = np.arange(len(constraints.rows))
+        # A hair more than rounding: keeps rows that nearly depend on each other solvable.
         matrix[:, index, index] = matrix[:, index, index] * (1.0 + 1e-13) + diagonal + 1e-300
-        return cls(frame, at, q, spread, scale, matrix)
+        return cls(constraints, at, q, spread, scale, matrix)
 
     def direction(self, to_world: Floats, to_slack: Floats, to_cell: Floats) -> Iterate:
         """The step that changes the products ``x r``, ``lam y`` and ``v q`` by the given amounts, to first order."""
-        frame, at, q = self.frame, self.at, self.q
-        dual = at.eta @ frame.equal + at.lam @ frame.below - at.v @ frame.cells - at.r
-        b1 = to_world / at.x - dual + (to_cell / q) @ frame.cells
-        b2 = at.x @ frame.equal.T - frame.equal_to
-        b3 = at.x @ frame.below.T + at.y - frame.at_most + to_slack / at.lam
-        right = (self.spread * b1) @ frame.rows.T
+        constraints, at, q = self.constraints, self.at, self.q
+        dual = at.eta @ constraints.equal + at.lam @ constraints.below - at.v @ constraints.cells - at.r
+        b1 = to_world / at.x - dual + (to_cell / q) @ constraints.cells
+        b2 = at.x @ constraints.equal.T - constraints.equal_to
+        b3 = at.x @ constraints.below.T + at.y - constraints.at_most + to_slack / at.lam
+        right = (self.spread * b1) @ constraints.rows.T
         cells, last = q.shape[1], q.shape[1] + at.eta.shape[1]
         right[:, cells:last] += b2
         right[:, last:] += b3
-        found = self.scale * _solved(self.matrix, self.scale * right)
-        x = self.spread * (b1 - found @ frame.rows)
-        v = (to_cell - at.v * (x @ frame.cells.T)) / q
-        lam = found[:, last:]
+        multipliers = self.scale * _solve_linear(self.matrix, self.scale * right)
+        x = self.spread * (b1 - multipliers @ constraints.rows)
+        v = (to_cell - at.v * (x @ constraints.cells.T)) / q
+        lam = multipliers[:, last:]
         y = (to_slack - at.y * lam) / at.lam
-        return Iterate(x, (to_world - at.r * x) / at.x, v, found[:, cells:last], lam, y)
+        return Iterate(x, (to_world - at.r * x) / at.x, v, multipliers[:, cells:last], lam, y)
 
 
-def _solved(matrix: Floats, right: Floats) -> Floats:
-    """Solve for each repetition; where one of the matrices is singular to the last bit, with a ridge."""
+def _solve_linear(matrix: Floats, right: Floats) -> Floats:
+    """Solve for each repetition; where one of the matrices is singular to the last bit, with a ridge of that size."""
     try:
         return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0])
     except np.linalg.LinAlgError:
@@ -169,113 +189,90 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.solve(matrix + ridge, right[:, :, None])[:, :, 0])
 
 
-ROUNDS = 60
-"""Rounds at most; seven to twelve are usual."""
+def solve(identified: IdentifiedSet, mass: Floats, tolerance: Floats) -> Iterate:
+    """Find the mixture and the multipliers of a projection, as well as ``MAX_ROUNDS`` allow.
 
-PATIENCE = 4
-"""Rounds without progress after which a search ends: rounding has eaten what was left to gain."""
-
-TOGETHER = 128
-"""Repetitions solved together at most: enough to spread the cost of a call, few enough to stay in a core's cache."""
-
-ROOM = 2**21
-"""Numbers that the largest array of repetitions solved together may have."""
-
-NEAR = 0.995
-"""The share of the way to the boundary that a step may go."""
-
-
-def solve(shadow: Shadow, mass: Floats, tolerance: Floats) -> Iterate:
-    """Find mixture and prices.
-
-    Parameters
-    ----------
-    shadow
-        The polytope.
-    mass
-        ``m`` for the cells that some world shows, summing to 1; zero in channels without draws.
-    tolerance
-        For each repetition, the sum of all products that should be zero at which the search ends.
-
-    Returns
-    -------
-    Iterate
-        The best found within ``ROUNDS``. Nothing rests on its accuracy but power.
+    ``mass`` is ``m`` for the cells that some world shows, summing to 1, zero in channels without draws. A repetition's
+    search ends where the sum of all products that should be zero is at most its ``tolerance``.
     """
-    frame = Frame.of(shadow)
-    best = _setting_out(frame, mass)
-    together = max(1, min(TOGETHER, ROOM // frame.rows.size))
+    constraints = ConstraintMatrix.of(identified)
+    best = _initial(constraints, mass)
+    together = max(1, min(MAX_TOGETHER, MAX_NUMBERS // constraints.rows.size))
     for first in range(0, len(mass), together):
         rows = np.arange(first, min(first + together, len(mass)))
-        best.put(rows, _search(frame, best.take(rows), mass[rows], tolerance[rows]))
+        best.put(rows, _search(constraints, best.take(rows), mass[rows], tolerance[rows]))
     return best
 
 
-def _search(frame: Frame, best: Iterate, mass: Floats, tolerance: Floats) -> Iterate:
-    """Take rounds until every repetition is done; improves ``best`` in place."""
-    gap = _gap(frame, best, mass)
+def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, tolerance: Floats) -> Iterate:
+    """Take Newton steps until every repetition is done; improves ``best`` in place."""
+    gap = _gap(constraints, best, mass)
     rows = np.flatnonzero(gap > tolerance)
     here, waited = best.take(rows), np.zeros(len(rows), dtype=int)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if not len(rows):
             break
         with np.errstate(all="ignore"):
-            here = _round(frame, here, mass[rows])
-            now = _gap(frame, here, mass[rows])
+            here = _newton_step(constraints, here, mass[rows])
+            now = _gap(constraints, here, mass[rows])
         better = now < gap[rows]
         best.put(rows[better], here.take(np.flatnonzero(better)))
         gap[rows[better]] = now[better]
         waited = np.where(better, 0, waited + 1)
-        going = np.flatnonzero((gap[rows] > tolerance[rows]) & (waited < PATIENCE) & np.isfinite(now))
+        going = np.flatnonzero((gap[rows] > tolerance[rows]) & (waited < MAX_STALLED) & np.isfinite(now))
         rows, here, waited = rows[going], here.take(going), waited[going]
     return best
 
 
-def _setting_out(frame: Frame, mass: Floats) -> Iterate:
-    """All worlds alike, and prices at which each is short of its cost."""
-    repetitions, worlds = len(mass), frame.cells.shape[1]
+def _initial(constraints: ConstraintMatrix, mass: Floats) -> Iterate:
+    """All worlds equally likely, with multipliers that give every world a positive reduced cost.
+
+    The numbers only keep the start well inside the boundary.
+    """
+    repetitions, worlds = len(mass), constraints.cells.shape[1]
     x = np.full((repetitions, worlds), 1.0 / worlds)
-    v = mass / (x @ frame.cells.T)
-    worth = v @ frame.cells
-    eta = np.zeros((repetitions, len(frame.equal)))
+    v = mass / (x @ constraints.cells.T)
+    worth = v @ constraints.cells
+    eta = np.zeros((repetitions, len(constraints.equal)))
     eta[:, 0] = 1.25 * worth.max(axis=1) + 0.25
-    y = np.maximum(frame.at_most - x @ frame.below.T, 0.1)
+    y = np.maximum(constraints.at_most - x @ constraints.below.T, 0.1)
     lam = np.full_like(y, 0.1)
-    return Iterate(x, np.maximum(eta[:, :1] - worth + lam @ frame.below, 0.1), v, eta, lam, y)
+    return Iterate(x, np.maximum(eta[:, :1] - worth + lam @ constraints.below, 0.1), v, eta, lam, y)
 
 
-def _gap(frame: Frame, at: Iterate, mass: Floats) -> Floats:
+def _gap(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> Floats:
     """How far all conditions together are from being met."""
-    short = np.abs(at.x @ frame.equal.T - frame.equal_to).sum(axis=1)
-    short += np.abs(at.x @ frame.below.T + at.y - frame.at_most).sum(axis=1)
-    cells = np.abs(at.v * (at.x @ frame.cells.T) - mass).sum(axis=1)
+    short = np.abs(at.x @ constraints.equal.T - constraints.equal_to).sum(axis=1)
+    short += np.abs(at.x @ constraints.below.T + at.y - constraints.at_most).sum(axis=1)
+    cells = np.abs(at.v * (at.x @ constraints.cells.T) - mass).sum(axis=1)
     return np.asarray((at.x * at.r).sum(axis=1) + (at.lam * at.y).sum(axis=1) + short + cells)
 
 
-def _round(frame: Frame, at: Iterate, mass: Floats) -> Iterate:
+def _newton_step(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> Iterate:
     """One predictor, one corrector, one step."""
-    q = at.x @ frame.cells.T
-    system = System.of(frame, at, q)
+    q = at.x @ constraints.cells.T
+    system = NewtonSystem.of(constraints, at, q)
     count = at.x.shape[1] + at.y.shape[1]
     now = ((at.x * at.r).sum(axis=1) + (at.lam * at.y).sum(axis=1)) / count
     aim = system.direction(-at.x * at.r, -at.lam * at.y, mass - at.v * q)
-    there = at.moved(aim, *_shares(at, aim, q, aim.x @ frame.cells.T, 1.0))
+    there = at.moved(aim, *_step_lengths(at, aim, q, aim.x @ constraints.cells.T, 1.0))
     then = (np.maximum(there.x * there.r, 0.0).sum(axis=1) + np.maximum(there.lam * there.y, 0.0).sum(axis=1)) / count
+    # Mehrotra's rule for how far to aim; the floor keeps the products from reaching zero at different speeds.
     target = (now * np.clip(then / now, 1e-6, 1.0) ** 3)[:, None]
     step = system.direction(
         target - at.x * at.r - aim.x * aim.r,
         target - at.lam * at.y - aim.lam * aim.y,
-        mass - at.v * q - aim.v * (aim.x @ frame.cells.T),
+        mass - at.v * q - aim.v * (aim.x @ constraints.cells.T),
     )
-    return at.moved(step, *_shares(at, step, q, step.x @ frame.cells.T, NEAR))
+    return at.moved(step, *_step_lengths(at, step, q, step.x @ constraints.cells.T, STEP_SHARE))
 
 
-def _shares(at: Iterate, by: Iterate, q: Floats, to_q: Floats, near: float) -> tuple[Floats, Floats]:
-    """How far one may go before something that must be positive is not."""
-    primal = np.minimum(_room(at.x, by.x), np.minimum(_room(at.y, by.y), _room(q, to_q)))
-    dual = np.minimum(_room(at.r, by.r), np.minimum(_room(at.lam, by.lam), _room(at.v, by.v)))
+def _step_lengths(at: Iterate, by: Iterate, q: Floats, to_q: Floats, near: float) -> tuple[Floats, Floats]:
+    """How far one may go, in mixture and in multipliers, before something that must be positive is not."""
+    primal = np.minimum(_max_step(at.x, by.x), np.minimum(_max_step(at.y, by.y), _max_step(q, to_q)))
+    dual = np.minimum(_max_step(at.r, by.r), np.minimum(_max_step(at.lam, by.lam), _max_step(at.v, by.v)))
     return np.minimum(near * primal, 1.0), np.minimum(near * dual, 1.0)
 
 
-def _room(value: Floats, change: Floats) -> Floats:
+def _max_step(value: Floats, change: Floats) -> Floats:
     return np.asarray(np.where(change < 0, value / -change, np.inf).min(axis=1, initial=1e30))

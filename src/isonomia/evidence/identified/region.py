@@ -1,4 +1,4 @@
-"""A confidence region for cell probabilities, and how far it lets a quantity of the worlds reach.
+"""A confidence region for cell probabilities, and the interval that it leaves to a functional of the mixture.
 
 For each channel, mixing the likelihood ratios of all distributions over its cells with a Dirichlet(1/2, ..., 1/2)
 weight gives an evidence function ``L_a(q_a) = log of the mixture's likelihood - log of the likelihood of q_a``, whose
@@ -8,7 +8,7 @@ different channels are independent given their channels, so the sum over channel
     P(there is a time at which sum_a L_a(true q_a) >= log(1/delta)) <= delta.
 
 The region ``{q : sum_a L_a(q_a) < log(1/delta)}`` is convex. It is ``{q : sum_a n_a KL(h_a | q_a) < allowance}`` around
-the sample's shares ``h``, so it misses a shadow exactly when the shadow is farther from ``h`` than the allowance.
+the sample's shares ``h``, so it misses an identified set exactly when the set is farther from ``h`` than the allowance.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from isonomia.errors import UsageError
-from isonomia.evidence.identified.bets import Prices, best_prices, growth
-from isonomia.evidence.identified.identified_set import Shadow
+from isonomia.evidence.identified.bets import CellBet, best_cell_bet, growth_rate
+from isonomia.evidence.identified.identified_set import IdentifiedSet
+from isonomia.evidence.protocol import check_delta
 
-__all__ = ["CellRegion", "Refuted", "reach"]
+__all__ = ["CellRegion", "Refuted", "functional_interval"]
 
 Floats = NDArray[np.float64]
 
 MARGIN = 1e-6
-"""Nats taken off a refutation to cover rounding."""
+"""Nats taken off a refutation to cover rounding: ``n`` draws add about ``n * 1e-16``, so it suffices up to about 1e9
+draws. It *can* change a verdict: without it, rounding could refute a point that the region still holds."""
 
-FINE = 1e-6
-"""How near to the region's end an end is searched."""
+END_TOLERANCE = 1e-6
+"""How near to the region an end is searched. Ends are always refuted values, so it only widens intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,7 @@ class CellRegion:
     def __post_init__(self) -> None:
         if self.tally.ndim != 2 or not bool(np.isfinite(self.tally).all()) or bool((self.tally < 0).any()):
             raise UsageError(f"expected a count a channel and cell, but {self.tally!r} came")
-        if not 0.0 < self.delta < 1.0:
-            raise UsageError(f"expected delta between 0 and 1, but delta={self.delta!r} came")
+        check_delta(self.delta)
 
     @property
     def n(self) -> float:
@@ -67,27 +68,29 @@ class CellRegion:
 
     @property
     def allowance(self) -> float:
-        """How far the truth may lie from the sample's shares, in nats: ``log(1/delta)`` and the mixture's price."""
+        """How far the truth may lie from the sample's shares, in nats: ``log(1/delta)`` and the mixture's regret."""
+        # The 0.5 is the Dirichlet weight of every cell: another one would be as valid, and wider in the long run.
         draws, half = self.tally.sum(axis=1), 0.5 * self.tally.shape[1]
         best = xlogy(self.tally, self.tally).sum() - xlogy(draws, draws).sum()
         mixed = (gammaln(self.tally + 0.5) - gammaln(0.5)).sum() + (gammaln(half) - gammaln(draws + half)).sum()
         return float(np.log(1.0 / self.delta) + best - mixed)
 
-    def refutes(self, shadow: Shadow) -> bool:
-        """Say whether no point of the shadow lies in the region.
+    def refutes(self, identified: IdentifiedSet) -> bool:
+        """Say whether no point of the identified set lies in the region.
 
-        Guarantee: ``True`` only where it is so, since prices of any quality bound the distance from below.
+        Guarantee: ``True`` only where it is so, since a bet of any quality bounds the distance from below.
         """
-        return self.n > 0 and self.beyond(shadow, self.prices(shadow))
+        return self.n > 0 and self.misses(identified, self.best_bet(identified))
 
-    def prices(self, shadow: Shadow) -> Prices:
-        """The prices that speak most strongly against the shadow."""
+    def best_bet(self, identified: IdentifiedSet) -> CellBet:
+        """The bet that speaks most strongly against the identified set."""
         estimate, weights = self._centre()
-        return best_prices(shadow, estimate, weights, np.full(1, min(1e-3 / max(self.n, 1.0), 1e-6)))
+        # A thousandth of a nat over the whole sample: a looser bound keeps sets alive and widens intervals, no more.
+        return best_cell_bet(identified, estimate, weights, np.full(1, min(1e-3 / max(self.n, 1.0), 1e-6)))
 
-    def beyond(self, shadow: Shadow, prices: Prices) -> bool:
-        """Whether these prices prove that the shadow misses the region."""
-        nats = self.n * float(growth(shadow, prices, *self._centre())[0])
+    def misses(self, identified: IdentifiedSet, bet: CellBet) -> bool:
+        """Whether this bet proves that the region misses the identified set."""
+        nats = self.n * float(growth_rate(identified, bet, *self._centre())[0])
         return nats >= self.allowance + MARGIN
 
     def _centre(self) -> tuple[Floats, Floats]:
@@ -95,91 +98,94 @@ class CellRegion:
         return (self.tally / np.maximum(draws, 1.0))[None], (draws[:, 0] / max(self.n, 1.0))[None]
 
 
-def reach(region: CellRegion, shadow: Shadow, row: Floats, over: Floats | None = None) -> tuple[float, float] | Refuted:
-    """Enclose ``row . x``, or ``row . x / over . x``, over the admitted mixtures whose shadow lies in the region.
+def functional_interval(
+    region: CellRegion, identified: IdentifiedSet, row: Floats, over: Floats | None = None
+) -> tuple[float, float] | Refuted:
+    """Enclose ``row . x``, or ``row . x / over . x``, over the admitted mixtures that produce a point of the region.
 
     Guarantee: if the true mixture is admitted, then with probability at least ``1 - delta`` the interval holds its true
     value *at all times, and for all rows together*, since one region serves them all. Ends are rounded outwards: each
-    end that is not the end of the possible range comes with prices that refute everything beyond it.
+    end that is not the end of the possible range comes with a bet that refutes everything beyond it.
 
     Parameters
     ----------
     region
         What the draws do not refute.
-    shadow
+    identified
         The mixtures that are admitted, and what they produce.
     row
-        A number a world, for all the worlds that ``shadow`` was made of.
+        One number per world, for all the worlds that ``identified`` was made of.
     over
-        A number of at least 0 a world: what is divided by, 1 where not given. Mixtures for which both products are zero
-        count as having every value.
+        One number of at least 0 per world: what is divided by, 1 where not given. Mixtures for which both products are
+        zero count as having every value.
     """
-    row = row[shadow.kept]
-    over = np.ones_like(row) if over is None else over[shadow.kept]
+    row = row[identified.kept_worlds]
+    over = np.ones_like(row) if over is None else over[identified.kept_worlds]
     some = over > 0
     if not bool(some.any()):
         raise UsageError("expected a denominator that some admitted world has, but there is none: nobody is there")
-    if region.refutes(shadow):
+    if region.refutes(identified):
         return Refuted()
     ratios = row[some] / over[some]
     least, most = float(ratios.min()), float(ratios.max())
-    up, down = _Question(region, shadow, row, over), _Question(region, shadow, -row, over)
-    return -_last(down, -most, -least), _last(up, least, most)
+    up, down = _AtLeast(region, identified, row, over), _AtLeast(region, identified, -row, over)
+    return -_upper_end(down, -most, -least), _upper_end(up, least, most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Question:
-    """Whether ``row . x >= value * over . x`` is possible in the region."""
+class _AtLeast:
+    """The hypotheses ``row . x >= value * over . x`` for any value, against the region."""
 
     region: CellRegion
-    shadow: Shadow
+    identified: IdentifiedSet
     row: Floats
     over: Floats
 
-    def asked(self, value: float) -> tuple[Floats, Floats]:
-        """All inequalities, this one the last."""
+    def constraints(self, value: float) -> tuple[Floats, Floats]:
+        """All inequalities, this one last."""
         last = value * self.over - self.row
-        return np.vstack([self.shadow.below, last]), np.append(self.shadow.at_most, 0.0)
+        return np.vstack([self.identified.below, last]), np.append(self.identified.at_most, 0.0)
 
-    def answer(self, value: float) -> tuple[bool, Prices | None]:
-        """Whether it is refuted; and the prices, where they can be tried on other values."""
-        shadow = self.shadow
-        piece = Shadow.of(shadow.shows, (shadow.equal, shadow.equal_to), self.asked(value))
+    def refuted(self, value: float) -> tuple[bool, CellBet | None]:
+        """Whether a value is refuted; and the bet, where it can be tried on other values."""
+        whole = self.identified
+        piece = IdentifiedSet.of(whole.observation, (whole.equal, whole.equal_to), self.constraints(value))
         if not piece.worlds:
             return True, None  # no admitted mixture reaches the value, whatever was drawn
-        prices = self.region.prices(piece)
-        alike = piece.worlds == shadow.worlds and prices.on_below.shape[1] == len(shadow.below) + 1
-        return self.region.beyond(piece, prices), prices if alike else None
+        bet = self.region.best_bet(piece)
+        alike = piece.worlds == whole.worlds and bet.inequality_multipliers.shape[1] == len(whole.below) + 1
+        return self.region.misses(piece, bet), bet if alike else None
 
-    def still(self, value: float, prices: Prices) -> bool:
-        """Whether the same prices refute another value: a maximum over worlds, nothing to solve."""
-        below, at_most = self.asked(value)
-        piece = replace(self.shadow, below=below, at_most=at_most)
-        return self.region.beyond(piece, prices)
+    def refuted_by(self, bet: CellBet, value: float) -> bool:
+        """Whether a given bet refutes a value: a maximum over worlds, nothing to solve."""
+        below, at_most = self.constraints(value)
+        return self.region.misses(replace(self.identified, below=below, at_most=at_most), bet)
 
 
-def _last(question: _Question, least: float, most: float) -> float:
+def _upper_end(hypotheses: _AtLeast, least: float, most: float) -> float:
     """The least value found beyond which everything is refuted; ``most`` where nothing is.
 
-    Fewer mixtures reach a larger value, so a refuted value refutes all above it. Prices found for one value speak about
-    others too, and asking them is cheap: that is Newton's method, since the distance to a value bends upwards and
-    prices are its tangent. Halving takes turns with it, for the start and for safety.
+    Fewer mixtures reach a larger value, so a refuted value refutes all above it. A bet found for one value speaks about
+    others too, and trying it is cheap: that is Newton's method, since the distance to a value bends upwards and the bet
+    is its tangent. Bisection takes turns with it, for the start and for safety.
     """
-    if question.region.n <= 0 or not question.answer(most)[0]:
+    if hypotheses.region.n <= 0 or not hypotheses.refuted(most)[0]:
         return most
     inside, outside, near = least, most, False
-    while outside - inside > FINE:
-        value = outside - 0.5 * FINE if near else 0.5 * (inside + outside)
-        gone, prices = question.answer(value)
+    while outside - inside > END_TOLERANCE:
+        # Half a tolerance below an end that a bet has just moved: where that is not refuted, the search is over.
+        value = outside - 0.5 * END_TOLERANCE if near else 0.5 * (inside + outside)
+        gone, bet = hypotheses.refuted(value)
         inside, outside = (inside, value) if gone else (value, outside)
-        further = outside if prices is None else _as_far_as(question, prices, inside, outside)
+        further = outside if bet is None else _as_far_as(hypotheses, bet, inside, outside)
         near, outside = not near and further < outside, further
     return outside
 
 
-def _as_far_as(question: _Question, prices: Prices, inside: float, outside: float) -> float:
-    """How far down the same prices go on refuting; ``outside`` where they refute nothing below it."""
-    while outside - inside > 0.1 * FINE:
+def _as_far_as(hypotheses: _AtLeast, bet: CellBet, inside: float, outside: float) -> float:
+    """How far down the same bet goes on refuting; ``outside`` where it refutes nothing below it."""
+    # Finer than the search around it, which would otherwise ask the solver again for what is left.
+    while outside - inside > 0.1 * END_TOLERANCE:
         middle = 0.5 * (inside + outside)
-        inside, outside = (inside, middle) if question.still(middle, prices) else (middle, outside)
+        inside, outside = (inside, middle) if hypotheses.refuted_by(bet, middle) else (middle, outside)
     return outside

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,32 +20,31 @@ from numpy.typing import NDArray
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
 from isonomia.evidence.polynomials import as_fraction, is_linear
-from isonomia.evidence.strata.worlds import Shape, worlds
+from isonomia.evidence.strata.worlds import TableShape, worlds
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Mean, Quantity, Rate, Row
 from isonomia.spec.walk import check_names, leaves_of
 
-__all__ = ["ASSUMPTIONS", "Constraint", "assume"]
+__all__ = ["ASSUMPTIONS", "LinearAssumption", "assume", "assumption_rows"]
 
 Floats = NDArray[np.float64]
-Truth = NDArray[np.bool_]
+Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constraint:
-    """``row @ w <= bound`` for the probabilities ``w`` of the worlds, with the words it came from."""
+class LinearAssumption:
+    """An assumption as an inequality: ``row @ w <= bound`` for the probabilities ``w`` of the worlds."""
 
     row: Floats
     bound: float
-    words: str
 
 
 def assume(
-    shape: Shape, words: str, labels: tuple[Sequence[Any], Sequence[Any]] | None = None
-) -> tuple[Constraint, ...]:
-    """Make the constraints of an assumption.
+    shape: TableShape, words: str, labels: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> tuple[LinearAssumption, ...]:
+    """Make the inequalities of an assumption.
 
     Parameters
     ----------
@@ -56,16 +55,9 @@ def assume(
     labels
         What the predictions and the outcomes are called in an expression; without them they are numbers from 0.
         Order comparisons such as ``S0 > S1`` need labels that are numbers.
-
-    Raises
-    ------
-    SpecError
-        Where the text is neither a name nor a linear comparison over the potential values.
-    UsageError
-        Where the labels do not fit the shape.
     """
     if words in _NAMED:
-        return tuple(Constraint(row, 0.0, words) for row in _NAMED[words][1](worlds(shape)))
+        return tuple(LinearAssumption(row, 0.0) for row in _NAMED[words][1](worlds(shape)))
     columns = _columns(shape, labels)
     try:
         formula = parse_formula(words)
@@ -79,10 +71,16 @@ def assume(
     except TypeError as error:
         raise SpecError("an assumption has no `for`: write it out for each value") from error
     batch = Batch(shape.worlds, columns)
-    return tuple(_constraint(atom.quantity, batch, words) for atom in _atoms(form))
+    return tuple(_linear(atom.quantity, batch) for atom in _atoms(form))
 
 
-def _columns(shape: Shape, labels: tuple[Sequence[Any], Sequence[Any]] | None) -> Mapping[str, NDArray[Any]]:
+def assumption_rows(shape: TableShape, assumptions: Sequence[LinearAssumption]) -> tuple[Floats, Floats]:
+    """All inequalities at once: a matrix of shape ``(assumptions, worlds)`` and its right-hand sides."""
+    matrix = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds)
+    return matrix, np.asarray([each.bound for each in assumptions], dtype=float)
+
+
+def _columns(shape: TableShape, labels: tuple[Sequence[Any], Sequence[Any]] | None) -> Mapping[str, NDArray[Any]]:
     predictions, outcomes = labels or (range(shape.predictions), range(shape.outcomes))
     for name, given, count in (("predictions", predictions, shape.predictions), ("outcomes", outcomes, shape.outcomes)):
         if len(given) != count:
@@ -114,7 +112,7 @@ def _atoms(form: Normal) -> Iterable[Atom]:
             )
 
 
-def _constraint(quantity: Quantity, batch: Batch, words: str) -> Constraint:
+def _linear(quantity: Quantity, batch: Batch) -> LinearAssumption:
     """``quantity >= 0``, multiplied by the probability of the common condition."""
     polynomial = as_fraction(quantity)
     if polynomial.factors or not is_linear(polynomial.numerator):
@@ -130,7 +128,7 @@ def _constraint(quantity: Quantity, batch: Batch, words: str) -> Constraint:
         )
     given = _condition(next(iter(conditions), None), batch)
     row = sum((weight * (_term(key[0], batch) if key else 1.0) * given for key, weight in terms.items()), 0.0 * given)
-    return Constraint(-row, 0.0, words)
+    return LinearAssumption(-row, 0.0)
 
 
 def _condition(given: Row | None, batch: Batch) -> Floats:
@@ -145,9 +143,9 @@ def _term(leaf: Leaf, batch: Batch) -> Floats:
             return numbers(term, batch)
 
 
-def _never(bad: Truth) -> list[Floats]:
-    """Worlds in which something bad holds for any of the attribute values have no probability."""
-    return [np.asarray(bad.any(axis=-1), dtype=np.float64)]
+def _never(excluded: Booleans) -> list[Floats]:
+    """Worlds that are excluded for any of the attribute values have probability zero."""
+    return [np.asarray(excluded.any(axis=-1), dtype=np.float64)]
 
 
 def _protected(every: NDArray[np.intp], sign: int) -> list[Floats]:
@@ -159,9 +157,7 @@ def _protected(every: NDArray[np.intp], sign: int) -> list[Floats]:
     return rows
 
 
-Maker: TypeAlias = Callable[[NDArray[np.intp]], list[Floats]]
-
-_NAMED: dict[str, tuple[str, Maker]] = {
+_NAMED: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[Floats]]]] = {
     "outcome never falls": (
         "monotonicity: nobody's outcome is lower under a later attribute value, Y(0) <= Y(1) <= ...",
         lambda every: _never(np.diff(every[:, 1]) < 0),

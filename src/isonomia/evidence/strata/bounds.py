@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
 from isonomia.evidence.strata.effects import (
     Definition,
-    Effect,
+    PrincipalEffect,
     definition_effects,
     effect_row,
     effect_rows,
     stratum_row,
 )
-from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas, Optimal, Program, Solved, solve
+from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas, LinearProgram, Optimal, Solution, solve
 from isonomia.evidence.strata.worlds import Observed, observation
 
 __all__ = [
-    "SMALLEST",
+    "NEGLIGIBLE",
     "Bounds",
     "Contradiction",
+    "EmptyStratum",
     "FairWorld",
-    "NobodyThere",
     "effect_bounds",
     "fair_world",
     "normalised_bounds",
@@ -34,8 +34,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-SMALLEST = 1e-9
-"""A stratum that can have no larger probability counts as empty; a table that misses fairness by no more, as fair."""
+NEGLIGIBLE = 1e-9
+"""A stratum that can have no larger probability counts as empty; a table that misses fairness by no more, as fair. That
+is the accuracy of the linear programs. It can change an answer only about strata and effects that are as small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class NobodyThere:
+class EmptyStratum:
     """No distribution over worlds that produces the table has anybody in the stratum: nothing can be unfair in it."""
 
 
@@ -72,11 +73,15 @@ class FairWorld:
 
 
 def effect_bounds(
-    observed: Observed, effect: Effect, *, zero: Sequence[Effect] = (), assumptions: Sequence[Constraint] = ()
+    observed: Observed,
+    effect: PrincipalEffect,
+    *,
+    zero: Sequence[PrincipalEffect] = (),
+    assumptions: Sequence[LinearAssumption] = (),
 ) -> Bounds | Contradiction:
     """Bound an unnormalised effect ``tau'``.
 
-    Guarantee: the interval holds ``tau'`` of every distribution over worlds that produces the table, has the effects
+    Guarantee: the interval contains ``tau'`` of every distribution over worlds that produces the table, has the effects
     ``zero`` equal to 0 and satisfies the assumptions; and both ends are attained (the paper's section 3.2).
 
     Parameters
@@ -90,19 +95,27 @@ def effect_bounds(
     assumptions
         From :func:`~isonomia.evidence.strata.assumptions.assume`.
     """
-    return _range(observed, effect_row(observed.shape, effect), zero, assumptions)
+    return _range(_program(observed, effect_row(observed.shape, effect), zero, assumptions))
 
 
 def stratum_bounds(
-    observed: Observed, effect: Effect, *, zero: Sequence[Effect] = (), assumptions: Sequence[Constraint] = ()
+    observed: Observed,
+    effect: PrincipalEffect,
+    *,
+    zero: Sequence[PrincipalEffect] = (),
+    assumptions: Sequence[LinearAssumption] = (),
 ) -> Bounds | Contradiction:
     """Bound the probability of an effect's stratum; the arguments are those of :func:`effect_bounds`."""
-    return _range(observed, stratum_row(observed.shape, effect.stratum), zero, assumptions)
+    return _range(_program(observed, stratum_row(observed.shape, effect.stratum), zero, assumptions))
 
 
 def normalised_bounds(
-    observed: Observed, effect: Effect, *, zero: Sequence[Effect] = (), assumptions: Sequence[Constraint] = ()
-) -> Bounds | Contradiction | NobodyThere:
+    observed: Observed,
+    effect: PrincipalEffect,
+    *,
+    zero: Sequence[PrincipalEffect] = (),
+    assumptions: Sequence[LinearAssumption] = (),
+) -> Bounds | Contradiction | EmptyStratum:
     """Bound a normalised effect ``tau = tau' / P(stratum)``; the arguments are those of :func:`effect_bounds`.
 
     Guarantee: as there, over the distributions that have somebody in the stratum. Numerator and denominator vary
@@ -112,14 +125,14 @@ def normalised_bounds(
     masses = stratum_bounds(observed, effect, zero=zero, assumptions=assumptions)
     if isinstance(masses, Contradiction):
         return masses
-    if masses.upper <= SMALLEST:
-        return NobodyThere()
-    program = _scaled(_program(observed, effect_row(observed.shape, effect), zero, assumptions), effect, observed)
-    return _both(program)
+    if masses.upper <= NEGLIGIBLE:
+        return EmptyStratum()
+    program = _program(observed, effect_row(observed.shape, effect), zero, assumptions)
+    return _range(_scaled(program, effect, observed))
 
 
 def fair_world(
-    observed: Observed, definition: Definition, *, assumptions: Sequence[Constraint] = ()
+    observed: Observed, definition: Definition, *, assumptions: Sequence[LinearAssumption] = ()
 ) -> FairWorld | Contradiction:
     """Look for a fair world that produces the table.
 
@@ -127,37 +140,34 @@ def fair_world(
     the definition. A fair world proves nothing but that the table cannot tell.
     """
     zero = definition_effects(observed.shape, definition)
-    found = solve(_program(observed, np.zeros(observed.shape.worlds), zero, assumptions))
-    match found:
-        case Solved(certificate=proof):
+    answer = solve(_program(observed, np.zeros(observed.shape.worlds), zero, assumptions))
+    match answer:
+        case Solution(certificate=proof):
             return FairWorld(proof.solution, proof)
         case Farkas():
-            return Contradiction(found)
+            return Contradiction(answer)
 
 
-def _range(
-    observed: Observed, row: Floats, zero: Sequence[Effect], assumptions: Sequence[Constraint]
-) -> Bounds | Contradiction:
-    return _both(_program(observed, row, zero, assumptions))
-
-
-def _program(observed: Observed, row: Floats, zero: Sequence[Effect], assumptions: Sequence[Constraint]) -> Program:
+def _program(
+    observed: Observed, row: Floats, zero: Sequence[PrincipalEffect], assumptions: Sequence[LinearAssumption]
+) -> LinearProgram:
     """Minimise ``row @ w`` over the worlds that produce the table."""
     shape = observed.shape
     fixed = effect_rows(shape, zero)
-    return Program(
+    below, bound = assumption_rows(shape, assumptions)
+    return LinearProgram(
         cost=row,
         equal=np.vstack([observation(shape).reshape(-1, shape.worlds), fixed]),
         right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fixed))]),
-        below=np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds),
-        bound=np.asarray([each.bound for each in assumptions], dtype=np.float64),
+        below=below,
+        bound=bound,
     )
 
 
-def _scaled(program: Program, effect: Effect, observed: Observed) -> Program:
+def _scaled(program: LinearProgram, effect: PrincipalEffect, observed: Observed) -> LinearProgram:
     """Charnes and Cooper's program in ``(w t, t)``: right-hand sides move to the new column, the stratum has mass 1."""
     mass = np.append(stratum_row(observed.shape, effect.stratum), 0.0)
-    return Program(
+    return LinearProgram(
         cost=np.append(program.cost, 0.0),
         equal=np.vstack([np.column_stack([program.equal, -program.right]), mass]),
         right=np.append(np.zeros(len(program.right)), 1.0),
@@ -166,12 +176,13 @@ def _scaled(program: Program, effect: Effect, observed: Observed) -> Program:
     )
 
 
-def _both(program: Program) -> Bounds | Contradiction:
-    ends: list[Solved] = []
+def _range(program: LinearProgram) -> Bounds | Contradiction:
+    """The least and the greatest cost."""
+    ends: list[Solution] = []
     for cost in (program.cost, -program.cost):
-        found = solve(Program(cost, program.equal, program.right, program.below, program.bound))
-        if isinstance(found, Farkas):
-            return Contradiction(found)
-        ends.append(found)
+        answer = solve(LinearProgram(cost, program.equal, program.right, program.below, program.bound))
+        if isinstance(answer, Farkas):
+            return Contradiction(answer)
+        ends.append(answer)
     least, most = ends
     return Bounds(least.value, -most.value, (least.certificate, most.certificate))

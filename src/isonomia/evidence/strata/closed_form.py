@@ -9,8 +9,8 @@ other strata take up what is left. So for given ``m``
 
 and the lower bound is minus the same with ``b_0`` and ``z_1``. Both strata hang on one unknown: if
 ``Y(0) = Y(1) = 1`` has probability ``x``, then ``Y(0) = Y(1) = 0`` has ``x + P(Y=0|A=0) - P(Y=1|A=1)``. Every bound is
-then the extreme of a concave function of ``x`` with a few kinks, or of its ratio to a linear one, and is attained at a
-kink or at an end. That gives all bounds without a solver. A test compares them with the linear programs of ``bounds``.
+then an extreme of a concave function of ``x`` with a few kinks, or of its ratio to a linear one, and is attained at a
+kink or at an end. That gives all bounds without a solver; a test compares them with the linear programs of ``bounds``.
 
 Two consequences for such tables. At the least possible ``x`` one of the two strata is empty, and there fairness is
 easiest: Definition 1 is refuted exactly where Proposition 1's separate bounds refute it, so that fixing one effect at
@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError
-from isonomia.evidence.strata.bounds import SMALLEST
+from isonomia.evidence.strata.bounds import NEGLIGIBLE
 from isonomia.evidence.strata.worlds import checked_tables
 
 __all__ = ["ClosedBounds", "closed_bounds", "corollary_1", "proposition_1"]
 
 Floats = NDArray[np.float64]
-Truth = NDArray[np.bool_]
+Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class ClosedBounds:
     counterfactual: Floats
     equalized_odds: Floats
     excess: Floats
-    violated: Truth
+    violated: Booleans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +163,7 @@ def closed_bounds(probabilities: ArrayLike) -> ClosedBounds:
         counterfactual=np.repeat(_share_of_ones(tables, 1) - _share_of_ones(tables, 0), 2, axis=-1),
         equalized_odds=_equalized_odds(tables),
         excess=excess,
-        violated=excess > SMALLEST,
+        violated=excess > NEGLIGIBLE,
     )
 
 
@@ -209,7 +209,7 @@ def _given(stratum: _Stratum, other: _Stratum) -> Floats:
     """The same where the effect in the other stratum is zero, which limits that one's probability and so this one's."""
     fair = np.minimum(other.most, np.minimum(sum(other.rising), sum(other.falling)))
     most = np.minimum(stratum.most, fair - other.offset + stratum.offset)
-    possible = most >= stratum.least - SMALLEST
+    possible = most >= stratum.least - NEGLIGIBLE
     bounds = _alone(stratum, np.maximum(most, stratum.least))
     return np.where(possible[..., None], bounds, np.nan)
 
@@ -232,11 +232,11 @@ def _ratios(lower: Floats, upper: Floats, mass: Floats) -> Floats:
     Where the union may be empty, numerator and denominator rise from zero in proportion up to the next kink, so that
     the kink at zero may be left out; and near zero a ratio would be noise.
     """
-    there = mass > SMALLEST
+    there = mass > NEGLIGIBLE
     safe = np.where(there, mass, 1.0)
     least = np.where(there, lower / safe, np.inf).min(-1)
     most = np.where(there, upper / safe, -np.inf).max(-1)
-    empty = mass.max(-1) <= SMALLEST
+    empty = mass.max(-1) <= NEGLIGIBLE
     return np.where(empty[..., None], np.nan, np.stack([least, most], axis=-1))
 
 
@@ -246,14 +246,14 @@ def _normalised(stratum: _Stratum) -> Floats:
     The upper bound over ``m`` is ``min(1, b/m, z/m, (b + z)/m - 1)``, which never rises with ``m``; so it is attained
     at the least mass, or near 0, where it is constant.
     """
-    sharp = np.where((stratum.least > SMALLEST)[..., None], _at_least_mass(stratum), _at_no_mass(stratum))
-    return np.where((stratum.most <= SMALLEST)[..., None], np.nan, sharp)
+    sharp = np.where((stratum.least > NEGLIGIBLE)[..., None], _at_least_mass(stratum), _at_no_mass(stratum))
+    return np.where((stratum.most <= NEGLIGIBLE)[..., None], np.nan, sharp)
 
 
 def _at_least_mass(stratum: _Stratum) -> Floats:
-    mass = np.where(stratum.least > SMALLEST, stratum.least, 1.0)
+    mass = np.where(stratum.least > NEGLIGIBLE, stratum.least, 1.0)
     ends = np.stack([stratum.lower(mass) / mass, stratum.upper(mass) / mass], axis=-1)
-    return np.where((stratum.least > SMALLEST)[..., None], ends, np.asarray([-1.0, 1.0]))
+    return np.where((stratum.least > NEGLIGIBLE)[..., None], ends, np.asarray([-1.0, 1.0]))
 
 
 def _at_no_mass(stratum: _Stratum) -> Floats:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.evidence.strata.worlds import Shape, world_predictions, worlds
+from isonomia.evidence.strata.worlds import TableShape, world_predictions, worlds
 
 __all__ = [
     "DEFINITIONS",
     "Definition",
-    "Effect",
+    "PrincipalEffect",
     "Stratum",
     "definition_effects",
     "effect_row",
@@ -43,19 +43,13 @@ DEFINITIONS: dict[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The people whose potential outcomes ``(Y(0), Y(1), ...)`` form one of these patterns.
-
-    Attributes
-    ----------
-    patterns
-        The patterns, each with an outcome for every attribute value.
-    """
+    """The people whose potential outcomes ``(Y(0), Y(1), ...)`` form one of these patterns."""
 
     patterns: frozenset[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class PrincipalEffect:
     """What the attribute does to a prediction within a stratum.
 
     Unnormalised it is ``tau' = P(S(attribute) = prediction, stratum) - P(S(reference) = prediction, stratum)``;
@@ -68,25 +62,25 @@ class Effect:
     prediction: int = 1
 
 
-def unaffected(shape: Shape, outcome: int | None = None) -> Stratum:
+def unaffected(shape: TableShape, outcome: int | None = None) -> Stratum:
     """The people whose outcome is the same under every attribute value: this outcome, or any where none is given."""
     kept = range(shape.outcomes) if outcome is None else (_known(outcome, shape.outcomes, "outcome"),)
     return Stratum(frozenset((y,) * shape.attributes for y in kept))
 
 
-def everyone(shape: Shape) -> Stratum:
+def everyone(shape: TableShape) -> Stratum:
     """All people."""
     return _where(shape, lambda _: True)
 
 
-def outcome_under(shape: Shape, outcome: int, attribute: int = 0) -> Stratum:
+def outcome_under(shape: TableShape, outcome: int, attribute: int = 0) -> Stratum:
     """The people whose outcome would be this one under this attribute value."""
     _known(outcome, shape.outcomes, "outcome")
     _known(attribute, shape.attributes, "attribute")
     return _where(shape, lambda pattern: pattern[attribute] == outcome)
 
 
-def stratum_row(shape: Shape, stratum: Stratum) -> Floats:
+def stratum_row(shape: TableShape, stratum: Stratum) -> Floats:
     """1 in the worlds of the stratum, else 0: the row that gives the stratum's probability."""
     for pattern in stratum.patterns:
         if len(pattern) != shape.attributes or not all(0 <= y < shape.outcomes for y in pattern):
@@ -98,7 +92,7 @@ def stratum_row(shape: Shape, stratum: Stratum) -> Floats:
     return np.asarray([inside[tuple(int(y) for y in outcomes)] for outcomes in worlds(shape)[:, 1]])
 
 
-def effect_row(shape: Shape, effect: Effect) -> Floats:
+def effect_row(shape: TableShape, effect: PrincipalEffect) -> Floats:
     """The row over worlds whose product with their probabilities is ``tau'``."""
     _known(effect.prediction, shape.predictions, "prediction")
     for value in (effect.attribute, effect.reference):
@@ -108,7 +102,7 @@ def effect_row(shape: Shape, effect: Effect) -> Floats:
     return np.asarray((here - there) * stratum_row(shape, effect.stratum))
 
 
-def definition_effects(shape: Shape, definition: Definition) -> tuple[Effect, ...]:
+def definition_effects(shape: TableShape, definition: Definition) -> tuple[PrincipalEffect, ...]:
     """The effects that are all zero exactly where a world distribution is fair by one of the paper's definitions.
 
     Definition 1 asks that ``S(a)`` has the same distribution for every ``a`` within each stratum of people whose
@@ -130,24 +124,24 @@ def definition_effects(shape: Shape, definition: Definition) -> tuple[Effect, ..
         case _:
             raise UsageError(f"expected definition 1, 2, 3 or 4, but {definition!r} came")
     contrasts = product(strata, range(1, shape.attributes), range(1, shape.predictions))
-    return tuple(Effect(stratum, attribute, 0, prediction) for stratum, attribute, prediction in contrasts)
+    return tuple(PrincipalEffect(stratum, attribute, 0, prediction) for stratum, attribute, prediction in contrasts)
 
 
-def fairness_rows(shape: Shape, definition: Definition) -> Floats:
+def fairness_rows(shape: TableShape, definition: Definition) -> Floats:
     """The equations of a definition: ``w`` is fair where ``fairness_rows(shape, definition) @ w == 0``."""
     return effect_rows(shape, definition_effects(shape, definition))
 
 
-def effect_rows(shape: Shape, effects: Sequence[Effect]) -> Floats:
-    """One row an effect; shape ``(effects, worlds)``, also where there is none."""
+def effect_rows(shape: TableShape, effects: Sequence[PrincipalEffect]) -> Floats:
+    """One row per effect; shape ``(effects, worlds)``, also where there is none."""
     return np.asarray([effect_row(shape, effect) for effect in effects]).reshape(len(effects), shape.worlds)
 
 
-def _patterns(shape: Shape) -> Iterable[tuple[int, ...]]:
+def _patterns(shape: TableShape) -> Iterable[tuple[int, ...]]:
     return product(range(shape.outcomes), repeat=shape.attributes)
 
 
-def _where(shape: Shape, belongs: Callable[[tuple[int, ...]], bool]) -> Stratum:
+def _where(shape: TableShape, belongs: Callable[[tuple[int, ...]], bool]) -> Stratum:
     return Stratum(frozenset(pattern for pattern in _patterns(shape) if belongs(pattern)))
 
 

@@ -1,6 +1,4 @@
-"""HiGHS with checked certificates.
-
-Certificates: why the answer to a linear program is right, checked without the solver that found it.
+"""Linear programs by HiGHS, every answer with a certificate that is checked apart from the solver.
 
 A program is ``min cost @ x`` over ``x >= 0`` with ``equal @ x == right`` and ``below @ x <= bound``. For any
 multipliers ``y`` and ``z <= 0``,
@@ -12,8 +10,6 @@ for every feasible ``x``. So where the reduced costs in the brackets are not neg
 lower bound on the optimum; a feasible ``x`` that attains it is optimal. With ``cost = 0`` and a positive bound, no
 feasible ``x`` exists (Farkas). All sums here are correctly rounded (``math.fsum``), so what is left are the residuals
 of the solver's numbers, and they are measured.
-
-Solving linear programs, every answer with a certificate that was checked apart from the solver.
 """
 
 from __future__ import annotations
@@ -28,17 +24,28 @@ from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
 
-__all__ = ["TOLERANCE", "Farkas", "Optimal", "Program", "Solved", "certify_infeasible", "certify_optimal", "solve"]
-
+__all__ = [
+    "TOLERANCE",
+    "Farkas",
+    "LinearProgram",
+    "Optimal",
+    "Solution",
+    "certify_infeasible",
+    "certify_optimal",
+    "solve",
+]
 
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""How far residuals may be from zero, relative to 1 + the largest number of the solution."""
+"""How far residuals may be from zero, relative to 1 + the largest number of the solution: ten times what the solver is
+asked for, and far below any probability that a sample could show. It *can* change an answer: a program that misses
+feasibility by less than about twice as much counts as feasible, and a value is exact only to about this much times the
+largest variable, which is 1 for probabilities and ``1 / P(stratum)`` for normalised effects."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class LinearProgram:
     """``min cost @ x`` over ``x >= 0`` with ``equal @ x == right`` and ``below @ x <= bound``."""
 
     cost: Floats
@@ -99,14 +106,8 @@ class Farkas:
     dual_residual: float
 
 
-def certify_optimal(program: Program, solution: Floats, y: Floats, z: Floats) -> Optimal:
-    """Check a solution and its multipliers.
-
-    Raises
-    ------
-    NumericalError
-        Where a residual or the gap is larger than the tolerance.
-    """
+def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floats) -> Optimal:
+    """Check a solution and its multipliers; a residual or gap above the tolerance is a ``NumericalError``."""
     missed = [
         *np.abs(_residuals(program.equal, solution, program.right)),
         *_residuals(program.below, solution, program.bound),
@@ -122,18 +123,17 @@ def certify_optimal(program: Program, solution: Floats, y: Floats, z: Floats) ->
     return Optimal(solution, y, z, primal, dual, abs(value - proven))
 
 
-def certify_infeasible(program: Program, y: Floats, z: Floats) -> Farkas:
+def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
     """Check multipliers that prove that a program has no feasible point.
 
-    Raises
-    ------
-    NumericalError
-        Where they prove nothing: the violation is not clearly larger than what the residual could explain.
+    They must show a violation clearly larger than what the residual could explain, or it is a ``NumericalError``.
     """
     sums = _residuals(np.vstack([program.equal, program.below]).T, np.concatenate([y, z]), np.zeros_like(program.cost))
     residual = _worst([*sums, *z])
     violation = fsum([*(program.right * y), *(program.bound * z)])
     _accept("dual residual", residual, np.concatenate([y, z]))
+    # Multipliers are at most 1 in size, so an accepted residual is at most twice the tolerance. Where the variables sum
+    # to at most 1, as probabilities do, that is all the violation that a feasible point could explain.
     if not violation > 2.0 * TOLERANCE:
         raise NumericalError(
             f"expected multipliers that prove the program infeasible, but they show a violation of only {violation:g}"
@@ -163,67 +163,64 @@ def _accept(name: str, residual: float, numbers: Floats) -> None:
 
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _ATTEMPTS: tuple[Mapping[str, Any], ...] = (_TIGHT, {**_TIGHT, "presolve": False}, {}, {"presolve": False})
-"""The solver's settings, in the order in which they are tried. On badly scaled programs tight tolerances can make it
-give up where the usual ones lead to a solution that passes the same check."""
+"""The solver's settings, in the order in which they are tried: first the tightest that HiGHS accepts. On badly scaled
+programs these can make it give up where the usual ones lead to a solution that passes the same check. They cannot make
+an answer wrong, since the check is the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solved:
+class Solution:
     """The least cost of a program, with its proof."""
 
     value: float
     certificate: Optimal
 
 
-def solve(program: Program) -> Solved | Farkas:
+def solve(program: LinearProgram) -> Solution | Farkas:
     """Solve a program whose cost is bounded below.
 
     Guarantee: the answer passed ``certify_optimal``, or the proof that there is none passed ``certify_infeasible``,
-    whatever the solver thought of it. A program that misses feasibility by less than about 1e-9 counts as feasible.
-
-    Raises
-    ------
-    NumericalError
-        Where neither can be certified.
+    whatever the solver reported; where neither does, a ``NumericalError`` is raised. A program that misses feasibility
+    by less than about ``2 * TOLERANCE`` counts as feasible.
     """
-    troubles: list[str] = []
+    errors: list[NumericalError] = []
     for options in _ATTEMPTS:
         try:
             return _attempt(program, options)
         except NumericalError as error:
-            troubles.append(str(error))
-    raise NumericalError(troubles[0])
+            errors.append(error)
+    raise NumericalError(str(errors[0]))
 
 
-def _attempt(program: Program, options: Mapping[str, Any]) -> Solved | Farkas:
-    found = _highs(program, options)
-    if found.status == 0:
-        solution = np.maximum(found.x, 0.0)
-        certificate = certify_optimal(program, solution, found.eqlin.marginals, found.ineqlin.marginals)
-        return Solved(float(program.cost @ solution), certificate)
-    return _infeasible(program, options, found.message)
+def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | Farkas:
+    result = _highs(program, options)
+    if result.status == 0:
+        solution = np.maximum(result.x, 0.0)
+        certificate = certify_optimal(program, solution, result.eqlin.marginals, result.ineqlin.marginals)
+        return Solution(float(program.cost @ solution), certificate)
+    return _infeasible(program, options, result.message)
 
 
-def _infeasible(program: Program, options: Mapping[str, Any], message: str) -> Farkas:
+def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str) -> Farkas:
     """Prove infeasibility: minimise the total violation, whose multipliers are Farkas'."""
     equal, below, variables = len(program.right), len(program.bound), len(program.cost)
-    relaxed = Program(
+    relaxed = LinearProgram(
         np.concatenate([np.zeros(variables), np.ones(2 * equal + below)]),
         np.hstack([program.equal, np.eye(equal), -np.eye(equal), np.zeros((equal, below))]),
         program.right,
         np.hstack([program.below, np.zeros((below, 2 * equal)), -np.eye(below)]),
         program.bound,
     )
-    found = _highs(relaxed, options)
-    if found.status != 0 or found.fun <= 2.0 * TOLERANCE:
+    result = _highs(relaxed, options)
+    if result.status != 0 or result.fun <= 2.0 * TOLERANCE:
         raise NumericalError(
             "expected a solution of a linear program or a proof that there is none, but the solver says: "
             f"{message} The table may have probabilities too small to tell from 0; merge categories"
         )
-    return certify_infeasible(program, found.eqlin.marginals, found.ineqlin.marginals)
+    return certify_infeasible(program, result.eqlin.marginals, result.ineqlin.marginals)
 
 
-def _highs(program: Program, options: Mapping[str, Any]) -> Any:
+def _highs(program: LinearProgram, options: Mapping[str, Any]) -> Any:
     from scipy.optimize import linprog
 
     return linprog(

@@ -1,8 +1,7 @@
-"""Least random change that is fair.
+"""Repair: change decisions at random, as little as possible, until some fair world can produce the table.
 
-Repair: change decisions at random, as little as possible, until some fair world can produce the table.
-
-Outcomes of a sample that contradict an assumption by chance, moved as little as possible until they do not.
+A sample's outcomes may contradict an assumption by chance. No change of decisions helps then, so the outcomes are moved
+first, as little as possible, until they agree with it.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.strata.assumptions import Constraint
+from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
 from isonomia.evidence.strata.bounds import Contradiction
 from isonomia.evidence.strata.effects import Definition, fairness_rows
-from isonomia.evidence.strata.linear_programs import Farkas, Optimal, Program, Solved, solve
-from isonomia.evidence.strata.worlds import Observed, Shape, observation
+from isonomia.evidence.strata.linear_programs import Farkas, LinearProgram, Optimal, Solution, solve
+from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
-__all__ = ["OBJECTIVES", "Agreeing", "Objective", "Repair", "agreeing_outcomes", "chance", "repair"]
-
+__all__ = ["OBJECTIVES", "AdjustedTable", "Objective", "Repair", "adjust_outcomes", "outcome_deviation", "repair"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -40,8 +38,8 @@ OBJECTIVES: dict[str, str] = {
 }
 """What a repair may minimise."""
 
-NOISE = 1e-12
-"""A probability of change that is no larger is rounding, and counts as none."""
+NEGLIGIBLE_CHANGE = 1e-12
+"""A probability of change that is no larger is rounding, and counts as none: a thousandth of the programs' accuracy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +107,7 @@ def repair(
     *,
     objective: Objective = "total",
     never_lower: bool = False,
-    assumptions: Sequence[Constraint] = (),
+    assumptions: Sequence[LinearAssumption] = (),
 ) -> Repair | Contradiction:
     """Find the best change of decisions after which some fair world can produce the table (the paper's section 3.3).
 
@@ -146,11 +144,11 @@ def repair(
         raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but {objective!r} came")
     moves = _moves(observed, never_lower)
     cost = np.asarray([_cost(observed, objective, move) for move in moves])
-    found = solve(_program(observed, definition, moves, cost, assumptions))
-    match found:
+    answer = solve(_program(observed, definition, moves, cost, assumptions))
+    match answer:
         case Farkas():
-            return Contradiction(found)
-        case Solved(certificate=proof):
+            return Contradiction(answer)
+        case Solution(certificate=proof):
             return _result(observed, objective, moves, proof)
 
 
@@ -175,22 +173,22 @@ def _cost(observed: Observed, objective: Objective, move: Move) -> float:
 
 
 def _program(
-    observed: Observed, definition: Definition, moves: list[Move], cost: Floats, assumptions: Sequence[Constraint]
-) -> Program:
+    observed: Observed, definition: Definition, moves: list[Move], cost: Floats, assumptions: Sequence[LinearAssumption]
+) -> LinearProgram:
     """The variables are the worlds' probabilities, then the probabilities of the moves."""
     shape = observed.shape
     fair = fairness_rows(shape, definition)
     seen = observation(shape).reshape(-1, shape.worlds)
-    assumed = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds)
+    assumed, bound = assumption_rows(shape, assumptions)
     limits = _limits(moves)
-    return Program(
+    return LinearProgram(
         cost=np.concatenate([np.zeros(shape.worlds), cost]),
         equal=np.block([[seen, -_flows(observed, moves)], [fair, np.zeros((len(fair), len(moves)))]]),
         right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fair))]),
         below=np.block(
             [[assumed, np.zeros((len(assumed), len(moves)))], [np.zeros((len(limits), shape.worlds)), limits]]
         ),
-        bound=np.concatenate([[each.bound for each in assumptions], np.ones(len(limits))]),
+        bound=np.concatenate([bound, np.ones(len(limits))]),
     )
 
 
@@ -212,7 +210,7 @@ def _limits(moves: list[Move]) -> Floats:
 
 def _result(observed: Observed, objective: Objective, moves: list[Move], proof: Optimal) -> Repair:
     chances = proof.solution[observed.shape.worlds :]
-    chances = np.where(chances <= NOISE, 0.0, np.minimum(chances, 1.0))
+    chances = np.where(chances <= NEGLIGIBLE_CHANGE, 0.0, np.minimum(chances, 1.0))
     change = np.zeros((observed.shape.attributes, observed.shape.predictions, observed.shape.predictions))
     for move, chance in zip(moves, chances, strict=True):
         change[move] = chance
@@ -234,8 +232,8 @@ def _codes(name: str, values: ArrayLike, count: int) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Agreeing:
-    """A table whose outcomes agree with assumptions.
+class AdjustedTable:
+    """A table whose outcomes were moved to agree with assumptions.
 
     Attributes
     ----------
@@ -250,7 +248,7 @@ class Agreeing:
     distance: float
 
 
-def agreeing_outcomes(observed: Observed, assumptions: Sequence[Constraint]) -> Agreeing | Contradiction:
+def adjust_outcomes(observed: Observed, assumptions: Sequence[LinearAssumption]) -> AdjustedTable | Contradiction:
     """Move the outcomes of a table as little as possible, until some world has them and satisfies the assumptions.
 
     Guarantee: no outcomes that such a world has are nearer; the solution was checked. Where the population's outcomes
@@ -266,19 +264,19 @@ def agreeing_outcomes(observed: Observed, assumptions: Sequence[Constraint]) -> 
         From :func:`~isonomia.evidence.strata.assumptions.assume`.
     """
     seen = observed.probabilities.sum(1)
-    found = solve(_program_outcomes(observed.shape, seen, assumptions))
-    match found:
+    answer = solve(_outcome_program(observed.shape, seen, assumptions))
+    match answer:
         case Farkas():
-            return Contradiction(found)
-        case Solved(value=distance, certificate=proof):
+            return Contradiction(answer)
+        case Solution(value=distance, certificate=proof):
             moved = _outcomes(observed.shape) @ proof.solution[: observed.shape.worlds]
-            return Agreeing(_with_outcomes(observed, moved.reshape(seen.shape)), max(distance, 0.0))
+            return AdjustedTable(_with_outcomes(observed, moved.reshape(seen.shape)), max(distance, 0.0))
 
 
-def chance(people: Sequence[float], outcomes: int, delta: float) -> float:
-    """How far the outcomes of independent draws are from the population's, but with probability at most ``delta``.
+def outcome_deviation(people: Sequence[float], outcomes: int, delta: float) -> float:
+    """How far the outcomes of independent draws are from the population's, except with probability ``delta``.
 
-    Guarantee: the distance of :class:`Agreeing` between a sample's outcomes and the population's is larger with
+    Guarantee: the distance of :class:`AdjustedTable` between a sample's outcomes and the population's is larger with
     probability at most ``delta``. For each attribute value, ``k`` shares from ``n`` draws are off by ``eps`` or more
     with probability at most ``(2**k - 2) exp(-n eps**2 / 2)`` (Weissman and others 2003, Theorem 2.1).
 
@@ -295,21 +293,21 @@ def chance(people: Sequence[float], outcomes: int, delta: float) -> float:
     return float(np.sqrt(needed / np.asarray(people, dtype=np.float64)).sum())
 
 
-def _program_outcomes(shape: Shape, seen: Floats, assumptions: Sequence[Constraint]) -> Program:
+def _outcome_program(shape: TableShape, seen: Floats, assumptions: Sequence[LinearAssumption]) -> LinearProgram:
     """The variables are the worlds' probabilities, then how much each outcome's is raised, then lowered."""
     cells, worlds = seen.size, shape.worlds
-    assumed = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), worlds)
+    assumed, bound = assumption_rows(shape, assumptions)
     everybody = np.concatenate([np.ones(worlds), np.zeros(2 * cells)])
-    return Program(
+    return LinearProgram(
         cost=np.concatenate([np.zeros(worlds), np.ones(2 * cells)]),
         equal=np.vstack([np.hstack([_outcomes(shape), -np.eye(cells), np.eye(cells)]), everybody]),
         right=np.append(seen.ravel(), 1.0),
         below=np.hstack([assumed, np.zeros((len(assumed), 2 * cells))]),
-        bound=np.asarray([each.bound for each in assumptions], dtype=np.float64),
+        bound=bound,
     )
 
 
-def _outcomes(shape: Shape) -> Floats:
+def _outcomes(shape: TableShape) -> Floats:
     """Which worlds show which outcome under which attribute value: shape ``(attributes * outcomes, worlds)``."""
     return np.asarray(observation(shape).reshape(*shape.table, shape.worlds).sum(1).reshape(-1, shape.worlds))
 

@@ -1,9 +1,4 @@
-"""Worlds, observed tables.
-
-Worlds: every joint value of the potential predictions and outcomes, and what of it can be observed.
-
-An observed table: how predictions and outcomes are distributed for each value of the attribute.
-"""
+"""Worlds, every joint value of the potential predictions and outcomes, and the tables that can be observed of them."""
 
 from __future__ import annotations
 
@@ -16,38 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, UsageError
 
-__all__ = [
-    "MOST_WORLDS",
-    "SLACK",
-    "Observed",
-    "Shape",
-    "checked_tables",
-    "observation",
-    "tally",
-    "world_predictions",
-    "worlds",
-]
-
+__all__ = ["Observed", "TableShape", "checked_tables", "observation", "tally", "world_predictions", "worlds"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Array = TypeVar("Array", bound=NDArray[Any])
 
-MOST_WORLDS = 100_000
-"""How many worlds a shape may have; the linear programs have a variable for each."""
+MAX_WORLDS = 100_000
+"""How many worlds a shape may have: the linear programs have a variable for each, and take minutes with more. A larger
+shape is refused, so no verdict depends on it."""
+
+SUM_TOLERANCE = 1e-9
+"""How far from 1 the probabilities of an attribute value may sum, as rounded input does; they are then rescaled. A cell
+with less counts as empty: no bound that hangs on so small a number could be computed reliably. It can change an answer
+about a known table by about as much; counts of a sample are never so small a share of fewer than 1e9 people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """How many values the attribute A, the prediction S and the outcome Y have. Values are counted from 0.
 
     A table of this shape is an array of shape ``(attributes, predictions, outcomes)``, and a distribution over worlds
     a vector of length ``worlds``.
-
-    Raises
-    ------
-    UsageError
-        Where one of them has fewer than two values, or there are more than ``MOST_WORLDS`` worlds.
     """
 
     attributes: int = 2
@@ -59,9 +44,9 @@ class Shape:
             count = getattr(self, name)
             if not isinstance(count, int | np.integer) or count < 2:
                 raise UsageError(f"expected at least 2 {name}, but {count!r} came: with one value nothing can differ")
-        if self.worlds > MOST_WORLDS:
+        if self.worlds > MAX_WORLDS:
             raise UsageError(
-                f"expected at most {MOST_WORLDS} worlds, but {self.attributes} attribute values with {self.cells} "
+                f"expected at most {MAX_WORLDS} worlds, but {self.attributes} attribute values with {self.cells} "
                 f"cells each make {self.worlds}: merge categories"
             )
 
@@ -82,7 +67,7 @@ class Shape:
 
 
 @lru_cache(maxsize=8)
-def worlds(shape: Shape) -> Integers:
+def worlds(shape: TableShape) -> Integers:
     """List the worlds: entry ``[w, 0, a]`` is ``S(a)`` and ``[w, 1, a]`` is ``Y(a)`` in world ``w``.
 
     Worlds are in the order of the digits ``s_0 s_1 ... y_0 y_1 ...``, the last changing fastest. With two values each
@@ -93,13 +78,13 @@ def worlds(shape: Shape) -> Integers:
     return _fixed(np.ascontiguousarray(every, dtype=np.intp))
 
 
-def world_predictions(shape: Shape, prediction: int, attribute: int) -> Floats:
+def world_predictions(shape: TableShape, prediction: int, attribute: int) -> Floats:
     """1 in the worlds where ``S(attribute) == prediction``, else 0."""
     return np.asarray(worlds(shape)[:, 0, attribute] == prediction, dtype=np.float64)
 
 
 @lru_cache(maxsize=8)
-def observation(shape: Shape) -> Floats:
+def observation(shape: TableShape) -> Floats:
     """Map worlds to observables: shape ``(attributes, cells, worlds)``.
 
     For a distribution ``w`` over worlds, ``observation(shape) @ w`` is ``P(S = s, Y = y | A = a)``, by consistency
@@ -115,11 +100,6 @@ def _fixed(array: Array) -> Array:
     """Forbid writing: the array is shared by all who ask for it."""
     array.setflags(write=False)
     return array
-
-
-SLACK = 1e-9
-"""How far from 1 the probabilities of an attribute value may sum, as rounded input does; they are then rescaled. A cell
-with less counts as empty: no bound that hangs on so small a number could be computed reliably."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,19 +119,13 @@ class Observed:
 
     @classmethod
     def of(cls, probabilities: ArrayLike, shares: ArrayLike | None = None) -> Observed:
-        """Check probabilities; every attribute value is equally frequent where no shares are given.
-
-        Raises
-        ------
-        DataError
-            Where they are no conditional distributions: a wrong shape, NaN, a negative number, or a sum that is not 1.
-        """
+        """Check probabilities; every attribute value is equally frequent where no shares are given."""
         table = checked_tables(probabilities)
         if table.ndim != 3:
             raise DataError(f"expected one table with 3 axes (attribute, prediction, outcome), but {table.ndim} came")
         even = np.full(table.shape[0], 1.0 / table.shape[0])
         parts = even if shares is None else np.asarray(shares, dtype=np.float64)
-        if parts.shape != even.shape or not np.all(parts >= 0.0) or abs(parts.sum() - 1.0) > SLACK:
+        if parts.shape != even.shape or not np.all(parts >= 0.0) or abs(parts.sum() - 1.0) > SUM_TOLERANCE:
             raise DataError(
                 f"expected shares of {table.shape[0]} attribute values, none negative, with sum 1, but {shares!r} came"
             )
@@ -162,13 +136,7 @@ class Observed:
 
     @classmethod
     def from_counts(cls, counts: ArrayLike) -> Observed:
-        """Turn counts of shape ``(attributes, predictions, outcomes)`` into shares.
-
-        Raises
-        ------
-        DataError
-            Where a count is negative or NaN, or an attribute value has nobody.
-        """
+        """Turn counts of shape ``(attributes, predictions, outcomes)``, none of them 0 in all, into shares."""
         numbers = _numbers(counts)
         if numbers.ndim != 3 or not np.all(numbers >= 0.0):
             raise DataError(
@@ -183,12 +151,12 @@ class Observed:
         return cls.of(numbers / people[:, None, None], people / people.sum())
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TableShape:
         """How many values the attribute, the prediction and the outcome have."""
-        return Shape(*self.probabilities.shape)
+        return TableShape(*self.probabilities.shape)
 
 
-def tally(shape: Shape, attributes: ArrayLike, predictions: ArrayLike, outcomes: ArrayLike) -> NDArray[np.int64]:
+def tally(shape: TableShape, attributes: ArrayLike, predictions: ArrayLike, outcomes: ArrayLike) -> NDArray[np.int64]:
     """Count people: numbers from 0 for each of them, to counts of shape ``(attributes, predictions, outcomes)``."""
     columns = [np.asarray(column) for column in (attributes, predictions, outcomes)]
     counts = np.zeros(shape.table, dtype=np.int64)
@@ -197,13 +165,7 @@ def tally(shape: Shape, attributes: ArrayLike, predictions: ArrayLike, outcomes:
 
 
 def checked_tables(probabilities: ArrayLike) -> Floats:
-    """Check tables of shape ``(..., attributes, predictions, outcomes)``, empty tiny cells, rescale to sum 1.
-
-    Raises
-    ------
-    DataError
-        Where one is not a conditional distribution. The message names the entry.
-    """
+    """Check tables of shape ``(..., attributes, predictions, outcomes)``, empty tiny cells, rescale to sum 1."""
     tables = _numbers(probabilities)
     if tables.ndim < 3 or min(tables.shape[-3:]) < 2:
         raise DataError(
@@ -211,16 +173,16 @@ def checked_tables(probabilities: ArrayLike) -> Floats:
             f"{tables.shape} came: with one attribute value there is nothing to compare"
         )
     if not np.all(tables >= 0.0):
-        where = tuple(int(i) for i in np.argwhere(tables < 0.0)[0])
-        raise DataError(f"expected no negative probability, but {tables[where]!r} came at index {where}")
+        index = tuple(int(i) for i in np.argwhere(tables < 0.0)[0])
+        raise DataError(f"expected no negative probability, but {tables[index]!r} came at index {index}")
     sums = tables.sum((-2, -1))
-    if not np.all(np.abs(sums - 1.0) <= SLACK):
-        where = tuple(int(i) for i in np.argwhere(np.abs(sums - 1.0) > SLACK)[0])
+    if not np.all(np.abs(sums - 1.0) <= SUM_TOLERANCE):
+        index = tuple(int(i) for i in np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)[0])
         raise DataError(
-            f"expected probabilities with sum 1 for each attribute value, but the sum is {sums[where]!r} at index "
-            f"{where}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts"
+            f"expected probabilities with sum 1 for each attribute value, but the sum is {sums[index]!r} at index "
+            f"{index}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts"
         )
-    kept = np.where(tables < SLACK, 0.0, tables)
+    kept = np.where(tables < SUM_TOLERANCE, 0.0, tables)
     return np.asarray(kept / kept.sum((-2, -1), keepdims=True))
 
 
@@ -230,8 +192,8 @@ def _numbers(values: ArrayLike) -> Floats:
     except (TypeError, ValueError) as error:
         raise DataError(f"expected a table of numbers, but {values!r} came") from error
     if not np.all(np.isfinite(numbers)):
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise DataError(
-            f"expected finite numbers, but {numbers[where]!r} came at index {where}: drop missing values first"
+            f"expected finite numbers, but {numbers[index]!r} came at index {index}: drop missing values first"
         )
     return numbers

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.strata.worlds import Shape, worlds
+from isonomia.evidence.strata.worlds import TableShape, worlds
 
-WORLDS = worlds(Shape())
+WORLDS = worlds(TableShape())
 Draw = Callable[[int, np.random.Generator], dict[str, Any]]
 
 

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from isonomia.audits.principal.sampling import Pool, named, pooled, weights_of
-from isonomia.evidence.identified.definitions import Overall, watch
-from isonomia.evidence.multiple import holm
+from isonomia.evidence.multiple import OverallWealth, holm, update_overall
 
 
 def test_with_a_closed_list_the_pool_is_the_usual_one() -> None:
-    rng, ours, theirs = np.random.default_rng(0), Pool(), Overall()
+    rng, ours, theirs = np.random.default_rng(0), Pool(), OverallWealth()
     for _ in range(20):
         logs = rng.normal(size=5)
-        ours, theirs = pooled(ours, logs, weights_of(5, 5, closed=True)), watch(theirs, logs)
+        ours, theirs = pooled(ours, logs, weights_of(5, 5, closed=True)), update_overall(theirs, logs)
         assert (ours.log_wealth, ours.peak) == pytest.approx((theirs.log_wealth, theirs.peak))
 
 

@@ -22,8 +22,8 @@ from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import FairWorld, fair_world
 from isonomia.evidence.strata.closed_form import closed_bounds
-from isonomia.evidence.strata.repair import Agreeing, agreeing_outcomes
-from isonomia.evidence.strata.worlds import Observed, Shape, tally
+from isonomia.evidence.strata.repair import AdjustedTable, adjust_outcomes
+from isonomia.evidence.strata.worlds import Observed, TableShape, tally
 
 
 class Said:
@@ -57,7 +57,7 @@ def people(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def excess(frame: pd.DataFrame, decisions: np.ndarray, outcome: np.ndarray) -> float:
-    counts = tally(Shape(), (frame["sex"] == "M").astype(int), decisions, outcome)
+    counts = tally(TableShape(), (frame["sex"] == "M").astype(int), decisions, outcome)
     return float(closed_bounds(Observed.from_counts(counts).probabilities).excess)
 
 
@@ -229,10 +229,10 @@ def test_other_calls_that_make_no_sense_are_refused() -> None:
 
 def under(frame: pd.DataFrame, decisions: np.ndarray, outcome: np.ndarray, words: str) -> bool:
     """Whether a fair world of which an assumption is true produces the table, outcomes moved until they agree."""
-    rows = assume(Shape(), words)
-    counts = tally(Shape(), (frame["sex"] == "M").astype(int), decisions, outcome)
-    agreed = agreeing_outcomes(Observed.from_counts(counts), rows)
-    assert isinstance(agreed, Agreeing)
+    rows = assume(TableShape(), words)
+    counts = tally(TableShape(), (frame["sex"] == "M").astype(int), decisions, outcome)
+    agreed = adjust_outcomes(Observed.from_counts(counts), rows)
+    assert isinstance(agreed, AdjustedTable)
     return isinstance(fair_world(agreed.table, 2, assumptions=rows), FairWorld)
 
 
@@ -249,8 +249,8 @@ def test_a_repair_under_an_assumption_mends_what_an_audit_with_it_finds() -> Non
         assert (moved > 0) == bool(assumptions)
     assert found[(words,)].total > found[()].total + 0.01
     repaired = found[(words,)].repaired
-    assert isinstance(fair_world(repaired, 2, assumptions=assume(Shape(), words)), FairWorld)
-    assert not isinstance(fair_world(found[()].repaired, 2, assumptions=assume(Shape(), words)), FairWorld)
+    assert isinstance(fair_world(repaired, 2, assumptions=assume(TableShape(), words)), FairWorld)
+    assert not isinstance(fair_world(found[()].repaired, 2, assumptions=assume(TableShape(), words)), FairWorld)
 
 
 def test_assumptions_that_the_outcomes_refute_are_told_with_the_subgroup() -> None:

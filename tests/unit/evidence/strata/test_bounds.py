@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.strata.assumptions import Constraint, assume
+from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.bounds import (
     Bounds,
     Contradiction,
+    EmptyStratum,
     FairWorld,
-    NobodyThere,
     effect_bounds,
     fair_world,
     normalised_bounds,
@@ -18,7 +18,7 @@ from isonomia.evidence.strata.bounds import (
 )
 from isonomia.evidence.strata.effects import (
     Definition,
-    Effect,
+    PrincipalEffect,
     definition_effects,
     effect_row,
     everyone,
@@ -27,15 +27,15 @@ from isonomia.evidence.strata.effects import (
     stratum_row,
     unaffected,
 )
-from isonomia.evidence.strata.worlds import Observed, Shape, observation, worlds
+from isonomia.evidence.strata.worlds import Observed, TableShape, observation, worlds
 
-BINARY = Shape()
-ONE, ZERO, BOTH = (Effect(unaffected(BINARY, y)) for y in (1, 0, None))
+BINARY = TableShape()
+ONE, ZERO, BOTH = (PrincipalEffect(unaffected(BINARY, y)) for y in (1, 0, None))
 # The paper's Table 4: [attribute][prediction][outcome].
 TABLE_4 = Observed.of([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 
 
-def shown(shape: Shape, world: np.ndarray) -> Observed:
+def shown(shape: TableShape, world: np.ndarray) -> Observed:
     return Observed.of((observation(shape) @ world).reshape(shape.table))
 
 
@@ -70,13 +70,13 @@ def test_a_contradiction_is_proved_by_numbers_that_can_be_checked_by_hand() -> N
     assert right @ y > 1e-3
 
 
-@pytest.mark.parametrize("shape", [Shape(), Shape(3, 2, 2), Shape(2, 3, 3), Shape(2, 2, 4)])
-def test_bounds_hold_the_effects_of_the_world_that_made_the_table(shape: Shape) -> None:
+@pytest.mark.parametrize("shape", [TableShape(), TableShape(3, 2, 2), TableShape(2, 3, 3), TableShape(2, 2, 4)])
+def test_bounds_hold_the_effects_of_the_world_that_made_the_table(shape: TableShape) -> None:
     rng = np.random.default_rng(8)
     strata = [unaffected(shape), unaffected(shape, 1), everyone(shape), outcome_under(shape, 1)]
     for stratum in strata:
         world = rng.dirichlet(np.full(shape.worlds, 0.1))
-        effect = Effect(stratum, shape.attributes - 1, 0, shape.predictions - 1)
+        effect = PrincipalEffect(stratum, shape.attributes - 1, 0, shape.predictions - 1)
         true, mass = float(effect_row(shape, effect) @ world), float(stratum_row(shape, stratum) @ world)
         low, high = ends(effect_bounds(shown(shape, world), effect))
         assert low - 1e-9 <= true <= high + 1e-9
@@ -87,8 +87,8 @@ def test_bounds_hold_the_effects_of_the_world_that_made_the_table(shape: Shape) 
 
 
 @pytest.mark.parametrize("definition", [1, 2, 3, 4])
-@pytest.mark.parametrize("shape", [Shape(), Shape(3, 2, 2), Shape(2, 3, 3)])
-def test_the_table_of_a_fair_world_is_never_called_unfair(shape: Shape, definition: Definition) -> None:
+@pytest.mark.parametrize("shape", [TableShape(), TableShape(3, 2, 2), TableShape(2, 3, 3)])
+def test_the_table_of_a_fair_world_is_never_called_unfair(shape: TableShape, definition: Definition) -> None:
     # Swapping the predictions of two attribute values and averaging makes any world fair by every definition.
     rng = np.random.default_rng(9)
     every, weights = worlds(shape), rng.dirichlet(np.full(shape.worlds, 0.05))
@@ -113,7 +113,7 @@ def test_where_the_attribute_affects_no_outcome_definitions_2_and_3_have_one_eff
     # Theorem 1 of the paper; the table needs equal outcomes under both attribute values.
     observed = Observed.of([[[0.4, 0.1], [0.2, 0.3]], [[0.3, 0.2], [0.3, 0.2]]])
     same = assume(BINARY, "outcome never changes")
-    for effect in (BOTH, Effect(everyone(BINARY))):
+    for effect in (BOTH, PrincipalEffect(everyone(BINARY))):
         assert ends(normalised_bounds(observed, effect, assumptions=same)) == pytest.approx((0.0, 0.0), abs=1e-9)
     narrow = ends(effect_bounds(observed, ONE, assumptions=same))
     assert narrow == pytest.approx((-0.1, -0.1), abs=1e-9)
@@ -146,7 +146,7 @@ def test_an_assumption_never_widens_the_bounds_and_can_narrow_them(words: str) -
 def test_a_constraint_may_have_a_bound_of_its_own() -> None:
     # Probabilities sum to 1, so that row @ w <= 0.58 and (row - 0.58) @ w <= 0 say the same.
     row = stratum_row(BINARY, unaffected(BINARY))
-    plain, moved = Constraint(row, 0.58, "few are unaffected"), Constraint(row - 0.58, 0.0, "the same")
+    plain, moved = LinearAssumption(row, 0.58), LinearAssumption(row - 0.58, 0.0)
     for bounds in (effect_bounds, normalised_bounds):
         found = [ends(bounds(TABLE_4, BOTH, assumptions=given)) for given in ([plain], [moved], [])]
         assert found[0] == pytest.approx(found[1], abs=1e-9)
@@ -168,7 +168,7 @@ def test_a_table_that_contradicts_an_assumption_says_so_with_a_proof() -> None:
 def test_nobody_is_treated_unfairly_where_nobody_is() -> None:
     # Everyone's outcome is 0 under value 0 and 1 under value 1: no outcome is unaffected.
     observed = Observed.of([[[0.5, 0.0], [0.5, 0.0]], [[0.0, 0.1], [0.0, 0.9]]])
-    assert isinstance(normalised_bounds(observed, BOTH), NobodyThere)
+    assert isinstance(normalised_bounds(observed, BOTH), EmptyStratum)
     assert ends(effect_bounds(observed, BOTH)) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
@@ -176,7 +176,7 @@ def test_certain_tables_have_a_point() -> None:
     # All unaffected; value 0 always gets prediction 0 and value 1 always 1.
     observed = Observed.of([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]])
     assert ends(normalised_bounds(observed, ZERO)) == pytest.approx((1.0, 1.0), abs=1e-9)
-    assert isinstance(normalised_bounds(observed, ONE), NobodyThere)
+    assert isinstance(normalised_bounds(observed, ONE), EmptyStratum)
 
 
 def test_covering_zero_forgives_rounding() -> None:

@@ -10,10 +10,17 @@ import pytest
 import scipy.optimize
 
 from isonomia.errors import NumericalError
-from isonomia.evidence.strata.linear_programs import Farkas, Program, Solved, certify_infeasible, certify_optimal, solve
+from isonomia.evidence.strata.linear_programs import (
+    Farkas,
+    LinearProgram,
+    Solution,
+    certify_infeasible,
+    certify_optimal,
+    solve,
+)
 
 # min x + 2y with x + y == 1, x <= 0.25: the optimum 1.75 at (0.25, 0.75); multipliers 2 and -1.
-PROGRAM = Program(
+PROGRAM = LinearProgram(
     np.asarray([1.0, 2.0]), np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([[1.0, 0.0]]), np.asarray([0.25])
 )
 SOLUTION, Y, Z = np.asarray([0.25, 0.75]), np.asarray([2.0]), np.asarray([-1.0])
@@ -66,14 +73,14 @@ def test_a_proof_of_infeasibility_is_accepted() -> None:
         (IMPOSSIBLE, 0.0, 0.0),
     ],
 )
-def test_multipliers_that_prove_nothing_are_refused(program: Program, y: float, z: float) -> None:
+def test_multipliers_that_prove_nothing_are_refused(program: LinearProgram, y: float, z: float) -> None:
     with pytest.raises(NumericalError, match=r"dual residual|violation of only"):
         certify_infeasible(program, np.asarray([y]), np.asarray([z]))
 
 
 def test_a_program_is_solved_with_its_proof() -> None:
     found = solve(PROGRAM)
-    assert isinstance(found, Solved)
+    assert isinstance(found, Solution)
     assert found.value == pytest.approx(1.75, abs=1e-12)
     assert found.certificate.gap < 1e-12
 
@@ -122,5 +129,5 @@ def test_a_solution_that_only_looser_settings_find_is_checked_and_taken(monkeypa
 
     monkeypatch.setattr(scipy.optimize, "linprog", fussy)
     found = solve(PROGRAM)
-    assert isinstance(found, Solved)
+    assert isinstance(found, Solution)
     assert found.value == pytest.approx(1.75, abs=1e-9)

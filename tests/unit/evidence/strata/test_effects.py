@@ -7,7 +7,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.evidence.strata.effects import (
-    Effect,
+    PrincipalEffect,
     Stratum,
     definition_effects,
     effect_row,
@@ -17,9 +17,9 @@ from isonomia.evidence.strata.effects import (
     stratum_row,
     unaffected,
 )
-from isonomia.evidence.strata.worlds import Shape, worlds
+from isonomia.evidence.strata.worlds import TableShape, worlds
 
-BINARY = Shape()
+BINARY = TableShape()
 
 
 def named(**weights: float) -> np.ndarray:
@@ -41,9 +41,9 @@ def table_1() -> np.ndarray:
 
 
 def test_the_papers_effects() -> None:
-    assert np.array_equal(effect_row(BINARY, Effect(unaffected(BINARY, 1))), named(w0111=1, w1011=-1))
-    assert np.array_equal(effect_row(BINARY, Effect(unaffected(BINARY, 0))), named(w0100=1, w1000=-1))
-    both = effect_row(BINARY, Effect(unaffected(BINARY)))
+    assert np.array_equal(effect_row(BINARY, PrincipalEffect(unaffected(BINARY, 1))), named(w0111=1, w1011=-1))
+    assert np.array_equal(effect_row(BINARY, PrincipalEffect(unaffected(BINARY, 0))), named(w0100=1, w1000=-1))
+    both = effect_row(BINARY, PrincipalEffect(unaffected(BINARY)))
     assert np.array_equal(both, named(w0100=1, w0111=1, w1000=-1, w1011=-1))
 
 
@@ -68,14 +68,14 @@ def test_definitions_2_and_3_agree_where_the_attribute_affects_no_outcome() -> N
 @pytest.mark.parametrize("definition", [1, 2, 3, 4])
 def test_a_prediction_that_ignores_the_attribute_is_fair(definition: int) -> None:
     # Lemma 1 of the paper, for three values of everything.
-    shape = Shape(3, 3, 3)
+    shape = TableShape(3, 3, 3)
     same = (np.diff(worlds(shape)[:, 0]) == 0).all(-1)
     assert not fairness_rows(shape, definition)[:, same].any()
 
 
 @pytest.mark.parametrize(("definition", "count"), [(1, 3 * 2 * 2), (2, 2 * 2), (3, 2 * 2), (4, 2 * 2 * 2)])
 def test_more_values_give_an_equation_for_each_contrast(definition: int, count: int) -> None:
-    rows = fairness_rows(Shape(3, 3, 3), definition)
+    rows = fairness_rows(TableShape(3, 3, 3), definition)
     assert len(rows) == count == np.linalg.matrix_rank(rows)
 
 
@@ -85,23 +85,26 @@ def test_everyone_is_in_the_stratum_of_everyone() -> None:
 
 def test_an_effect_is_that_of_the_second_attribute_value_on_the_second_prediction_unless_said() -> None:
     stratum = everyone(BINARY)
-    assert Effect(stratum) == Effect(stratum, attribute=1, reference=0, prediction=1)
+    assert PrincipalEffect(stratum) == PrincipalEffect(stratum, attribute=1, reference=0, prediction=1)
     assert outcome_under(BINARY, 1) == outcome_under(BINARY, 1, attribute=0)
-    turned = effect_row(BINARY, Effect(stratum, attribute=0, reference=1))
-    assert np.array_equal(turned, -effect_row(BINARY, Effect(stratum)))
+    turned = effect_row(BINARY, PrincipalEffect(stratum, attribute=0, reference=1))
+    assert np.array_equal(turned, -effect_row(BINARY, PrincipalEffect(stratum)))
 
 
 def test_the_last_value_of_everything_exists_and_the_next_does_not() -> None:
-    shape = Shape(3, 4, 2)
-    last = Effect(unaffected(shape, 1), attribute=2, reference=2, prediction=3)
+    shape = TableShape(3, 4, 2)
+    last = PrincipalEffect(unaffected(shape, 1), attribute=2, reference=2, prediction=3)
     assert not effect_row(shape, last).any()
     assert stratum_row(shape, outcome_under(shape, 1, 2)).sum() == shape.worlds / 2
     for wrong, words in (
-        (Effect(last.stratum, attribute=3), "attribute between 0 and 2, but 3"),
-        (Effect(last.stratum, reference=3), "attribute between 0 and 2, but 3"),
-        (Effect(last.stratum, prediction=4), "prediction between 0 and 3, but 4"),
-        (Effect(Stratum(frozenset({(0, 1, 2)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, 1, 2\)"),
-        (Effect(Stratum(frozenset({(0, -1, 0)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, -1, 0\)"),
+        (PrincipalEffect(last.stratum, attribute=3), "attribute between 0 and 2, but 3"),
+        (PrincipalEffect(last.stratum, reference=3), "attribute between 0 and 2, but 3"),
+        (PrincipalEffect(last.stratum, prediction=4), "prediction between 0 and 3, but 4"),
+        (PrincipalEffect(Stratum(frozenset({(0, 1, 2)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, 1, 2\)"),
+        (
+            PrincipalEffect(Stratum(frozenset({(0, -1, 0)}))),
+            r"patterns of 3 outcomes between 0 and 1, but \(0, -1, 0\)",
+        ),
     ):
         with pytest.raises(UsageError, match=words):
             effect_row(shape, wrong)
@@ -113,7 +116,7 @@ def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="outcome between 0 and 1, but 2 came"):
         unaffected(BINARY, 2)
     with pytest.raises(UsageError, match="attribute between 0 and 1, but -1 came"):
-        effect_row(BINARY, Effect(unaffected(BINARY), attribute=-1))
+        effect_row(BINARY, PrincipalEffect(unaffected(BINARY), attribute=-1))
     with pytest.raises(UsageError, match="patterns of 2 outcomes"):
         stratum_row(BINARY, Stratum(frozenset({(1, 1, 1)})))
     with pytest.raises(UsageError, match="definition 1, 2, 3 or 4, but 5 came"):

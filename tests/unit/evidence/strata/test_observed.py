@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.evidence.strata.worlds import Observed, Shape, checked_tables, tally
+from isonomia.evidence.strata.worlds import Observed, TableShape, checked_tables, tally
 
 EVEN = np.full((2, 2, 2), 0.25)
 
@@ -22,7 +22,7 @@ def test_counts_become_shares() -> None:
     observed = Observed.from_counts([[[1, 1], [1, 1]], [[6, 2], [2, 2]]])
     assert observed.probabilities[1].ravel() == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6], abs=1e-15)
     assert observed.shares.tolist() == [0.25, 0.75]
-    assert observed.shape == Shape()
+    assert observed.shape == TableShape()
 
 
 def test_what_was_checked_cannot_be_changed_afterwards() -> None:
@@ -42,7 +42,7 @@ def test_a_stack_of_one_table_is_checked_like_the_table() -> None:
 
 
 def test_people_are_counted() -> None:
-    counts = tally(Shape(2, 3, 2), [0, 1, 1, 1], [2, 0, 0, 1], [1, 1, 1, 0])
+    counts = tally(TableShape(2, 3, 2), [0, 1, 1, 1], [2, 0, 0, 1], [1, 1, 1, 0])
     assert counts.tolist() == [[[0, 0], [0, 0], [0, 1]], [[0, 2], [1, 0], [0, 0]]]
 
 

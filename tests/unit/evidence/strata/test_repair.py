@@ -14,7 +14,7 @@ from isonomia.evidence.strata.bounds import Contradiction, FairWorld, fair_world
 from isonomia.evidence.strata.closed_form import closed_bounds
 from isonomia.evidence.strata.effects import Definition
 from isonomia.evidence.strata.repair import OBJECTIVES, Objective, Repair, repair
-from isonomia.evidence.strata.worlds import Observed, Shape
+from isonomia.evidence.strata.worlds import Observed, TableShape
 
 TABLE_4 = Observed.of([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 # Value 0 almost never gets decision 1 and value 1 almost always does, whatever the outcome, which is mostly 1.
@@ -95,8 +95,8 @@ def test_repaired_outcomes_are_untouched() -> None:
 
 
 @pytest.mark.parametrize("definition", [1, 2, 3, 4])
-@pytest.mark.parametrize("shape", [Shape(2, 3, 3), Shape(3, 2, 2)])
-def test_any_numbers_of_categories_are_repaired(shape: Shape, definition: Definition) -> None:
+@pytest.mark.parametrize("shape", [TableShape(2, 3, 3), TableShape(3, 2, 2)])
+def test_any_numbers_of_categories_are_repaired(shape: TableShape, definition: Definition) -> None:
     table = 0.1 * np.random.default_rng(5).dirichlet(np.ones(shape.cells), size=shape.attributes).reshape(shape.table)
     for a in range(shape.attributes):
         table[a, min(a, shape.predictions - 1), 1] += 0.9  # nearly everyone has outcome 1, and gets what A says
@@ -117,7 +117,7 @@ def test_counterfactual_fairness_equalises_the_shares() -> None:
 
 def test_an_assumption_that_contradicts_the_table_leaves_no_repair() -> None:
     # Outcomes are not repaired, and Y = 1 is rarer under value 1.
-    found = repair(TABLE_4, assumptions=assume(Shape(), "outcome never falls"))
+    found = repair(TABLE_4, assumptions=assume(TableShape(), "outcome never falls"))
     assert isinstance(found, Contradiction)
     assert found.proof.violation > 0.1
 

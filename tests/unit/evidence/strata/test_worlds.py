@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.evidence.strata.worlds import MOST_WORLDS, Shape, observation, worlds
+from isonomia.evidence.strata.worlds import MAX_WORLDS, TableShape, observation, worlds
 
-SHAPES = [Shape(), Shape(3, 2, 2), Shape(2, 3, 2), Shape(2, 2, 3), Shape(3, 3, 2)]
+SHAPES = [TableShape(), TableShape(3, 2, 2), TableShape(2, 3, 2), TableShape(2, 2, 3), TableShape(3, 3, 2)]
 
 
 def test_two_values_each_are_numbered_as_in_the_paper() -> None:
-    every = worlds(Shape())
+    every = worlds(TableShape())
     for number, (s0, s1, y0, y1) in enumerate(product((0, 1), repeat=4)):
         assert every[number].tolist() == [[s0, s1], [y0, y1]]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_world_is_listed_twice(shape: Shape) -> None:
+def test_no_world_is_listed_twice(shape: TableShape) -> None:
     assert len({tuple(world.ravel()) for world in worlds(shape)}) == shape.worlds
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_world_shows_the_values_under_the_persons_own_attribute(shape: Shape) -> None:
+def test_a_world_shows_the_values_under_the_persons_own_attribute(shape: TableShape) -> None:
     shown = observation(shape).reshape(shape.attributes, shape.predictions, shape.outcomes, shape.worlds)
     for number, (s, y) in enumerate(worlds(shape)):
         for a in range(shape.attributes):
@@ -34,29 +34,33 @@ def test_a_world_shows_the_values_under_the_persons_own_attribute(shape: Shape) 
 
 def test_shared_arrays_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        observation(Shape())[0, 0, 0] = 2.0
+        observation(TableShape())[0, 0, 0] = 2.0
 
 
 @pytest.mark.parametrize("field", ["attributes", "predictions", "outcomes"])
 def test_one_value_is_refused(field: str) -> None:
     with pytest.raises(UsageError, match=f"at least 2 {field}, but 1 came"):
-        Shape(**{field: 1})
+        TableShape(**{field: 1})
 
 
 @pytest.mark.parametrize("count", [2.5, "3", True, None])
 def test_a_number_of_values_that_is_none_is_refused(count: object) -> None:
     with pytest.raises(UsageError, match="at least 2 outcomes, but"):
-        Shape(outcomes=count)  # type: ignore[arg-type]
+        TableShape(outcomes=count)  # type: ignore[arg-type]
 
 
 def test_everything_has_two_values_unless_said() -> None:
-    assert Shape() == Shape(attributes=2, predictions=2, outcomes=2) == Shape(np.int64(2), np.int64(2), np.int64(2))
+    assert (
+        TableShape()
+        == TableShape(attributes=2, predictions=2, outcomes=2)
+        == TableShape(np.int64(2), np.int64(2), np.int64(2))
+    )
 
 
 def test_as_many_worlds_as_are_allowed_are_allowed() -> None:
-    assert Shape(5, 2, 5).worlds == Shape(5, 5, 2).worlds == MOST_WORLDS == 100_000
+    assert TableShape(5, 2, 5).worlds == TableShape(5, 5, 2).worlds == MAX_WORLDS == 100_000
 
 
 def test_too_many_worlds_are_refused() -> None:
-    with pytest.raises(UsageError, match=f"at most {MOST_WORLDS} worlds"):
-        Shape(9, 2, 2)
+    with pytest.raises(UsageError, match=f"at most {MAX_WORLDS} worlds"):
+        TableShape(9, 2, 2)

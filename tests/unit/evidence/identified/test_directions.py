@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.evidence.fair_worlds import fair_worlds
-from isonomia.evidence.identified.definitions import directions
+from isonomia.evidence.fair_worlds import directions, fair_worlds
 from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects, unaffected
+from isonomia.evidence.strata.worlds import TableShape
 
-BINARY = Shape()
-EFFECT = Effect(unaffected(BINARY))
+BINARY = TableShape()
+EFFECT = PrincipalEffect(unaffected(BINARY))
 LOW = np.asarray([[0.2, 0.1, 0.6, 0.1], [0.8, 0.1, 0.05, 0.05]])  # predicted 1 more often under attribute value 0
 TABLES = np.stack([LOW, LOW[::-1], np.full((2, 4), 0.25)])
 

@@ -8,27 +8,27 @@ from scipy.optimize import minimize
 from scipy.special import rel_entr
 
 from isonomia.evidence import bets
-from isonomia.evidence.bets import Game
+from isonomia.evidence.bets import EProcess
+from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set
 from isonomia.evidence.identified import bets as wealth
 from isonomia.evidence.identified.bets import certified_distance
-from isonomia.evidence.identified.definitions import assumed_shadow, effect_interval, fair_shadow
 from isonomia.evidence.identified.region import CellRegion
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, normalised_bounds
-from isonomia.evidence.strata.effects import Effect, definition_effects, effect_row, stratum_row, unaffected
-from isonomia.evidence.strata.worlds import Observed, Shape, observation
+from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects, effect_row, stratum_row, unaffected
+from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
-BINARY = Shape()
+BINARY = TableShape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
 
 
-def four_sides() -> Game:
+def four_sides() -> EProcess:
     """The fair tables of two values each: P(s, y | 0) + P(1 - s, y | 1) <= 1 for every s and y (Corollary 1)."""
     sides = [[np.eye(4)[2 * s + y], np.eye(4)[2 * (1 - s) + y]] for s in (0, 1) for y in (0, 1)]
-    return Game.of(sides, [1.0] * 4, [np.full(4, wealth.IMAGINED)] * 2)
+    return EProcess.of(sides, [1.0] * 4, [np.full(4, wealth.PSEUDO_COUNT)] * 2)
 
 
-def tables(rng: np.random.Generator, shape: Shape, count: int) -> np.ndarray:
+def tables(rng: np.random.Generator, shape: TableShape, count: int) -> np.ndarray:
     return rng.dirichlet(np.full(shape.cells, 0.5), size=(count, shape.attributes)) * 0.999 + 0.001 / shape.cells
 
 
@@ -37,25 +37,25 @@ def test_with_two_values_each_definitions_1_and_2_have_the_shadow_of_four_half_s
     rng = np.random.default_rng(1)
     estimate = np.concatenate([tables(rng, BINARY, 300), TABLE_4[None]])
     weights = rng.dirichlet([3.0, 3.0], size=len(estimate))
-    game = four_sides()
-    payoffs = np.broadcast_to(game.payoffs, (len(estimate), *game.payoffs.shape))
-    bounds = np.broadcast_to(game.bounds, (len(estimate), 4))
+    process = four_sides()
+    payoffs = np.broadcast_to(process.payoffs, (len(estimate), *process.payoffs.shape))
+    bounds = np.broadcast_to(process.bounds, (len(estimate), 4))
     stakes = best_stakes(payoffs, bounds, estimate, weights)
-    by_sides = (weights * ((estimate * np.log(stakes.factors)).sum(-1) + 1 - stakes.rests)).sum(-1)
-    by_sides -= (stakes.on_sides * bounds).sum(-1)
-    shadow = fair_shadow(BINARY, definition_effects(BINARY, definition))
+    by_sides = (weights * ((estimate * np.log(stakes.factors)).sum(-1) + 1 - stakes.intercepts)).sum(-1)
+    by_sides -= (stakes.amounts * bounds).sum(-1)
+    identified = fair_set(BINARY, definition_effects(BINARY, definition))
     assert np.sum(by_sides > 1e-3) > 20
-    np.testing.assert_allclose(certified_distance(shadow, estimate, weights), by_sides, atol=3e-8)
+    np.testing.assert_allclose(certified_distance(identified, estimate, weights), by_sides, atol=3e-8)
 
 
 def test_the_wealth_against_the_shadow_is_the_wealth_against_its_half_spaces():
     rng = np.random.default_rng(2)
-    game, shadow = four_sides(), fair_shadow(BINARY, definition_effects(BINARY, 2))
+    process, identified = four_sides(), fair_set(BINARY, definition_effects(BINARY, 2))
     far = np.asarray([[0.3, 0.1, 0.4, 0.2], [0.85, 0.03, 0.07, 0.05]])
-    by_sides, by_worlds = bets.begin(game, 50), wealth.begin(shadow, 50)
+    by_sides, by_worlds = bets.begin(process, 50), wealth.begin(identified, 50)
     for size in [5] * 20 + [50] * 10:
         counts = np.stack([rng.multinomial(size, row, size=50) for row in far], axis=1).astype(float)
-        by_sides, by_worlds = bets.step(game, by_sides, counts), wealth.step(shadow, by_worlds, counts)
+        by_sides, by_worlds = bets.step(process, by_sides, counts), wealth.step(identified, by_worlds, counts)
     assert np.median(by_worlds.log_wealth) > 10
     np.testing.assert_allclose(by_worlds.log_wealth, by_sides.log_wealth, atol=0.02)
 
@@ -67,7 +67,7 @@ def smooth_log(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return value, np.where(low < 0, (1.0 - low) / 1e-5, 1.0 / np.maximum(q, 1e-5))
 
 
-def least_divergence(shape: Shape, rows: np.ndarray, estimate: np.ndarray, weights: np.ndarray) -> float:
+def least_divergence(shape: TableShape, rows: np.ndarray, estimate: np.ndarray, weights: np.ndarray) -> float:
     """The distance by sequential quadratic programming over the worlds: an upper bound, near the minimum."""
     shows, mass = observation(shape), weights[:, None] * estimate
 
@@ -92,7 +92,7 @@ def least_divergence(shape: Shape, rows: np.ndarray, estimate: np.ndarray, weigh
     return float(found.fun)
 
 
-@pytest.mark.parametrize("shape", [BINARY, Shape(2, 2, 3), Shape(2, 3, 2), Shape(3, 2, 2)])
+@pytest.mark.parametrize("shape", [BINARY, TableShape(2, 2, 3), TableShape(2, 3, 2), TableShape(3, 2, 2)])
 @pytest.mark.parametrize("definition", [1, 2, 3, 4])
 def test_the_certified_distance_is_the_one_that_scipy_finds(shape, definition):
     rng = np.random.default_rng(3)
@@ -100,7 +100,7 @@ def test_the_certified_distance_is_the_one_that_scipy_finds(shape, definition):
     rows = np.asarray([effect_row(shape, effect) for effect in effects])
     for estimate in tables(rng, shape, 1):
         weights = rng.dirichlet(np.full(shape.attributes, 4.0))
-        certified = float(certified_distance(fair_shadow(shape, effects), estimate[None], weights[None])[0])
+        certified = float(certified_distance(fair_set(shape, effects), estimate[None], weights[None])[0])
         found = least_divergence(shape, rows, estimate, weights)
         assert certified <= found + 1e-7
         assert certified == pytest.approx(found, abs=2e-5)
@@ -109,7 +109,7 @@ def test_the_certified_distance_is_the_one_that_scipy_finds(shape, definition):
 @pytest.mark.parametrize("stratum", [unaffected(BINARY, 0), unaffected(BINARY, 1), unaffected(BINARY)])
 @pytest.mark.parametrize("normalised", [False, True])
 def test_confidence_bounds_shrink_to_the_sharp_bounds_and_always_enclose_them(stratum, normalised):
-    effect = Effect(stratum)
+    effect = PrincipalEffect(stratum)
     observed = Observed.of(TABLE_4.reshape(2, 2, 2))
     sharp = normalised_bounds(observed, effect) if normalised else effect_bounds(observed, effect)
     assert isinstance(sharp, Bounds)
@@ -130,7 +130,7 @@ def test_no_mixture_in_the_region_goes_beyond_the_bounds_and_some_nearly_reach_t
     rng = np.random.default_rng([4, seed])
     tally = np.stack([rng.multinomial(200, row) for row in tables(rng, BINARY, 1)[0]]).astype(float)
     region = CellRegion(tally, 0.1)
-    effect = Effect(unaffected(BINARY))
+    effect = PrincipalEffect(unaffected(BINARY))
     row, shows = effect_row(BINARY, effect), observation(BINARY)
     over = stratum_row(BINARY, effect.stratum) if normalised else np.ones(16)
     shares = tally / tally.sum(axis=1, keepdims=True)
@@ -158,4 +158,4 @@ def test_no_mixture_in_the_region_goes_beyond_the_bounds_and_some_nearly_reach_t
     assert isinstance(interval, tuple)
     assert interval[1] >= best - 1e-4
     assert interval[1] == pytest.approx(best, abs=5e-3)
-    assert assumed_shadow(BINARY).worlds == 16
+    assert assumed_set(BINARY).worlds == 16

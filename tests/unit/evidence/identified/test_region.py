@@ -7,13 +7,13 @@ import pytest
 from scipy.special import gammaln
 
 from isonomia.errors import UsageError
-from isonomia.evidence.identified.definitions import assumed_shadow, effect_interval, fair_shadow, unfair_shadows
-from isonomia.evidence.identified.region import CellRegion, Refuted, reach
+from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set, unfair_sets
+from isonomia.evidence.identified.region import CellRegion, Refuted, functional_interval
 from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.effects import Effect, definition_effects, unaffected
-from isonomia.evidence.strata.worlds import Shape
+from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects, unaffected
+from isonomia.evidence.strata.worlds import TableShape
 
-BINARY = Shape()
+BINARY = TableShape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
 
 
@@ -30,13 +30,13 @@ def test_the_evidence_at_the_truth_is_a_martingale_that_starts_at_one():
 
 
 def test_without_draws_an_effect_can_be_anything():
-    interval = effect_interval(CellRegion(np.zeros((2, 4)), 0.05), BINARY, Effect(unaffected(BINARY)))
+    interval = effect_interval(CellRegion(np.zeros((2, 4)), 0.05), BINARY, PrincipalEffect(unaffected(BINARY)))
     assert interval == (-1.0, 1.0)
 
 
 def test_the_interval_excludes_zero_exactly_when_the_region_refutes_fairness():
-    effect = Effect(unaffected(BINARY))
-    fair = fair_shadow(BINARY, [effect])
+    effect = PrincipalEffect(unaffected(BINARY))
+    fair = fair_set(BINARY, [effect])
     for n, refuted in ((60_000, False), (600_000, True)):
         region = CellRegion(np.round(TABLE_4 * n), 0.05)
         interval = effect_interval(region, BINARY, effect)
@@ -45,16 +45,16 @@ def test_the_interval_excludes_zero_exactly_when_the_region_refutes_fairness():
 
 
 def test_a_piece_beyond_the_interval_is_refuted_and_one_within_is_not():
-    effect = Effect(unaffected(BINARY))
+    effect = PrincipalEffect(unaffected(BINARY))
     region = CellRegion(np.round(TABLE_4 * 1000), 0.05)
     interval = effect_interval(region, BINARY, effect)
     assert isinstance(interval, tuple)
     for value, refuted in ((interval[1] + 1e-4, True), (interval[1] - 1e-4, False)):
-        assert region.refutes(unfair_shadows(BINARY, [effect], value)[0]) == refuted
+        assert region.refutes(unfair_sets(BINARY, [effect], value)[0]) == refuted
 
 
 def test_a_smaller_risk_and_fewer_draws_widen_the_interval():
-    effect = Effect(unaffected(BINARY, 0))
+    effect = PrincipalEffect(unaffected(BINARY, 0))
     narrow = effect_interval(CellRegion(TABLE_4 * 1000, 0.05), BINARY, effect)
     for wider in (CellRegion(TABLE_4 * 1000, 1e-6), CellRegion(TABLE_4 * 300, 0.05)):
         interval = effect_interval(wider, BINARY, effect)
@@ -62,7 +62,7 @@ def test_a_smaller_risk_and_fewer_draws_widen_the_interval():
 
 
 def test_fixing_another_effect_at_zero_narrows_the_interval():
-    effect, other = Effect(unaffected(BINARY, 0)), Effect(unaffected(BINARY, 1))
+    effect, other = PrincipalEffect(unaffected(BINARY, 0)), PrincipalEffect(unaffected(BINARY, 1))
     region = CellRegion(TABLE_4 * 1000, 0.05)
     free, fixed = effect_interval(region, BINARY, effect), effect_interval(region, BINARY, effect, zero=[other])
     assert free[0] <= fixed[0] + 1e-6
@@ -72,14 +72,14 @@ def test_fixing_another_effect_at_zero_narrows_the_interval():
 def test_assumptions_that_the_draws_contradict_are_reported_as_refuted():
     assumptions = assume(BINARY, "outcome never falls")  # but the outcome is rarer under attribute value 1
     region = CellRegion(TABLE_4 * 2000, 0.05)
-    assert effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions) == Refuted()
+    assert effect_interval(region, BINARY, PrincipalEffect(unaffected(BINARY)), assumptions=assumptions) == Refuted()
 
 
 def test_an_assumption_that_fits_narrows_the_interval():
     assumptions = assume(BINARY, "outcome never rises")
     region = CellRegion(TABLE_4 * 2000, 0.05)
-    free = effect_interval(region, BINARY, Effect(unaffected(BINARY)))
-    narrowed = effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions)
+    free = effect_interval(region, BINARY, PrincipalEffect(unaffected(BINARY)))
+    narrowed = effect_interval(region, BINARY, PrincipalEffect(unaffected(BINARY)), assumptions=assumptions)
     assert free[0] - 1e-6 <= narrowed[0] < narrowed[1] <= free[1] + 1e-6
     assert narrowed[1] - narrowed[0] < free[1] - free[0] - 1e-3
 
@@ -87,14 +87,14 @@ def test_an_assumption_that_fits_narrows_the_interval():
 def test_a_value_that_no_admitted_mixture_reaches_is_beyond_the_interval():
     assumptions = assume(BINARY, "P[S0 > S1] <= 0.2")
     region = CellRegion(TABLE_4 * 20, 0.05)
-    low, high = effect_interval(region, BINARY, Effect(unaffected(BINARY)), assumptions=assumptions)
+    low, high = effect_interval(region, BINARY, PrincipalEffect(unaffected(BINARY)), assumptions=assumptions)
     assert low == pytest.approx(-0.2, abs=1e-3)
     assert low < high <= 1.0
 
 
 def test_a_ratio_over_nobody_is_refused():
     with pytest.raises(UsageError, match="nobody is there"):
-        reach(CellRegion(TABLE_4, 0.05), assumed_shadow(BINARY), np.zeros(16), np.zeros(16))
+        functional_interval(CellRegion(TABLE_4, 0.05), assumed_set(BINARY), np.zeros(16), np.zeros(16))
 
 
 @pytest.mark.parametrize("tally", [np.full((2, 4), np.nan), -np.ones((2, 4)), np.ones(4)])
