@@ -1,108 +1,164 @@
-"""A parser failure as a sentence with a caret, for both grammars.
+"""A parser's failure as one sentence with a caret: what came, what was expected, where, and what to do.
 
-Saying in words why a text is no formula: what came, what was expected, where, and what to do.
-
-Saying in words why a text is no specification: what came, what was expected, where, and what to do.
+Formulas and specifications are read by Lark, programs by Python's own parser. What Lark reports is put into words by
+:func:`grammar_error`, which takes a table a grammar, :data:`FORMULAS` or :data:`SPECIFICATIONS`; what Python reports is
+put into other words by :func:`python_error`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
-
-from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.lexer import PatternStr
+from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec.text import RESERVED
 
-__all__ = ["complaint", "nomos_complaint"]
+if TYPE_CHECKING:
+    from lark import Lark, Token
+    from lark.exceptions import UnexpectedInput
+
+__all__ = ["FORMULAS", "SPECIFICATIONS", "TOO_DEEP", "Wording", "grammar_error", "python_error"]
 
 
-_KINDS = (
-    ("`P[...]`, `E[...]` or a number", {"P"}),
-    ("a column or a value", {"BACKTICKED", "STRING"}),
-    ("a name", {"NAME"}),
-    ("a value", {"STRING"}),
-    ("a number", {"NUMBER"}),
-    ("a comparison such as `>=`", {"RELATION"}),
-    ("an operator such as `+`", {"PLUS", "MINUS"}),
-    ("`and`, `or`", {"AND"}),
-    ("`=` or `as if`", {"EQUAL", "AS_IF"}),
-)
-_QUIET = {"FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"} | {
-    *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "OTHER", "DO", "$END")
-}
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How the failures of one grammar are put into words. Terminals go by their names in the grammar.
+
+    Attributes
+    ----------
+    groups
+        A phrase, the terminals that it stands for where all of them are expected, and those that need no mention then.
+    words
+        Phrases for single terminals; without one, a terminal is shown as it is spelled.
+    quiet
+        Terminals that are mentioned only where nothing else is expected.
+    hints
+        What to write in place of a character, or a sign, that has no meaning.
+    special
+        The failures for which this grammar has a sentence of its own: a message, or an error that points elsewhere.
+    """
+
+    groups: tuple[tuple[str, set[str], set[str]], ...]
+    words: Mapping[str, str]
+    quiet: set[str]
+    hints: Mapping[str, str]
+    special: Callable[[_Failure], str | SpecError | None]
+
+    def expected(self, accepts: set[str], parser: Lark) -> str:
+        """The terminals that would have been accepted, in words."""
+        left, phrases = set(accepts), []
+        for phrase, members, understood in self.groups:
+            if members <= left:
+                phrases.append(phrase)
+                left -= members | understood
+        loud = left - self.quiet
+        if not loud and not phrases:
+            loud = left - {"$END"} or left
+        phrases += [self.words.get(name) or f"`{_spelling(name, parser)}`" for name in sorted(loud)]
+        return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The token over which a parser stumbled, and the terminals that it would have accepted.
+
+    A character that begins no token is a token of type ``$CHARACTER``; the end of the text is one of type ``$END``.
+    """
+
+    token: Token
+    accepts: set[str]
+    text: str
+    parser: Lark
+
+    @property
+    def place(self) -> Place:
+        """Where it stands; at the end of the text, right behind the last token."""
+        if self.token.type == "$END":
+            end = self.token.end_pos or 0
+            return Place(self.text, end, end)
+        return self.place_of(self.token)
+
+    def place_of(self, token: Token) -> Place:
+        """Where another token stands."""
+        start = token.start_pos or 0
+        return Place(self.text, start, start + len(token))
+
+
+def grammar_error(error: UnexpectedInput, text: str, parser: Lark, wording: Wording) -> SpecError:
+    """The error to raise in place of Lark's own."""
+    failure = _failure(error, text, parser)
+    token, accepts = failure.token, failure.accepts
+    message = wording.special(failure)
+    if isinstance(message, SpecError):
+        return message
+    if message is None and token.type == "$CHARACTER":
+        message = f"unexpected {str(token)!r}: {wording.hints.get(token, 'it has no meaning here')}"
+    elif message is None and token.type == "$END":
+        message = f"the text ends too early: expected {wording.expected(accepts, parser)}"
+    elif message is None:
+        message = f"unexpected `{token}`: expected {wording.expected(accepts, parser)}"
+    return SpecError(message, failure.place)
+
+
+def _failure(error: UnexpectedInput, text: str, parser: Lark) -> _Failure:
+    from lark import Token
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+    if isinstance(error, UnexpectedCharacters):
+        start = error.pos_in_stream or 0
+        return _Failure(Token("$CHARACTER", text[start], start), set(), text, parser)
+    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
+    return _Failure(error.token, set(error.accepts or error.expected), text, parser)
+
+
+def _spelling(name: str, parser: Lark) -> str:
+    pattern = parser.get_terminal(name).pattern
+    return pattern.value if pattern.type == "str" else name.lower()
+
+
+# ---------------------------------------------------------------------------- formulas
+
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
-_HINTS = {
-    "=": "write `==` to compare",
-    "&": "write `and`",
-    "!": "write `not`, or `!=` to compare",
-    "'": "this quotation mark is never closed",
-    '"': "this quotation mark is never closed",
-    "`": "this backtick is never closed, or has nothing behind it",
-    "%": "a percentage is a number with `%` right behind it, such as 80%",
-    ".": "a column whose name has a dot is written in backticks; only `other` and `do(...)` have parts",
-    "≤": "write `<=`",
-    "≥": "write `>=`",
-    "≠": "write `!=`",
-}
 
 
-def complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
-    """The error to raise in place of the parser's own."""
-    if isinstance(error, UnexpectedCharacters):
-        return _about_character(text, error.pos_in_stream or 0)
-    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
-    accepts = set(error.accepts or error.expected)
-    token = error.token
+def _special_in_formula(failure: _Failure) -> str | SpecError | None:
+    token, accepts = failure.token, failure.accepts
+    if token.type == "$CHARACTER":
+        return _not_a_number(failure) if token.isdigit() else None
     if token.type == "$END":
-        return _about_the_end(text, accepts, parser)
-    called = _before(token, text, parser) if token.type == "LPAR" and "RELATION" in accepts else None
-    if called is not None and called.type == "NAME":
-        return SpecError(_no_function(str(called), "a column, a value"), _place_of(called, text))
-    return SpecError(_about_token(token, accepts, text, parser), _place_of(token, text))
+        return _unfinished(failure)
+    if token.type == "LPAR" and "RELATION" in accepts:
+        called = _before(failure)
+        if called is not None and called.type == "NAME":
+            return SpecError(_no_function(str(called), "a column, a value"), failure.place_of(called))
+    return _about_version(token, accepts) or _misplaced(failure)
 
 
-def _place_of(token: Token, text: str) -> Place:
-    start = token.start_pos or 0
-    return Place(text, start, start + len(token))
+def _not_a_number(failure: _Failure) -> SpecError:
+    start = failure.place.start
+    word = re.match(r"[\w.]+", failure.text[start:])
+    written = word[0] if word else str(failure.token)
+    message = f"`{written}` is neither a number nor a name; a column of that name is written in backticks"
+    return SpecError(message, Place(failure.text, start, start + len(written)))
 
 
-def _before(token: Token, text: str, parser: Lark) -> Token | None:
-    earlier = list(takewhile(lambda found: found.start_pos != token.start_pos, parser.lex(text)))
-    return earlier[-1] if earlier else None
-
-
-def _about_character(text: str, start: int) -> SpecError:
-    character = text[start]
-    if character.isdigit():
-        word = re.match(r"[\w.]+", text[start:])
-        found = word[0] if word else character
-        message = f"`{found}` is neither a number nor a name; a column of that name is written in backticks"
-        return SpecError(message, Place(text, start, start + len(found)))
-    hint = _HINTS.get(character, "it has no meaning here")
-    return SpecError(f"unexpected {character!r}: {hint}", Place(text, start, start + 1))
-
-
-def _about_the_end(text: str, accepts: set[str], parser: Lark) -> SpecError:
-    tokens = list(parser.lex(text))
+def _unfinished(failure: _Failure) -> str | None:
+    """What is wrong with a text that ends too early; ``None`` where it is just that."""
+    tokens = list(failure.parser.lex(failure.text))
     if not tokens:
-        message = "the property is empty: write one such as `P[prediction == 1 | sex == 'F'] >= 0.8`"
-        return SpecError(message, Place(text, 0, 0))
-    end = (tokens[-1].start_pos or 0) + len(tokens[-1])
-    place = Place(text, end, end)
+        return "the property is empty: write one such as `P[prediction == 1 | sex == 'F'] >= 0.8`"
     opened = _still_open(tokens)
-    if opened is not None and _CLOSING[opened] in accepts:
-        where = Place(text, opened.start_pos or 0, 0)
-        message = f"the text ends, but `{opened}` (line {where.line}, column {where.column}) is still open: "
-        return SpecError(f"{message}expected `{_CLOSERS[opened]}`", place)
-    if "RELATION" in accepts:
-        return SpecError("this is a number, not yet a claim: compare it, as in `P[...] >= 0.8`", place)
-    return SpecError(f"the text ends too early: expected {_wanted(accepts, parser)}", place)
+    if opened is not None and _CLOSING[opened] in failure.accepts:
+        place = failure.place_of(opened)
+        where = f"line {place.line}, column {place.column}"
+        return f"the text ends, but `{opened}` ({where}) is still open: expected `{_CLOSERS[opened]}`"
+    if "RELATION" in failure.accepts:
+        return "this is a number, not yet a claim: compare it, as in `P[...] >= 0.8`"
+    return None
 
 
 def _still_open(tokens: Iterable[Token]) -> Token | None:
@@ -115,32 +171,10 @@ def _still_open(tokens: Iterable[Token]) -> Token | None:
     return waiting[-1] if waiting else None
 
 
-def _about_token(token: Token, accepts: set[str], text: str, parser: Lark) -> str:
-    about_version = _about_version(token, accepts)
-    if about_version:
-        return about_version
-    about_people = "P" in accepts
-    about_one = "BACKTICKED" in accepts
-    if token.type == "NAME" and token.lower() in RESERVED and token.lower() != token:
-        return f"`{token}` is not a keyword: write it in small letters, `{token.lower()}`"
-    if about_people and not about_one:
-        stray = _stray(token, text)
-        if stray:
-            return stray
-    if about_one and token.type in {"P", "E"}:
-        return (
-            f"`{token}` cannot stand inside P[...] or E[...], which speak about one person; "
-            f"a column of that name is written in backticks, `{token}` between them"
-        )
-    if token.type == "PERCENT":
-        return f"`{token}` can only stand outside P[...] and E[...]: write it as a plain number here"
-    if "NAME" in accepts and token in RESERVED:
-        return (
-            f"`{token}` is a reserved word: expected {_wanted(accepts, parser)}; a column of that name needs backticks"
-        )
-    if token.type == "VBAR" and "RSQB" in accepts:
-        return "only one `|` can stand inside the brackets: join conditions by `and`, alternatives by `or`"
-    return f"unexpected `{token}`: expected {_wanted(accepts, parser)}"
+def _before(failure: _Failure) -> Token | None:
+    start = failure.token.start_pos
+    earlier = list(takewhile(lambda token: token.start_pos != start, failure.parser.lex(failure.text)))
+    return earlier[-1] if earlier else None
 
 
 def _about_version(token: Token, accepts: set[str]) -> str | None:
@@ -156,20 +190,38 @@ def _about_version(token: Token, accepts: set[str]) -> str | None:
     if token.type in {"OTHER", "DO"} and accepts == {"NAME", "BACKTICKED", "PREDICTION", "SCORE"}:
         return "a version has no versions of its own: behind the dot stands a column, `prediction` or `score`"
     if token.type == "DOT" or (token.type == "EQUAL" and accepts & {"RELATION", "STRING"}):
-        return f"unexpected {str(token)!r}: {_HINTS[token]}"
+        return f"unexpected {str(token)!r}: {FORMULAS.hints[token]}"
     return None
 
 
-def _no_function(name: str, others: str) -> str:
-    if name == "other":
-        return "a column of the second person is written with a dot, such as `other.age`"
-    return (
-        f"`{name}` is no known function: expected {others}, `abs(...)`, `min(...)` or `max(...)`; "
-        "a distance given as a Python function can only be used from Python"
-    )
+def _misplaced(failure: _Failure) -> str | None:
+    """What is wrong with a token that stands where it has no meaning, though it has one elsewhere."""
+    token, accepts = failure.token, failure.accepts
+    about_people, about_one = "P" in accepts, "BACKTICKED" in accepts
+    if token.type == "NAME" and token.lower() in RESERVED and token.lower() != token:
+        return f"`{token}` is not a keyword: write it in small letters, `{token.lower()}`"
+    if about_people and not about_one:
+        about_person = _outside_brackets(failure)
+        if about_person:
+            return about_person
+    if about_one and token.type in {"P", "E"}:
+        return (
+            f"`{token}` cannot stand inside P[...] or E[...], which speak about one person; "
+            f"a column of that name is written in backticks, `{token}` between them"
+        )
+    if token.type == "PERCENT":
+        return f"`{token}` can only stand outside P[...] and E[...]: write it as a plain number here"
+    if "NAME" in accepts and token in RESERVED:
+        expected = FORMULAS.expected(accepts, failure.parser)
+        return f"`{token}` is a reserved word: expected {expected}; a column of that name needs backticks"
+    if token.type == "VBAR" and "RSQB" in accepts:
+        return "only one `|` can stand inside the brackets: join conditions by `and`, alternatives by `or`"
+    return None
 
 
-def _stray(token: Token, text: str) -> str | None:
+def _outside_brackets(failure: _Failure) -> str | None:
+    """What is wrong with something about one person outside ``P[...]`` and ``E[...]``."""
+    token, text = failure.token, failure.text
     after = text[(token.start_pos or 0) + len(token) :].lstrip()[:1]
     if token.type == "NAME" and after in {"[", "("}:
         return _no_function(str(token), "`P[...]`, `E[...]`")
@@ -185,61 +237,53 @@ def _stray(token: Token, text: str) -> str | None:
     return None
 
 
-def _wanted(accepts: set[str], parser: Lark) -> str:
-    left = set(accepts)
-    said = []
-    for words, members in _KINDS:
-        if members <= left:
-            said.append(words)
-            left -= members | ({"STRING", "NAME", "NUMBER"} if members & {"P", "BACKTICKED", "STRING"} else set())
-    said += [f"`{_spelling(name, parser)}`" for name in sorted(left - _QUIET)]
-    said = said or [f"`{_spelling(name, parser)}`" for name in sorted(accepts - {"$END"})] or ["the end of the text"]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} or {said[-1]}"
+def _no_function(name: str, others: str) -> str:
+    if name == "other":
+        return "a column of the second person is written with a dot, such as `other.age`"
+    return (
+        f"`{name}` is no known function: expected {others}, `abs(...)`, `min(...)` or `max(...)`; "
+        "a distance given as a Python function can only be used from Python"
+    )
 
 
-def _spelling(name: str, parser: Lark) -> str:
-    pattern = parser.get_terminal(name).pattern
-    return pattern.value if isinstance(pattern, PatternStr) else name.lower()
+_PLAIN = {"STRING", "NAME", "NUMBER"}
+FORMULAS = Wording(
+    groups=(
+        ("`P[...]`, `E[...]` or a number", {"P"}, _PLAIN),
+        ("a column or a value", {"BACKTICKED", "STRING"}, _PLAIN),
+        ("a name", {"NAME"}, set()),
+        ("a value", {"STRING"}, _PLAIN),
+        ("a number", {"NUMBER"}, set()),
+        ("a comparison such as `>=`", {"RELATION"}, set()),
+        ("an operator such as `+`", {"PLUS", "MINUS"}, set()),
+        ("`and`, `or`", {"AND"}, set()),
+        ("`=` or `as if`", {"EQUAL", "AS_IF"}, set()),
+    ),
+    words={"$END": "the end of the text"},
+    quiet={
+        *("FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"),
+        *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "OTHER", "DO", "$END"),
+    },
+    hints={
+        "=": "write `==` to compare",
+        "&": "write `and`",
+        "!": "write `not`, or `!=` to compare",
+        "'": "this quotation mark is never closed",
+        '"': "this quotation mark is never closed",
+        "`": "this backtick is never closed, or has nothing behind it",
+        "%": "a percentage is a number with `%` right behind it, such as 80%",
+        ".": "a column whose name has a dot is written in backticks; only `other` and `do(...)` have parts",
+        "≤": "write `<=`",
+        "≥": "write `>=`",
+        "≠": "write `!=`",
+    },
+    special=_special_in_formula,
+)
 
 
-_OPERAND = {"NUMBER", "STRING", "NAME", "LPAR"}
-_WORDS = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a text in quotation marks",
-    "RELATION": "a comparison such as `<=`",
-    "SIGN": "`+` or `-`",
-    "POINT": "`*` or `/`",
-    "SEMICOLON": "`;`",
-    "COMMA": "`,`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "LBRACE": "a block `{ ... }`",
-    "RBRACE": "`}`",
-    "DOT": "`.`",
-    "BANG": "`!`",
-    "__ANON_0": "`:=`",
-    "__ANON_1": "`==>`",
-    "__ANON_2": "`||`",
-    "__ANON_3": "`&&`",
-    "$END": "the end of the text",
-}
-_QUIET_COMPLAINTS = {"SIGN", "POINT", "DOT", "LSQB", "RELATION", "__ANON_1", "__ANON_2", "__ANON_3", "RATE"}
-_HINTS_COMPLAINTS = {
-    "=": "write `==` to compare, and `:=` to give a variable its value",
-    "&": "write `&&`",
-    "|": "write `||`",
-    '"': "this quotation mark is never closed",
-    "'": "this quotation mark is never closed",
-    "/": "is a comment never closed here?",
-    "≤": "write `<=`",
-    "≥": "write `>=`",
-    "≠": "write `!=`",
-    "%": "a percentage is a number with `%` right behind it, and stands only in `in 99% of cases`",
-}
-_LATE = {
+# ---------------------------------------------------------------------------- specifications in Nomos
+
+_BEFORE_THE_BLOCK = {
     "requires": "a precondition speaks of inputs: write it before the block",
     "input": "inputs are declared before the block",
     "output": "outputs are declared before the block, which sets them",
@@ -247,53 +291,112 @@ _LATE = {
 }
 
 
-def nomos_complaint(error: UnexpectedInput, text: str, parser: Lark) -> SpecError:
-    """The error to raise in place of the parser's own."""
-    if isinstance(error, UnexpectedCharacters):
-        return _about_character_complaints(text, error.pos_in_stream or 0)
-    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
-    accepts, token = set(error.accepts or error.expected), error.token
-    if token.type == "$END":
-        return _about_the_end_complaints(text, accepts)
-    start = token.start_pos or 0
-    return SpecError(_about_token_complaints(token, accepts, parser), Place(text, start, start + len(token)))
-
-
-def _about_character_complaints(text: str, start: int) -> SpecError:
-    hint = _HINTS_COMPLAINTS.get(text[start], "it has no meaning here")
-    return SpecError(f"unexpected {text[start]!r}: {hint}", Place(text, start, start + 1))
-
-
-def _about_the_end_complaints(text: str, accepts: set[str]) -> SpecError:
-    end = len(text.rstrip())
-    if "LBRACE" in accepts and "IMPORT" in accepts:
-        message = "there is no block: write `{ d1 = predict(x1) }` with the calls of the model, and what it `ensures`"
-        return SpecError(message, Place(text, end, end))
-    return SpecError(f"the text ends too early: expected {_wanted_complaints(accepts)}", Place(text, end, end))
-
-
-def _about_token_complaints(token: Token, accepts: set[str], parser: Lark) -> str:
-    del parser
-    word = str(token)
-    if "ENSURES" in accepts and word in _LATE:
-        return f"`{word}` cannot stand behind the block: {_LATE[word]}"
+def _special_in_specification(failure: _Failure) -> str | None:
+    token, accepts, word = failure.token, failure.accepts, str(failure.token)
+    if token.type == "$END" and {"LBRACE", "IMPORT"} <= accepts:
+        return "there is no block: write `{ d1 = predict(x1) }` with the calls of the model, and what it `ensures`"
+    if "ENSURES" in accepts and word in _BEFORE_THE_BLOCK:
+        return f"`{word}` cannot stand behind the block: {_BEFORE_THE_BLOCK[word]}"
     if word == "ensures" and "IMPORT" in accepts:
         return "`ensures` speaks of outputs: write it behind the block that sets them"
     if token.type == "LBRACE":
         return "a specification has one block, and this is a second brace"
     if "NAME" in accepts and token.type.isupper() and word.isidentifier() and token.type != "NAME":
-        return f"`{word}` is a word of the language and cannot be a name here: expected {_wanted_complaints(accepts)}"
+        expected = SPECIFICATIONS.expected(accepts, failure.parser)
+        return f"`{word}` is a word of the language and cannot be a name here: expected {expected}"
     if token.type == "RELATION" and "SEMICOLON" in accepts:
         return f"unexpected `{word}`: comparisons do not chain, so join them by `&&`"
-    return f"unexpected `{word}`: expected {_wanted_complaints(accepts)}"
+    return None
 
 
-def _wanted_complaints(accepts: set[str]) -> str:
-    left = set(accepts)
-    said = []
-    if left >= _OPERAND:
-        said.append("a value")
-        left -= _OPERAND | {"BANG", "TRUE", "FALSE", "NULL", "SIGN"}
-    loud = left - _QUIET_COMPLAINTS or left
-    said += [_WORDS.get(name, f"`{name.lower()}`") for name in sorted(loud)]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} or {said[-1]}"
+SPECIFICATIONS = Wording(
+    groups=(("a value", {"NUMBER", "STRING", "NAME", "LPAR"}, {"BANG", "TRUE", "FALSE", "NULL", "SIGN"}),),
+    words={
+        "NAME": "a name",
+        "NUMBER": "a number",
+        "STRING": "a text in quotation marks",
+        "RELATION": "a comparison such as `<=`",
+        "SIGN": "`+` or `-`",
+        "POINT": "`*` or `/`",
+        "LBRACE": "a block `{ ... }`",
+        "$END": "the end of the text",
+    },
+    # The last three are `==>`, `||` and `&&`.
+    quiet={"SIGN", "POINT", "DOT", "LSQB", "RELATION", "RATE", "__ANON_1", "__ANON_2", "__ANON_3"},
+    hints={
+        "=": "write `==` to compare, and `:=` to give a variable its value",
+        "&": "write `&&`",
+        "|": "write `||`",
+        '"': "this quotation mark is never closed",
+        "'": "this quotation mark is never closed",
+        "/": "is a comment never closed here?",
+        "≤": "write `<=`",
+        "≥": "write `>=`",
+        "≠": "write `!=`",
+        "%": "a percentage is a number with `%` right behind it, and stands only in `in 99% of cases`",
+    },
+    special=_special_in_specification,
+)
+
+
+# ---------------------------------------------------------------------------- programs, read by Python's parser
+
+TOO_DEEP = (
+    "this is nested too deeply: a pair of brackets, a term of a long sum and an `elif` each count as one level. "
+    "Set a variable to a part of it, and go on with that variable"
+)
+
+# What Python's parser reports, and what is said instead.
+_WORDING = (
+    (r"'(.)' was never closed", r"`\1` is never closed"),
+    (r"unmatched '(.)'", r"this `\1` closes nothing"),
+    (r"closing parenthesis '(.)' does not match opening parenthesis '(.)'.*", r"this `\1` cannot close a `\2`"),
+    (r"expected ':'", r"a `:` is missing here"),
+    (r"expected an indented block after (.*) on line (\d+)", r"the lines after the \1 on line \2 must be indented"),
+    (r"unexpected indent", r"this line is indented further than the one before it, without need"),
+    (r"unindent does not match any outer indentation level", r"this line is indented like no line before it"),
+    (r"inconsistent use of tabs and spaces.*", r"tabs and spaces are mixed at the start of lines: use spaces only"),
+    (r"unterminated .*string literal.*", r"this quotation mark is never closed"),
+    (r".*[Mm]aybe you meant '==' .*", r"write `==` to compare; only a variable can be set by `=`"),
+    (r"cannot assign to .*", r"only a variable can be set, as in `x = 1`"),
+    (r"Exceeds the limit .*", r"this number is too large"),
+    (r"too many (?:nested parentheses|levels of indentation)", TOO_DEEP),
+    (r"invalid decimal literal", r"this is neither a number nor a name: a name begins with a letter"),
+    (r"invalid character .*\((.*)\)", r"the character \1 has no meaning here"),
+    (r"invalid non-printable character (.*)", r"the character \1 has no meaning here: is it a special blank?"),
+    (r"leading zeros in .*", r"a number cannot begin with 0: leave the zeros out"),
+    (r"unexpected unindent|unexpected EOF.*", r"something is missing before this"),
+    (r"Missing parentheses in call to '(.*?)'.*", r"there is no `\1`: a program draws and decides, and shows nothing"),
+)
+
+# What people write who come from another language, and what it is called here.
+_FOREIGN_SPELLINGS = (
+    (r"&&", "write `and`"),
+    (r"\|\|", "write `or`"),
+    (r"!(?!=)", "write `not`"),
+    (r"\belse\s+if\b", "write `elif`"),
+    (r"<>", "write `!=`"),
+    (r"=[<>]", "write `<=` or `>=`"),
+    (r"\+\+|--\s*$", "write `x = x + 1`"),
+    (r"//", "a comment begins with `#`"),
+    (r"[{}]", "the lines of a branch are indented, without braces"),
+)
+
+
+def python_error(error: SyntaxError, place: Place) -> SpecError:
+    """The error to raise in place of that of Python's parser, which carries nothing but its message."""
+    for pattern, instead in _WORDING:
+        match = re.fullmatch(pattern, error.msg)
+        if match:
+            return SpecError(match.expand(instead), place)
+    reason = "" if error.msg == "invalid syntax" else error.msg.removeprefix("invalid syntax. ")
+    reason = _foreign_spelling(place) or reason
+    return SpecError(f"this cannot be read: {reason}" if reason else "this cannot be read", place)
+
+
+def _foreign_spelling(place: Place) -> str | None:
+    begin = place.text.rfind("\n", 0, place.start) + 1
+    line = place.text[begin:].split("\n", 1)[0].split("#", 1)[0]
+    # The parser stumbles over the second sign of such a pair, or over what comes behind it.
+    near = line[max(0, place.start - begin - 8) : place.start - begin + 8]
+    return next((hint for pattern, hint in _FOREIGN_SPELLINGS if re.search(pattern, near)), None)

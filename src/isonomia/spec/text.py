@@ -1,12 +1,10 @@
-"""Tree -> text; how names and numbers are spelled.
-
-How names, text and numbers are spelled: the one place that both the reader and the writer of text ask.
-
-Writing a syntax tree as text, so that reading the text gives the same tree back.
+"""Writing a syntax tree as text, so that reading the text gives the same tree back.
 
 Parentheses stand only where they are needed. ``a and b and c`` is one conjunction of three, so a conjunction inside a
 conjunction is written with parentheses. A conjunction of comparisons of which each begins where the last one ended is
 written as a chain, ``0 <= age < 25``, which is read back as that same conjunction.
+
+How names, text and numbers are spelled is said here for the readers of text, too.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import re
 from itertools import pairwise
 from typing import TypeAlias
 
+from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
     Arithmetic,
     AsIf,
@@ -67,29 +66,8 @@ __all__ = [
 
 
 RESERVED = frozenset(
-    [
-        "P",
-        "E",
-        "abs",
-        "and",
-        "except",
-        "false",
-        "False",
-        "for",
-        "from",
-        "in",
-        "is",
-        "max",
-        "min",
-        "missing",
-        "not",
-        "or",
-        "prediction",
-        "score",
-        "to",
-        "true",
-        "True",
-    ]
+    {"P", "E", "abs", "and", "except", "false", "False", "for", "from", "in", "is", "max", "min", "missing", "not"}
+    | {"or", "prediction", "score", "to", "true", "True"}
 )
 """The words that mean something by themselves; a column of that name is written in backticks."""
 
@@ -133,26 +111,18 @@ def _spell(character: str, mark: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def unquote(quoted: str) -> str:
-    r"""Read text between quotation marks back.
+def unquote(quoted: str, place: Place | None = None) -> str:
+    """Read text between quotation marks back; ``place`` is where it stands, for errors."""
 
-    Raises
-    ------
-    ValueError
-        Where a backslash is followed by something that has no meaning; the message names it.
-    """
-    return _ESCAPE.sub(_unescape, quoted[1:-1])
+    def unescaped(match: re.Match[str]) -> str:
+        code = match[1]
+        if len(code) == 1 and code not in _MEANT:
+            raise SpecError(f"\\{code} has no meaning in text; write \\\\ for a backslash", place)
+        if len(code) > 1 and int(code[1:], 16) > 0x10FFFF:
+            raise SpecError(f"\\{code} is no character", place)
+        return _MEANT[code] if len(code) == 1 else chr(int(code[1:], 16))
 
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    if len(code) > 1:
-        if int(code[1:], 16) > 0x10FFFF:
-            raise ValueError(f"\\{code} is no character")
-        return chr(int(code[1:], 16))
-    if code not in _MEANT:
-        raise ValueError(f"\\{code} has no meaning in text; write \\\\ for a backslash")
-    return _MEANT[code]
+    return _ESCAPE.sub(unescaped, quoted[1:-1])
 
 
 def number_text(value: float) -> str:

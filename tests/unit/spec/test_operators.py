@@ -140,7 +140,7 @@ def test_terms_and_measures_show_what_they_say():
     assert repr(P(a)) == "Measure(P[a])"
 
 
-@pytest.mark.parametrize("module", ["operators", "persons", "property", "parse"])
+@pytest.mark.parametrize("module", ["operators", "property", "parser"])
 def test_the_examples_in_the_docstrings_are_true(module):
     result = doctest.testmod(importlib.import_module(f"isonomia.spec.{module}"))
     assert result.attempted > 0

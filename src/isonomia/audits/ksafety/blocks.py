@@ -32,8 +32,7 @@ from isonomia.audits.ksafety.program import Program
 from isonomia.errors import Place, SpecError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function
-from isonomia.spec.nomos.scope import CONSTANTS
-from isonomia.spec.nomos.tree import FunctionCall, Name, PythonBlock, ScalarLiteral
+from isonomia.spec.nomos.tree import CONSTANTS, FunctionCall, Name, PythonBlock, ScalarLiteral
 
 __all__ = ["BLOCK_FILE", "SIDE_BY_SIDE", "Asking", "Record", "blamed", "block_names", "gathered", "run_coded"]
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from isonomia.errors import Place
 from isonomia.populations.domains import Domain
-from isonomia.spec.nomos.scope import CONSTANTS
 from isonomia.spec.nomos.tree import (
+    CONSTANTS,
     Binary,
     Expression,
     FeatureRead,

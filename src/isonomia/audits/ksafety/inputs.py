@@ -38,8 +38,7 @@ from isonomia.populations.protocol import Population, Source
 from isonomia.populations.sources import random_order
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import CodeBlock, read_block
-from isonomia.spec.nomos.scope import calls_in
-from isonomia.spec.nomos.tree import FunctionCall, Var
+from isonomia.spec.nomos.tree import FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
 __all__ = [

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from isonomia.errors import SpecError
 from isonomia.spec.nomos import CodeBlock, PlainBlock, Spec, read_block
-from isonomia.spec.nomos.scope import MODEL_CALLS, calls_in, names_in
 from isonomia.spec.nomos.tree import (
+    MODEL_CALLS,
     Binary,
     Ensures,
     Expression,
@@ -23,6 +23,8 @@ from isonomia.spec.nomos.tree import (
     Unary,
     Update,
     Var,
+    calls_in,
+    names_in,
 )
 
 __all__ = ["Program", "lower"]

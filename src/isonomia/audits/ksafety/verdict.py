@@ -26,9 +26,8 @@ from isonomia.audits.ksafety.violations import Findings
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import ANSWERS, model_stated
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.spec.nomos.scope import calls_in
 from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Ensures, Var
+from isonomia.spec.nomos.tree import Ensures, Var, calls_in
 from isonomia.spec.safety import Safety
 from isonomia.version import __version__
 

@@ -27,7 +27,6 @@ from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.fairsquare.python_source import (
     COMPARISONS,
     SIGNS,
-    TOO_DEEP,
     SourceText,
     no_comparison,
     no_expression,
@@ -52,6 +51,7 @@ from isonomia.spec.fairsquare.tree import (
     Text,
     UnaryMinus,
 )
+from isonomia.spec.syntax_errors import TOO_DEEP
 
 __all__ = [
     "DRAWS",

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, kind_of, read_value
 from isonomia.spec.fairsquare.python_source import (
-    TOO_DEEP,
     SourceText,
     equation_source,
     no_expression,
@@ -40,6 +39,7 @@ from isonomia.spec.fairsquare.tree import (
     Statement,
     Text,
 )
+from isonomia.spec.syntax_errors import TOO_DEEP
 
 __all__ = [
     "LEVELS",

@@ -1,13 +1,7 @@
-"""Text -> tree; the Python block is cut out first.
+"""Reading a specification from text, and checking what can be checked without data.
 
-Cutting the block of Python out of a specification, with every character of the rest kept in its place.
-
-Reading a specification from text.
-
-The grammar is the file ``grammar.lark`` beside this one. The block is cut out first and read by Python's own parser,
-for its syntax tree only; nothing is run.
-
-From Lark's tree to the syntax tree.
+The grammar is the file ``grammar.lark`` beside this one. The block between the braces is Python: it is cut out first,
+with every other character kept in its place, and read by Python's own parser for its syntax tree only. Nothing is run.
 """
 
 from __future__ import annotations
@@ -15,15 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
-from lark import Token, Tree
-
-from isonomia.errors import Place, SpecError, UsageError
+from isonomia.errors import Place, SpecError, UsageError, nearest
 from isonomia.spec.fairsquare.python_source import plain_text
+from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.tree import (
+    CONSTANTS,
+    MODEL_CALLS,
     Binary,
     Ensures,
     Expression,
@@ -38,56 +31,16 @@ from isonomia.spec.nomos.tree import (
     Unary,
     Update,
     Var,
+    walk,
 )
+from isonomia.spec.parser import Branch, check_depth, is_branch, load_grammar, parse_tree, place_in
+from isonomia.spec.syntax_errors import SPECIFICATIONS
 from isonomia.spec.text import unquote
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
+    from lark import Token
 
-__all__ = ["DEEPEST", "BlankedText", "block_of", "build", "cut_block", "parse_nomos"]
-
-
-_QUOTED = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
-_LONG = r'"""(?:\\.|[^\\])*?"""|' + r"'''(?:\\.|[^\\])*?'''"
-_OUTSIDE = re.compile(rf"(?P<skip>//[^\n]*|#[^\n]*|/\*.*?\*/|{_QUOTED})|(?P<brace>\{{)", re.DOTALL)
-_INSIDE = re.compile(rf"(?P<skip>#[^\n]*|{_LONG}|{_QUOTED})|(?P<brace>[{{}}])", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class BlankedText:
-    """A specification's text with its block blanked out, and where the block's inside begins and ends.
-
-    ``start`` and ``end`` are ``None`` where there is no block.
-    """
-
-    blanked: str
-    start: int | None
-    end: int | None
-
-
-def cut_block(text: str) -> BlankedText:
-    """Find the block: from the first brace that is in no comment or quotation to the one that closes it.
-
-    Braces inside Python's quotations and comments do not count. Only the first block is cut out; a second one is for
-    the grammar to complain about.
-
-    Raises
-    ------
-    SpecError
-        Where the block is never closed.
-    """
-    start = next((found.end() for found in _OUTSIDE.finditer(text) if found["brace"]), None)
-    if start is None:
-        return BlankedText(text, None, None)
-    depth = 1
-    for found in _INSIDE.finditer(text, start):
-        if found["brace"]:
-            depth += 1 if found["brace"] == "{" else -1
-            if depth == 0:
-                inside = re.sub(r"[^\n]", " ", text[start : found.start()])
-                return BlankedText(text[:start] + inside + text[found.start() :], start, found.start())
-    raise SpecError("this block is never closed: expected `}`", Place(text, start - 1, start))
-
+__all__ = ["parse_nomos"]
 
 DEEPEST = 100
 """How many levels an expression may have."""
@@ -112,103 +65,58 @@ def parse_nomos(text: str) -> Spec:
         Where the text is no specification: the error says what came, what was expected, and where. Also for a name
         that is not declared or declared twice, and for an output that the block never sets.
     """
-    from lark.exceptions import UnexpectedInput
-
-    from isonomia.spec.nomos.scope import check_names
-    from isonomia.spec.syntax_errors import nomos_complaint as complaint
-
     if not isinstance(text, str):
         raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
     text = plain_text(text)
-    cut = cut_block(text)
-    try:
-        tree = _parser().parse(cut.blanked)
-    except UnexpectedInput as error:
-        raise complaint(error, text, _parser()) from None
-    _check_depth(tree, text)
-    spec = build(tree, text, cut)
-    check_names(spec)
+    cut = _cut_block(text)
+    tree = parse_tree(load_grammar(__package__, "start"), cut.blanked, SPECIFICATIONS, shown=text)
+    check_depth(tree, text, DEEPEST, f"this is nested more than {DEEPEST} levels deep: set a variable to a part of it")
+    spec = _specification(tree, text, cut)
+    _check_names(spec)
     return spec
 
 
-@cache
-def _parser() -> Lark:
-    from lark import Lark
-
-    grammar = resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer="basic", propagate_positions=True, maybe_placeholders=True)
+# ---------------------------------------------------------------------------- the block of Python
 
 
-def _check_depth(tree: Tree[Token], text: str) -> None:
-    from lark import Tree
-
-    level: list[Tree[Token]] = [tree]
-    for _ in range(DEEPEST):
-        level = [child for node in level for child in node.children if isinstance(child, Tree)]
-        if not level:
-            return
-    start = level[0].meta.start_pos if not level[0].meta.empty else 0
-    message = f"this is nested more than {DEEPEST} levels deep: set a variable to a part of it"
-    raise SpecError(message, Place(text, start, start + 1))
+_QUOTED = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
+_LONG = r'"""(?:\\.|[^\\])*?"""|' + r"'''(?:\\.|[^\\])*?'''"
+_OUTSIDE = re.compile(rf"(?P<skip>//[^\n]*|#[^\n]*|/\*.*?\*/|{_QUOTED})|(?P<brace>\{{)", re.DOTALL)
+_INSIDE = re.compile(rf"(?P<skip>#[^\n]*|{_LONG}|{_QUOTED})|(?P<brace>[{{}}])", re.DOTALL)
 
 
-_JOINED = {"implies": "==>", "or_": "||", "and_": "&&"}
-_WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+@dataclass(frozen=True, slots=True)
+class _BlankedText:
+    """A specification's text with its block blanked out, and where the block's inside begins and ends.
+
+    ``start`` and ``end`` are ``None`` where there is no block.
+    """
+
+    blanked: str
+    start: int | None
+    end: int | None
 
 
-@dataclass(slots=True)
-class _Parts:
-    imports: list[str] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    before: list[Var | Requires] = field(default_factory=list)
-    after: list[Var] = field(default_factory=list)
-    ensures: list[Ensures] = field(default_factory=list)
-    places: list[tuple[str, Place]] = field(default_factory=list)
-    block: PythonBlock | None = None
+def _cut_block(text: str) -> _BlankedText:
+    """Find the block: from the first brace that is in no comment or quotation to the one that closes it.
+
+    Braces inside Python's quotations and comments do not count. Only the first block is cut out; a second one is for
+    the grammar to complain about.
+    """
+    start = next((found.end() for found in _OUTSIDE.finditer(text) if found["brace"]), None)
+    if start is None:
+        return _BlankedText(text, None, None)
+    depth = 1
+    for found in _INSIDE.finditer(text, start):
+        if found["brace"]:
+            depth += 1 if found["brace"] == "{" else -1
+            if depth == 0:
+                inside = re.sub(r"[^\n]", " ", text[start : found.start()])
+                return _BlankedText(text[:start] + inside + text[found.start() :], start, found.start())
+    raise SpecError("this block is never closed: expected `}`", Place(text, start - 1, start))
 
 
-def build(tree: Tree[Token], text: str, cut: BlankedText) -> Spec:
-    """The specification that a concrete tree stands for."""
-    parts = _Parts()
-    for statement in tree.children:
-        assert isinstance(statement, Tree)
-        _take(parts, statement, text, cut)
-    assert parts.block is not None
-    return Spec(
-        tuple(parts.imports),
-        tuple(parts.inputs),
-        tuple(parts.before),
-        tuple(parts.outputs),
-        parts.block,
-        tuple(parts.after),
-        tuple(parts.ensures),
-        text,
-        tuple(parts.places),
-    )
-
-
-def _take(parts: _Parts, node: Tree[Token], text: str, cut: BlankedText) -> None:
-    place, first = _place(node, text), node.children[0] if node.children else None
-    match node.data:
-        case "import_" | "input_" | "output_":
-            names = {"import_": parts.imports, "input_": parts.inputs, "output_": parts.outputs}[node.data]
-            names.append(str(first))
-        case "var_":
-            step = Var(str(first), _expression(node.children[1], text), place)
-            parts.before.append(step) if parts.block is None else parts.after.append(step)
-        case "requires_":
-            parts.before.append(Requires(_expression(first, text), place))
-        case "block":
-            parts.block = block_of(text, cut)
-        case _:
-            rate = node.children[1]
-            parts.ensures.append(Ensures(_expression(first, text), _rate(rate, text), place))
-    if isinstance(first, Token):
-        parts.places.append((str(first), _place(first, text)))
-
-
-def block_of(text: str, cut: BlankedText) -> PythonBlock:
+def _block(text: str, cut: _BlankedText) -> PythonBlock:
     """The block, without the indentation that its lines share."""
     assert cut.start is not None
     assert cut.end is not None
@@ -228,22 +136,83 @@ def block_of(text: str, cut: BlankedText) -> PythonBlock:
     return PythonBlock(source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1]))
 
 
-def _rate(token: Tree[Token] | Token | None, text: str) -> float | None:
+# ---------------------------------------------------------------------------- from Lark's tree
+
+
+_JOINED = {"implies": "==>", "or_": "||", "and_": "&&"}
+_WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What was read so far."""
+
+    imports: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    before: list[Var | Requires] = field(default_factory=list)
+    after: list[Var] = field(default_factory=list)
+    ensures: list[Ensures] = field(default_factory=list)
+    places: list[tuple[str, Place]] = field(default_factory=list)
+    block: PythonBlock | None = None
+
+
+def _specification(tree: Branch, text: str, cut: _BlankedText) -> Spec:
+    """The specification that a concrete tree stands for."""
+    parts = _Parts()
+    for statement in tree.children:
+        assert is_branch(statement)
+        _take(parts, statement, text, cut)
+    assert parts.block is not None
+    return Spec(
+        tuple(parts.imports),
+        tuple(parts.inputs),
+        tuple(parts.before),
+        tuple(parts.outputs),
+        parts.block,
+        tuple(parts.after),
+        tuple(parts.ensures),
+        text,
+        tuple(parts.places),
+    )
+
+
+def _take(parts: _Parts, node: Branch, text: str, cut: _BlankedText) -> None:
+    place, first = place_in(text, node), node.children[0] if node.children else None
+    match node.data:
+        case "import_" | "input_" | "output_":
+            names = {"import_": parts.imports, "input_": parts.inputs, "output_": parts.outputs}[node.data]
+            names.append(str(first))
+        case "var_":
+            step = Var(str(first), _expression(node.children[1], text), place)
+            parts.before.append(step) if parts.block is None else parts.after.append(step)
+        case "requires_":
+            parts.before.append(Requires(_expression(first, text), place))
+        case "block":
+            parts.block = _block(text, cut)
+        case _:
+            rate = node.children[1]
+            parts.ensures.append(Ensures(_expression(first, text), _rate(rate, text), place))
+    if isinstance(first, str):
+        parts.places.append((str(first), place_in(text, first)))
+
+
+def _rate(token: Branch | Token | None, text: str) -> float | None:
     if token is None:
         return None
-    assert isinstance(token, Token)
+    assert isinstance(token, str)
     word = token.split()[1]
     value, most = float(word.rstrip("%")), 100.0 if word.endswith("%") else 1.0
     if not 0.0 < value <= most:
         message = f"a required rate lies above 0 and is at most 1 or 100%, but {word} came"
-        raise SpecError(message, _place(token, text))
+        raise SpecError(message, place_in(text, token))
     # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is another, above it.
     return float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value
 
 
-def _expression(node: Tree[Token] | Token | None, text: str) -> Expression:
-    assert isinstance(node, Tree)
-    place, children = _place(node, text), node.children
+def _expression(node: Branch | Token | None, text: str) -> Expression:
+    assert is_branch(node)
+    place, children = place_in(text, node), node.children
     match node.data:
         case "implies" | "or_" | "and_":
             left, right = (_expression(child, text) for child in children)
@@ -262,13 +231,13 @@ def _expression(node: Tree[Token] | Token | None, text: str) -> Expression:
             return _atom(node, text, place)
 
 
-def _atom(node: Tree[Token], text: str, place: Place) -> Expression:
+def _atom(node: Branch, text: str, place: Place) -> Expression:
     children = node.children
     match node.data:
         case "number":
             return ScalarLiteral(_number(str(children[0]), place), place)
         case "text":
-            return ScalarLiteral(_text(str(children[0]), place), place)
+            return ScalarLiteral(unquote(str(children[0]), place), place)
         case "name":
             return Name(str(children[0]), place)
         case "call":
@@ -279,14 +248,14 @@ def _atom(node: Tree[Token], text: str, place: Place) -> Expression:
             return ScalarLiteral(_WORDS[node.data], place)
 
 
-def _owner(node: Tree[Token] | Token, text: str) -> str:
+def _owner(node: Branch | Token, text: str) -> str:
     owner = _expression(node, text)
     if not isinstance(owner, Name):
         raise SpecError("before the dot of a call stands the name of an import, such as `compas`", owner.place)
     return owner.name
 
 
-def _arguments(children: list[Tree[Token] | Token], text: str) -> tuple[Expression, ...]:
+def _arguments(children: list[Branch | Token], text: str) -> tuple[Expression, ...]:
     return tuple(_expression(child, text) for child in children if child is not None)
 
 
@@ -309,14 +278,95 @@ def _number(word: str, place: Place) -> int | float:
     return int(word) if word.isdigit() else value
 
 
-def _text(quoted: str, place: Place) -> str:
-    try:
-        return unquote(quoted)
-    except ValueError as error:
-        raise SpecError(str(error), place) from None
+# ---------------------------------------------------------------------------- names
 
 
-def _place(node: Tree[Token] | Token, text: str) -> Place:
-    if isinstance(node, Token):
-        return Place(text, node.start_pos or 0, node.end_pos or 0)
-    return Place(text, node.meta.start_pos, node.meta.end_pos)
+def _check_names(spec: Spec) -> None:
+    """Refuse a specification that cannot mean anything.
+
+    Refused are a name that is not declared, declared twice or used before it has a value, a model that is asked outside
+    the block, an output that is never set, and a specification without an input or without anything ensured.
+    """
+    places = dict(spec.places)
+    _check_declarations(spec)
+    known = set(spec.inputs) | set(CONSTANTS)
+    for step in spec.before:
+        expression = step.value if isinstance(step, Var) else step.condition
+        _check_expression(expression, known, spec, "before the block", asks=False)
+        if isinstance(step, Var):
+            known.add(step.name)
+    known |= _set_by_block(spec, known, places)
+    for variable in spec.after:
+        _check_expression(variable.value, known, spec, "behind the block", asks=False)
+        known.add(variable.name)
+    for ensured in spec.ensures:
+        _check_expression(ensured.condition, known, spec, "behind the block", asks=False)
+
+
+def _check_declarations(spec: Spec) -> None:
+    if not spec.inputs:
+        raise SpecError("a specification speaks of at least one input: write `input x1;`", _start(spec))
+    if not spec.ensures:
+        raise SpecError("nothing is ensured: write `ensures d1 <= d2;` behind the block", spec.block.place)
+    variables = [*spec.variables, *spec.after]
+    declared = [*spec.inputs, *spec.outputs, *(step.name for step in variables)]
+    for name in (*spec.imports, *CONSTANTS):
+        if name in declared:
+            raise SpecError(f"`{name}` has a meaning already and cannot be declared", _last(spec, name))
+    for name in dict.fromkeys(declared):
+        if declared.count(name) > 1:
+            raise SpecError(f"`{name}` is declared more than once: give each its own name", _last(spec, name))
+
+
+def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[str]:
+    """The names that the block gives a value to, once what it reads has been checked."""
+    block = read_block(spec.block)
+    found: dict[str, Place | None] = {}
+    match block:
+        case PlainBlock():
+            for step in block.steps:
+                _check_expression(step.value, known | set(found), spec, "in the block", asks=True)
+                found.setdefault(step.name, step.place)
+        case CodeBlock():
+            found = dict(block.places)
+    for name in spec.outputs:
+        if name not in found:
+            message = f"the output `{name}` is never set: the block should have a line such as `{name} = predict(x1)`"
+            raise SpecError(message, places.get(name))
+    # A local name of the block is its own business; only its outputs are seen behind it.
+    changed = next((name for name in found if name in known), None)
+    if changed is not None:
+        message = f"the block sets `{changed}`, which is an input or a variable: give it another name"
+        raise SpecError(message, found[changed])
+    return set(spec.outputs)
+
+
+def _check_expression(node: Expression, known: set[str], spec: Spec, where: str, *, asks: bool) -> None:
+    for part in walk(node):
+        if isinstance(part, Name) and part.name not in known:
+            raise SpecError(_unknown(part.name, known, spec, where), part.place or spec.block.place, name=part.name)
+        if isinstance(part, FunctionCall):
+            if part.domain is not None and part.domain not in spec.imports:
+                message = f"`{part.domain}` is not imported: write `import {part.domain};` first"
+                message += nearest(part.domain, spec.imports)
+                raise SpecError(message, part.place or spec.block.place, name=part.domain)
+            if part.function in MODEL_CALLS and not asks:
+                message = f"the model is asked in the block only: set an output there, `d1 = {part.function}(...)`"
+                raise SpecError(message, part.place)
+
+
+def _unknown(name: str, known: set[str], spec: Spec, where: str) -> str:
+    if name in spec.outputs:
+        return f"`{name}` is an output and has no value {where}"
+    if any(step.name == name for step in (*spec.variables, *spec.after)):
+        return f"`{name}` has no value yet {where}: it is declared further down"
+    told = ", ".join(f"`{one}`" for one in sorted(known - set(CONSTANTS))) or "nothing"
+    return f"`{name}` is not declared; what has a value {where} is {told}.{nearest(name, known)}"
+
+
+def _start(spec: Spec) -> Place:
+    return Place(spec.text, 0, 0)
+
+
+def _last(spec: Spec, name: str) -> Place | None:
+    return next((place for known, place in reversed(spec.places) if known == name), None)

@@ -1,28 +1,19 @@
-"""The syntax tree of a specification: frozen values that know where they stand in the text."""
+"""The syntax tree of a specification in Nomos: frozen values that know where they stand in the text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from isonomia.errors import Place
+from isonomia.spec.walk import children
 
-__all__ = [
-    "Binary",
-    "Ensures",
-    "Expression",
-    "FeatureRead",
-    "FunctionCall",
-    "Name",
-    "PythonBlock",
-    "Requires",
-    "Scalar",
-    "ScalarLiteral",
-    "Spec",
-    "Unary",
-    "Update",
-    "Var",
-]
+CONSTANTS = {"MAX_INT": 2**31 - 1}
+"""Names that have a value without being declared."""
+
+MODEL_CALLS = frozenset({"predict", "score"})
+"""The functions that ask the model; only the block may call them."""
 
 Scalar: TypeAlias = "bool | int | float | str | None"
 
@@ -148,12 +139,7 @@ class PythonBlock:
     def stretch(self, line: int, column: int, last_line: int, last_column: int) -> Place | None:
         """A stretch of the source as a place in the specification's text; the whole block where that is unknown.
 
-        Parameters
-        ----------
-        line, last_line
-            Lines of the source, counted from 1.
-        column, last_column
-            Characters of their lines, counted from 0; the last one is not part of the stretch.
+        Lines are counted from 1, columns from 0; the last column is not part of the stretch.
         """
         if self.place is None or not 1 <= line <= len(self.starts):
             return self.place
@@ -208,3 +194,20 @@ class Spec:
     def variables(self) -> tuple[Var, ...]:
         """The variables before the block."""
         return tuple(step for step in self.before if isinstance(step, Var))
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """Every node of an expression, in the order in which they are computed: operands before what is made of them."""
+    for part in children(node):
+        yield from walk(part)
+    yield node
+
+
+def names_in(node: Expression) -> tuple[Name, ...]:
+    """Every name that an expression mentions."""
+    return tuple(part for part in walk(node) if isinstance(part, Name))
+
+
+def calls_in(node: Expression) -> tuple[FunctionCall, ...]:
+    """Every call of an expression."""
+    return tuple(part for part in walk(node) if isinstance(part, FunctionCall))

@@ -6,7 +6,7 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.nomos import CodeBlock, PlainBlock, parse_nomos, read_block
-from isonomia.spec.nomos.scope import walk
+from isonomia.spec.nomos.tree import walk
 
 HEAD = "// a comment\nimport m;\ninput x1;\noutput d1;\n"
 

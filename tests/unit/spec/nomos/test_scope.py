@@ -6,7 +6,7 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.spec.nomos import parse_nomos
-from isonomia.spec.nomos.scope import calls_in, names_in
+from isonomia.spec.nomos.tree import calls_in, names_in
 
 GOOD = """input x1;
 var v1 := getFeat(x1, 1);
