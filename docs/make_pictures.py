@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from isonomia.cli.demo import answers
+from isonomia.cli.hiring import answers
 from isonomia.engine.observer import Silent
 from isonomia.report import show
 from isonomia.report.entries import Audit, Entry
@@ -27,7 +27,7 @@ SHOWN = ("four-fifths rule", "qualified women and men")
 
 def main() -> None:
     """Make them all."""
-    entries = list(answers(1, Silent()))
+    entries = [entry for _, entry in answers(1, Silent())]
     terminal_picture(entries)
     report_picture(entries)
 

@@ -19,7 +19,7 @@ LEVELS = (
     ("populations",),
     ("evidence", "records"),
     ("spec",),
-    ("errors", "version"),
+    ("errors", "version", "wording"),
 )
 DEPTH = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
 HEAVY = (

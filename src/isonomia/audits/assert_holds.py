@@ -16,7 +16,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer
 from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
-from isonomia.records.display.failure import failure_text
+from isonomia.records.display.text import failure_text
 from isonomia.records.display.words import answer_line
 from isonomia.records.known import Known
 from isonomia.records.verdict import Verdict

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+import isonomia.audits.views  # noqa: F401  (whoever has a verdict can show it)
 from isonomia.audits.ksafety.imports import is_domain
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated, watched

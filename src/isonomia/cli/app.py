@@ -25,8 +25,8 @@ from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
 from isonomia.errors import IsonomiaError
-from isonomia.records.display.words import visible
 from isonomia.version import __version__
+from isonomia.wording import visible
 
 __all__ = ["app", "main"]
 

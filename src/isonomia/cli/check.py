@@ -35,7 +35,7 @@ from isonomia.cli.options import (
 from isonomia.cli.outputs import conclude
 from isonomia.cli.specs import SUFFIX, keep, ratio_property, read_specification, refuse_without, split_arguments
 from isonomia.errors import UsageError
-from isonomia.records.display.words import SAFETY
+from isonomia.records.display.view import view_of
 
 if TYPE_CHECKING:
     from isonomia.populations.protocol import Population
@@ -185,7 +185,7 @@ def check(
     verdicts: list[Verdict] = []
     for prop in properties:
         verdicts.append(checked(prop, loaded))
-        told = explain or verdicts[-1].details.get("audit") == SAFETY  # nobody reads a program first
+        told = explain or view_of(verdicts[-1]).explanation_first
         _tell(verdicts[-1], prop.explain() if told else None, console, quiet)
     if kept is not None:
         keep(verdicts, kept)
@@ -200,13 +200,12 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
 
 def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
     """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
-    from isonomia.records.display.words import remarks_of
     from isonomia.report import show
 
     if not quiet:
         show(verdict, console, explanation)
         return
-    for remark in remarks_of(verdict):
+    for remark in verdict.remarks:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from isonomia.cli.options import Key
 from isonomia.cli.records import HERE, Records, names_of_runs, read_key
 from isonomia.errors import RecordError, nearest
-from isonomia.records.display.words import cut, visible
+from isonomia.wording import excerpt, visible
 
 if TYPE_CHECKING:
     from isonomia.records.compare import Changed, Side
@@ -99,7 +99,7 @@ def _cells(each: Changed) -> list[Text]:
 
 
 def _short(name: str) -> str:
-    return visible(cut(name, 200))
+    return visible(excerpt(name, 200))
 
 
 def _pair(before: str, after: str) -> str:
@@ -107,7 +107,8 @@ def _pair(before: str, after: str) -> str:
 
 
 def _interval(verdict: Verdict | None) -> str:
-    from isonomia.records.display.words import interval, number
+    from isonomia.records.display.words import interval
+    from isonomia.wording import number
 
     if verdict is None or not verdict.expressions:
         return ""

@@ -14,7 +14,7 @@ from rich.console import Console
 from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
 from isonomia.cli.outputs import read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
-from isonomia.records.display.words import on_one_line
+from isonomia.wording import on_one_line
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.drafting import AuditDraft, Wishes

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.options import (
@@ -32,6 +34,7 @@ from isonomia.cli.options import (
 )
 from isonomia.cli.outputs import conclude
 from isonomia.errors import UsageError
+from isonomia.wording import number
 
 if TYPE_CHECKING:
     from isonomia.evidence.strata.repair import Objective, Repair
@@ -218,7 +221,6 @@ def _print_repairs(
     found: Mapping[str, Repair | None], details: Mapping[str, Any], console: Console, objective: Objective
 ) -> None:
     from isonomia.evidence.strata.repair import OBJECTIVES
-    from isonomia.report.principal import repair_table
 
     console.print(Text(f"\nThe repair with {OBJECTIVES[objective]}, from all rows:", style="bold"))
     for where, change in found.items():
@@ -230,4 +232,30 @@ def _print_repairs(
             ("share of decisions changed", change.changed),
             ("accuracy lost", change.lost_accuracy),
         )
-        console.print(repair_table(where, details, change.change, costs))
+        console.print(_repair_table(where, details, change.change, costs))
+
+
+def _repair_table(
+    where: str, names: Mapping[str, Any], change: Any, summary: Sequence[tuple[str, float | None]]
+) -> RenderableType:
+    """The probabilities with which each decision becomes another, by attribute value.
+
+    At ``change[a, s, t]`` is the probability that decision ``s`` becomes ``t`` for a person with attribute value ``a``.
+    """
+    attribute, prediction = names["attribute"], names["prediction"]
+    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
+    for heading in (attribute["name"], f"{prediction['name']} was"):
+        table.add_column(Text(heading))
+    for value in prediction["values"]:
+        table.add_column(Text(f"becomes {value!r}"), justify="right")
+    for a, value in enumerate(attribute["values"]):
+        for s, before in enumerate(prediction["values"]):
+            chances = (_chance(float(change[a][s][t]), t == s) for t in range(len(prediction["values"])))
+            table.add_row(Text(repr(value)), Text(repr(before)), *chances)
+    costs = ", ".join(f"{name} {number(value)}" for name, value in summary if value is not None)
+    return Padding(Group(Text(f"repair of {where}: {costs}"), table), (1, 0, 0, 0))
+
+
+def _chance(value: float, stays: bool) -> Text:
+    style = "dim" if stays or value == 0 else "bold"
+    return Text(number(value), style=style)

@@ -26,7 +26,7 @@ from isonomia.cli.options import Card, Json, Junit, Key, Markdown, Open, Sarif
 from isonomia.cli.outputs import Gates, write_gates
 from isonomia.errors import RecordError, UsageError
 from isonomia.records.database import FOLDER, STORE
-from isonomia.records.display.words import visible
+from isonomia.wording import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from rich.text import Text
 from isonomia.cli.options import FLAG, MODEL, Key, Trust, TrustPickle
 from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
-from isonomia.records.display.words import visible
+from isonomia.wording import visible
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.builder import Permissions

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.records.display.words import SAFETY
 
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
@@ -108,7 +107,7 @@ def keep(verdicts: Sequence[Verdict], target: Path) -> None:
 
     found = _stored(target)
     for verdict in verdicts:
-        if verdict.details.get("audit") == SAFETY and verdict.name:
+        if verdict.details.get("audit") == "k-safety" and verdict.name:
             items = [*map(dict, verdict.counterexamples), *found.get(verdict.name, [])]
             unique = {json.dumps([item.get("inputs"), item.get("choices")]): item for item in reversed(items)}
             found[verdict.name] = list(reversed(unique.values()))[:MOST_KEPT]

@@ -103,7 +103,7 @@ class PropertyTest(pytest.Item):
 
     def setup(self) -> None:
         """Open what the file speaks of."""
-        from isonomia.records.display.words import visible
+        from isonomia.wording import visible
 
         told: str | None = None
         try:

@@ -23,7 +23,8 @@ _LONGEST_NAME = 48
 
 def told_of(verdict: Verdict) -> tuple[str, str]:
     """A verdict as a property of its test: JSON, without counterexamples, which can be long."""
-    from isonomia.records.display.words import cost, on_one_line
+    from isonomia.records.display.words import cost
+    from isonomia.wording import on_one_line
 
     told = {
         "property": on_one_line(verdict.name or verdict.text),
@@ -63,8 +64,8 @@ def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
 
 
 def _row(told: dict[str, Any]) -> tuple[str, str, str, str]:
-    from isonomia.records.display.words import chance, cut_short
+    from isonomia.wording import chance, shortened
 
     risk = f"risk {chance(told['risk'])}" if told["risk"] else "exact"
     risk = "nothing claimed" if told["answer"] == "undecided" else risk
-    return told["answer"], cut_short(told["property"], _LONGEST_NAME), told["cost"], risk
+    return told["answer"], shortened(told["property"], _LONGEST_NAME), told["cost"], risk

@@ -4,6 +4,10 @@ A verdict is one of *holds*, *violated* and *undecided*. The first two are wrong
 that the verdict states; the third says that the draws so far allow either.
 """
 
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.display.html import as_html
+from isonomia.records.display.text import as_text
+from isonomia.records.verdict import Expression, LeafRecord, Verdict, render_with
 
 __all__ = ["Expression", "LeafRecord", "Verdict"]
+
+render_with(text=as_text, html=as_html)

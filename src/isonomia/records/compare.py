@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import DataError, RecordError
-from isonomia.records.display.words import cut_short
 from isonomia.records.evidence import broken, evidence_in, is_evidence, is_keyed
 from isonomia.records.store import Store
 from isonomia.records.strict_json import read_strictly
 from isonomia.records.verdict import Verdict
+from isonomia.wording import shortened
 
 __all__ = ["ABSENT", "Changed", "Difference", "Side", "changes", "differences", "side_of_file", "side_of_run"]
 
@@ -216,4 +216,4 @@ def _alike(before: Any, after: Any, rounding: float) -> bool:
 
 
 def _brief(value: Any) -> str:
-    return cut_short(repr(value), 60)
+    return shortened(repr(value), 60)

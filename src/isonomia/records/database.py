@@ -27,8 +27,8 @@ from pathlib import Path
 from shlex import quote
 
 from isonomia.errors import DataError, RecordError
-from isonomia.records.display.words import cut
 from isonomia.version import __version__
+from isonomia.wording import excerpt
 
 __all__ = [
     "FOLDER",
@@ -236,7 +236,7 @@ class Database:
 
 def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
     """What SQLite says, with what a person can do about it."""
-    told, where = cut(str(error), 200), f" at {path}" if path is not None else ""
+    told, where = excerpt(str(error), 200), f" at {path}" if path is not None else ""
     hint = "Look at the file, or choose another folder with --records FOLDER"
     if "full" in told:
         hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from isonomia.errors import DataError, RecordError
-from isonomia.records.display.words import cut_short
+from isonomia.wording import shortened
 
 __all__ = [
     "MOST_BYTES",
@@ -213,7 +213,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _brief(value: Any) -> str:
-    return cut_short(repr(value), 60)
+    return shortened(repr(value), 60)
 
 
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")

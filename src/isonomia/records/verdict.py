@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from math import inf, isinf
 from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
-from isonomia.records.display.html import as_html
-from isonomia.records.display.words import as_text, cut_short
 from isonomia.records.strict_json import misshapen, verdict_schema
+from isonomia.wording import shortened
 
-__all__ = ["Expression", "LeafRecord", "Verdict"]
+__all__ = ["Expression", "LeafRecord", "Verdict", "render_with"]
 
 ANSWERS = ("holds", "violated", "undecided")
 COUNTED = ("people", "pairs", "cases", "points")
@@ -195,15 +194,15 @@ class Verdict:
             Where something is missing or of another kind than a verdict has there.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {cut_short(str(data), 80)}")
+            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {shortened(str(data), 80)}")
         known = {item.name for item in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
         missing = {item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING}
         if not missing <= set(values) or values["answer"] not in ANSWERS:
             amiss = sorted(missing - set(values)) or values["answer"]
-            raise DataError(f"expected a stored verdict, but {cut_short(str(amiss), 80)} is amiss")
+            raise DataError(f"expected a stored verdict, but {shortened(str(amiss), 80)} is amiss")
         if values.get("counted", COUNTED[0]) not in COUNTED:
-            told = cut_short(repr(values["counted"]), 80)
+            told = shortened(repr(values["counted"]), 80)
             raise DataError(f"expected a stored verdict to count one of {', '.join(COUNTED)}, but it counts {told}")
         try:
             values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
@@ -218,16 +217,24 @@ class Verdict:
         return cls(**values)
 
     def __str__(self) -> str:
-        return as_text(self)
+        return _RENDERERS["text"](self)
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        return _RENDERERS["html"](self)
 
     def __bool__(self) -> bool:
         raise UsageError(
             "a verdict has three answers, so it is neither true nor false by itself: use verdict.holds, which is "
             "True, False or None"
         )
+
+
+_RENDERERS: dict[str, Callable[[Verdict], str]] = {}
+
+
+def render_with(*, text: Callable[[Verdict], str], html: Callable[[Verdict], str]) -> None:
+    """Say how a verdict is printed and shown in a notebook: a value knows nothing of how it is displayed."""
+    _RENDERERS.update(text=text, html=html)
 
 
 def _with_ends(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,24 +1,18 @@
-"""Audit, Entry, exit codes, counts; an audit in a notebook.
+"""What a report is about: the verdicts of an audit, each with what the audit says of its property.
 
-How many properties hold, are violated, are undecided and could not be checked, in one sentence.
-
-A whole audit for a notebook: a line a property, each of which opens; no script.
-
-What a report is about: verdicts, each with what the audit says of its property.
+With them go the exit code, how many properties have which answer, and the audit as a notebook shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from isonomia.records.display.html import COLOURS, as_html, badge, gauge_picture, safe
-from isonomia.records.display.words import SAFETY, known, telling
+from isonomia.records.display.view import view_of
+from isonomia.records.display.words import telling
 from isonomia.records.verdict import Verdict
-
-if TYPE_CHECKING:
-    pass
+from isonomia.wording import plural
 
 __all__ = [
     "ORDER",
@@ -26,87 +20,17 @@ __all__ = [
     "Audit",
     "Entry",
     "Failure",
-    "audit_as_html",
     "audit_exit_code",
     "counted",
     "exit_code",
     "lacking",
 ]
 
-
 UNFINISHED = "Unfinished"
 """The kind of a failure that is none: the run was cut off, or still goes on."""
 
 ORDER = ("violated", "undecided", "holds")
 """The answers, what needs attention first."""
-
-_ONE = {"violated": "is violated", "undecided": "is undecided", "holds": "holds"}
-_MANY = {"violated": "are violated", "undecided": "are undecided", "holds": "hold"}
-
-
-_FAILED, _OPEN = "could not be checked", "not checked to the end"
-
-
-def lacking(failure: Failure) -> str:
-    """What is said of a property in the place of an answer."""
-    return _OPEN if failure.kind == UNFINISHED else _FAILED
-
-
-def counted(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
-    """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
-    answers: list[str] = [verdict.answer for verdict in verdicts]
-    without = [lacking(failure) for failure in failures]
-    told = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
-    told += [
-        f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
-        for answer in ORDER
-        if answer in answers
-    ]
-    number = len(answers) + len(failures)
-    if not told:
-        return "No property was checked."
-    return f"{number:,} {'property' if number == 1 else 'properties'}: {', '.join(told)}."
-
-
-MOST_OPEN = 50
-"""Properties that are shown in full; of more, each has its line only."""
-
-
-def audit_as_html(audit: Audit) -> str:
-    """The audit for a notebook, on light and on dark ground; every text from outside is escaped and cut."""
-    lines = "".join(map(_failed, audit.failures[:MOST_OPEN])) + "".join(map(_opening, audit.entries[:MOST_OPEN]))
-    more = sum(max(len(items) - MOST_OPEN, 0) for items in (audit.failures, audit.entries))
-    rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
-    title, told = safe(audit.title, 200), counted((entry.verdict for entry in audit.entries), audit.failures)
-    return (
-        f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
-        f"<p style='margin:.2em 0'>{told}</p>{lines}{rest}</div>"
-    )
-
-
-def _opening(entry: Entry) -> str:
-    verdict = entry.verdict
-    item = telling(verdict)
-    picture = "" if item is None else f"{gauge_picture(item, COLOURS[verdict.answer])} "
-    told = entry.explanation if verdict.details.get("audit") == SAFETY else None
-    return (
-        f"{_LINE}{badge(verdict.answer)} <strong>{safe(entry.name, 120)}</strong> "
-        f"<span>{picture}{safe(known(verdict), 200)}</span></summary>"
-        f"<div style='margin:.3em 0 .8em 1.1em'>{as_html(verdict, told, entry.why)}</div></details>"
-    )
-
-
-def _failed(failure: Failure) -> str:
-    """A property of which nothing is known, and why."""
-    return (
-        f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> "
-        f"<span>{lacking(failure)}</span></summary>"
-        f"<pre style='margin:.3em 0 .8em 1.1em;white-space:pre-wrap;background:none;color:inherit'>"
-        f"{safe(failure.message, 2_000)}</pre></details>"
-    )
-
-
-_LINE = "<details style='margin:.3em 0'><summary style='cursor:pointer'>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +102,7 @@ class Audit:
     records: str | None = None
 
     def _repr_html_(self) -> str:
-        return audit_as_html(self)
+        return _as_html(self)
 
 
 def exit_code(verdicts: Sequence[Verdict], failures: int = 0) -> int:
@@ -197,3 +121,75 @@ def audit_exit_code(audit: Audit) -> int:
     failed = [failure for failure in audit.failures if failure.kind != UNFINISHED]
     code = exit_code([entry.verdict for entry in audit.entries], len(failed))
     return 3 if code == 0 and audit.failures else code
+
+
+# ----------------------------------------------------------------------------------------------------- in one sentence
+
+_ONE = {"violated": "is violated", "undecided": "is undecided", "holds": "holds"}
+_MANY = {"violated": "are violated", "undecided": "are undecided", "holds": "hold"}
+_FAILED, _OPEN = "could not be checked", "not checked to the end"
+
+
+def lacking(failure: Failure) -> str:
+    """What is said of a property in the place of an answer."""
+    return _OPEN if failure.kind == UNFINISHED else _FAILED
+
+
+def counted(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
+    """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
+    answers: list[str] = [verdict.answer for verdict in verdicts]
+    without = [lacking(failure) for failure in failures]
+    told = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
+    told += [
+        f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
+        for answer in ORDER
+        if answer in answers
+    ]
+    number = len(answers) + len(failures)
+    if not told:
+        return "No property was checked."
+    return f"{plural(number, 'property', 'properties')}: {', '.join(told)}."
+
+
+# ------------------------------------------------------------------------------------------------------- for a notebook
+
+MAX_SHOWN = 50
+"""Properties that are shown in full; of more, each has its line only."""
+
+
+def _as_html(audit: Audit) -> str:
+    """The audit for a notebook, on light and on dark ground; every text from outside is escaped and cut."""
+    lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
+    more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))
+    rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
+    title, told = safe(audit.title, 200), counted((entry.verdict for entry in audit.entries), audit.failures)
+    return (
+        f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
+        f"<p style='margin:.2em 0'>{told}</p>{lines}{rest}</div>"
+    )
+
+
+def _opening(entry: Entry) -> str:
+    verdict = entry.verdict
+    item = telling(verdict)
+    picture = "" if item is None else f"{gauge_picture(item, COLOURS[verdict.answer])} "
+    view = view_of(verdict)
+    told = entry.explanation if view.explanation_first else None
+    return (
+        f"{_LINE}{badge(verdict.answer)} <strong>{safe(entry.name, 120)}</strong> "
+        f"<span>{picture}{safe(view.finding(verdict, False), 200)}</span></summary>"
+        f"<div style='margin:.3em 0 .8em 1.1em'>{as_html(verdict, told, entry.why)}</div></details>"
+    )
+
+
+def _failed(failure: Failure) -> str:
+    """A property of which nothing is known, and why."""
+    return (
+        f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> "
+        f"<span>{lacking(failure)}</span></summary>"
+        f"<pre style='margin:.3em 0 .8em 1.1em;white-space:pre-wrap;background:none;color:inherit'>"
+        f"{safe(failure.message, 2_000)}</pre></details>"
+    )
+
+
+_LINE = "<details style='margin:.3em 0'><summary style='cursor:pointer'>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from isonomia.records.display.words import answer_line, as_text
+from isonomia.records.display.words import answer_line
 from isonomia.report.entries import Audit, Entry, Failure, lacking
 
 __all__ = ["junit"]
@@ -53,9 +53,9 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
         told = ElementTree.SubElement(
             case, kinds[verdict.answer], {"type": verdict.answer, "message": _clean(answer_line(verdict))}
         )
-        told.text = _clean(as_text(verdict))
+        told.text = _clean(str(verdict))
     else:
-        ElementTree.SubElement(case, "system-out").text = _clean(as_text(verdict))
+        ElementTree.SubElement(case, "system-out").text = _clean(str(verdict))
 
 
 def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:

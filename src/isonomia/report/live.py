@@ -22,9 +22,10 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.engine.observer import Observer, Progress, Silent
-from isonomia.records.display.words import cost, on_one_line
+from isonomia.records.display.words import cost
 from isonomia.report.entries import Failure
 from isonomia.report.status import FAILED, SIGNED, STYLED, Result, Standing, known_of, line_of, sign_of
+from isonomia.wording import on_one_line
 
 __all__ = ["Board", "Lines", "LiveProgress", "Quiet", "Shows", "showing"]
 

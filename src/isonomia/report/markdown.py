@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from isonomia.records.display.words import (
-    RESPONSIVENESS,
-    SAFETY,
-    SIGNS,
-    answer_line,
-    cut_short,
-    guarantee,
-    known,
-    remarks_of,
-    rows,
-)
+from isonomia.records.display.view import TableBlock, view_of
+from isonomia.records.display.words import SIGNS, answer_line, guarantee, rows
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, counted, lacking
+from isonomia.wording import shortened
 
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
 
@@ -96,7 +89,7 @@ _FAILED = "⚠"
 
 
 def _known(verdict: Verdict) -> str:
-    return _plain(known(verdict))
+    return _plain(view_of(verdict).finding(verdict, False))
 
 
 def _failed(failure: Failure) -> str:
@@ -106,21 +99,29 @@ def _failed(failure: Failure) -> str:
 
 
 def _section(entry: Entry) -> str:
-    verdict = entry.verdict
+    verdict, view = entry.verdict, view_of(entry.verdict)
     lines = ["", f"### {SIGNS[verdict.answer]} {_plain(entry.name)}", ""]
-    if verdict.details.get("audit") == SAFETY and entry.explanation:
+    if view.explanation_first and entry.explanation:
         lines += [_plain(entry.explanation), ""]
     lines += [f"`{_code(verdict.text)}`", ""]
     lines += [_plain(entry.why), ""] if entry.why else []
-    lines += [f"Found: {_known(verdict)}.", ""] if verdict.details.get("audit") in (SAFETY, RESPONSIVENESS) else []
+    lines += [f"Found: {_known(verdict)}.", ""] if view.counts else []
     lines += [f"{_plain(answer_line(verdict))}. {_plain(guarantee(verdict))}", ""]
     table = rows(verdict)
     if table:
         lines += ["| quantity | estimate | interval | draws |", "|---|---|---|---|"]
-        lines += ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in table] + [""]
+        lines += [*map(_row, table), ""]
+    for block in view.blocks(verdict):
+        if isinstance(block, TableBlock):
+            lines += [_plain(block.title), "", _row(block.headings), "|---" * len(block.headings) + "|"]
+            lines += [*map(_row, block.rows), ""]
     lines += [f"- assumes that {_plain(item)}" for item in verdict.assumptions]
-    lines += [f"- note: {_plain(item)}" for item in remarks_of(verdict)]
+    lines += [f"- note: {_plain(item)}" for item in verdict.remarks]
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_plain, cells)) + " |"
 
 
 def _plain(text: str) -> str:
@@ -129,7 +130,7 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return cut_short(_on_one_line(text).replace("`", "'"), _MOST)
+    return shortened(_on_one_line(text).replace("`", "'"), _MOST)
 
 
 def _on_one_line(text: str) -> str:

@@ -8,10 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.display.words import SAFETY, cost, risk, visible
+from isonomia.records.display.view import view_of
+from isonomia.records.display.words import cost, risk
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, Failure, counted
 from isonomia.report.status import FAILED, OPEN, STYLED, known_of, sign_of
 from isonomia.report.terminal import show
+from isonomia.wording import visible
 
 __all__ = ["overview", "print_lines", "show_entry", "show_trouble"]
 
@@ -59,8 +61,8 @@ def show_trouble(audit: Audit, console: Console) -> None:
 
 def show_entry(entry: Entry, console: Console) -> None:
     """Print a verdict of an audit in full; a property that is a program is also told in words."""
-    is_program = entry.verdict.details.get("audit") == SAFETY
-    show(entry.verdict, console, entry.explanation if is_program else None, entry.why)
+    explained = view_of(entry.verdict).explanation_first
+    show(entry.verdict, console, entry.explanation if explained else None, entry.why)
 
 
 def _worst_first(audit: Audit) -> list[Entry | Failure]:

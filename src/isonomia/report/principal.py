@@ -1,30 +1,30 @@
-"""Principal fairness on the terminal: what is known of every subgroup, and a repair as a table."""
+"""Bounds of effects on the terminal: every subgroup with its people, its evidence and a strip for each effect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.display.words import SIGNS, number
-from isonomia.records.verdict import Verdict
+from isonomia.records.display.view import SubgroupBounds, Subgroups
+from isonomia.records.display.words import SIGNS
 from isonomia.report.status import COLOURS
+from isonomia.wording import number
 
-__all__ = ["bounds", "ends_of", "repair_table", "strip", "subgroups"]
+__all__ = ["bounds", "strip", "subgroup_strips"]
 
-MOST_SHOWN = 16
+MAX_SHOWN = 16
 """Subgroups that are shown, those that violate first; the stored verdict has all."""
 
 WIDTH = 21
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class StripMarks:
     """The characters that a strip is drawn with: the line, the interval, the sample's own bounds, the limits."""
 
     axis: str
@@ -33,141 +33,77 @@ class Marks:
     limit: str
 
 
-UNICODE = Marks("┄", "─", "━", "┃")
-ASCII = Marks(".", "-", "=", "|")
+UNICODE = StripMarks("┄", "─", "━", "┃")
+ASCII = StripMarks(".", "-", "=", "|")
 
 
-def subgroups(verdict: Verdict, fancy: bool) -> RenderableType:
+def subgroup_strips(block: Subgroups, fancy: bool) -> RenderableType:
     """Every subgroup with its people, its evidence and the interval of each effect.
 
     The strips share one scale, from minus to plus the largest end, so that subgroups can be compared by eye.
     """
-    found = sorted(verdict.details["subgroups"], key=lambda item: item["answer"] != "violated")
-    shown, exact = found[:MOST_SHOWN], verdict.method == "exact"
-    reach = max((abs(end) for item in shown for effect in item["effects"] for end in _ends(effect, verdict)), default=1)
-    parts: list[RenderableType] = [_key(verdict, exact, fancy), Text()]
+    shown, marks = block.items[:MAX_SHOWN], UNICODE if fancy else ASCII
+    reach = max((abs(end) for item in shown for effect in item.effects for end in effect.interval or ()), default=1)
+    parts: list[RenderableType] = [_key(block, marks), Text()]
     for item in shown:
-        parts += [_heading(item, verdict, fancy), _effects(item, verdict, reach or 1.0, fancy)]
-    if len(found) > len(shown):
-        parts.append(
-            Text(f"... and {len(found) - len(shown)} more subgroups, which the stored verdict has", style="dim")
-        )
+        parts += [_heading(item, fancy), _effects(item, block, reach or 1.0, marks)]
+    more = len(block.items) - len(shown)
+    if more > 0:
+        parts.append(Text(f"... and {more} more subgroups, which the stored verdict has", style="dim"))
     return Group(*parts)
 
 
-def strip(
-    interval: Sequence[float], sample: Sequence[float] | None, limits: Sequence[float], reach: float, marks: Marks
-) -> str:
-    """Draw an interval, the sample's bounds inside it and the limits on a line from ``-reach`` to ``reach``."""
-
-    def place(value: float) -> int:
-        return round((min(max(value, -reach), reach) + reach) / (2 * reach) * (WIDTH - 1))
-
-    line = [marks.axis] * WIDTH
-    for ends, mark in ((interval, marks.interval), (sample, marks.sample)):
-        for index in range(place(ends[0]), place(ends[1]) + 1) if ends is not None else ():
-            line[index] = mark
-    for limit in limits:
-        line[place(limit)] = marks.limit
-    return "".join(line)
-
-
-def repair_table(
-    where: str, names: Mapping[str, Any], change: Any, summary: Sequence[tuple[str, float | None]]
-) -> RenderableType:
-    """The probabilities with which each decision becomes another, by attribute value.
-
-    Parameters
-    ----------
-    where
-        The subgroup.
-    names
-        The ``details`` of a verdict, for the values of attribute and prediction.
-    change
-        At ``[a, s, t]`` the probability that decision ``s`` becomes ``t`` for a person with attribute value ``a``.
-    summary
-        What the repair costs, each with its name.
-    """
-    attribute, prediction = names["attribute"], names["prediction"]
-    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
-    for heading in (attribute["name"], f"{prediction['name']} was"):
-        table.add_column(Text(heading))
-    for value in prediction["values"]:
-        table.add_column(Text(f"becomes {value!r}"), justify="right")
-    for a, value in enumerate(attribute["values"]):
-        for s, before in enumerate(prediction["values"]):
-            chances = (_chance(float(change[a][s][t]), t == s) for t in range(len(prediction["values"])))
-            table.add_row(Text(repr(value)), Text(repr(before)), *chances)
-    costs = ", ".join(f"{name} {number(value)}" for name, value in summary if value is not None)
-    return Padding(Group(Text(f"repair of {where}: {costs}"), table), (1, 0, 0, 0))
-
-
-def _chance(value: float, stays: bool) -> Text:
-    style = "dim" if stays or value == 0 else "bold"
-    return Text(number(value), style=style)
-
-
-def _key(verdict: Verdict, exact: bool, fancy: bool) -> Text:
+def _key(block: Subgroups, marks: StripMarks) -> Text:
     """How to read the strips."""
-    marks = UNICODE if fancy else ASCII
-    limit = f"{marks.limit} zero" if not verdict.details["within"] else f"{marks.limit} the margin"
-    if exact:
+    limit = f"{marks.limit} the margin" if block.margin else f"{marks.limit} zero"
+    if block.exact:
         return Text(f"{marks.sample * 3} the values that the counts allow   {limit}", style="dim")
     words = f"{marks.interval * 3} not refuted   {marks.sample * 3} what the sample's own shares allow   {limit}"
     return Text(words, style="dim")
 
 
-def _heading(item: Mapping[str, Any], verdict: Verdict, fancy: bool) -> Text:
-    answer = item["answer"]
-    line = Text(f"{SIGNS[answer]} " if fancy else "", style=COLOURS[answer])
-    line.append(item["subgroup"], style="bold default")
-    line.append(f"  {item['people']:,} people, ", style="default")
-    line.append(answer, style=COLOURS[answer])
-    if item["bet"] is not None:
-        line.append(f", evidence {_evidence(item['bet'], verdict)}", style="dim")
-    if item["certificate"] is not None and verdict.method == "exact":
-        line.append(f", proof: off by {number(item['certificate'])}", style="dim")
+def _heading(item: SubgroupBounds, fancy: bool) -> Text:
+    line = Text(f"{SIGNS[item.answer]} " if fancy else "", style=COLOURS[item.answer])
+    line.append(item.name, style="bold default")
+    line.append(f"  {item.people:,} people, ", style="default")
+    line.append(item.answer, style=COLOURS[item.answer])
+    if item.evidence is not None:
+        line.append(f", evidence {item.evidence}", style="dim")
+    if item.proof is not None:
+        line.append(f", proof: off by {number(item.proof)}", style="dim")
     return line
 
 
-def _evidence(bet: Mapping[str, Any], verdict: Verdict) -> str:
-    need = verdict.details["overall"]["need"]
-    words = f"against fairness {bet['peak']:.1f}"
-    if bet["for_fairness"] is not None:
-        words += f", for it {min(bet['for_fairness'], need):.1f}"
-    return f"{words} of {need:.1f}"
-
-
-def _effects(item: Mapping[str, Any], verdict: Verdict, reach: float, fancy: bool) -> RenderableType:
+def _effects(item: SubgroupBounds, block: Subgroups, reach: float, marks: StripMarks) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    for _ in range(3):
+    for _ in range(4):
         grid.add_column(no_wrap=True)
-    marks, within, exact = UNICODE if fancy else ASCII, verdict.details["within"], verdict.method == "exact"
-    limits = (-within, within) if within else (0.0,)
-    for effect in item["effects"]:
-        interval, sample = ends_of(effect, verdict)
-        if interval is None:
-            grid.add_row(Text(effect["name"]), Text("the assumptions are refuted", style="dim"))
+    limits = (-block.margin, block.margin) if block.margin else (0.0,)
+    for effect in item.effects:
+        if effect.interval is None:
+            grid.add_row(Text(effect.name), Text("the assumptions are refuted", style="dim"))
             continue
-        drawn = strip(interval, interval if exact else sample, limits, reach, marks)
-        told = "" if exact or sample is None else f"sample {bounds(sample)}"
-        grid.add_row(Text(_name(effect, verdict)), drawn, Text(bounds(interval)), Text(told, style="dim"))
+        drawn = strip(effect.interval, effect.interval if block.exact else effect.sample, limits, reach, marks)
+        told = "" if block.exact or effect.sample is None else f"sample {bounds(effect.sample)}"
+        grid.add_row(Text(effect.name), drawn, Text(bounds(effect.interval)), Text(told, style="dim"))
     return Padding(grid, (0, 0, 0, 4))
 
 
-def ends_of(effect: Mapping[str, Any], verdict: Verdict) -> tuple[Sequence[float] | None, Sequence[float] | None]:
-    """The interval and the sample's bounds, of ``tau`` or of ``tau'``, whichever the margin is about."""
-    suffix = "_within_stratum" if verdict.details["normalised"] else ""
-    return effect[f"interval{suffix}"], effect[f"plug_in{suffix}"]
+def strip(
+    interval: Sequence[float], sample: Sequence[float] | None, limits: Sequence[float], reach: float, marks: StripMarks
+) -> str:
+    """Draw an interval, the sample's bounds inside it and the limits on a line from ``-reach`` to ``reach``."""
 
+    def column(value: float) -> int:
+        return round((min(max(value, -reach), reach) + reach) / (2 * reach) * (WIDTH - 1))
 
-def _ends(effect: Mapping[str, Any], verdict: Verdict) -> Sequence[float]:
-    return ends_of(effect, verdict)[0] or ()
-
-
-def _name(effect: Mapping[str, Any], verdict: Verdict) -> str:
-    return str(effect["name"]).replace("'", "", 1) if verdict.details["normalised"] else str(effect["name"])
+    line = [marks.axis] * WIDTH
+    for ends, mark in ((interval, marks.interval), (sample, marks.sample)):
+        for index in range(column(ends[0]), column(ends[1]) + 1) if ends is not None else ():
+            line[index] = mark
+    for limit in limits:
+        line[column(limit)] = marks.limit
+    return "".join(line)
 
 
 def bounds(ends: Sequence[float] | None) -> str:

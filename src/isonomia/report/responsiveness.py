@@ -5,37 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.display.words import Side, brief, change, sides
+from isonomia.records.display.view import PeopleCounts
 from isonomia.records.verdict import Verdict
 from isonomia.report.status import COLOURS
+from isonomia.wording import brief
 
-__all__ = ["people_table", "points_table", "shares"]
-
-MOST_SHOWN = 5
-"""Counterexamples that are shown; the stored verdict has more."""
+__all__ = ["people_bars", "people_table", "points_table"]
 
 MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
 PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
 
 BAR, NARROW, COMFORTABLE = 20, 6, 18
 """How wide the bar of the kinds is at most, below how many columns there is none, and how wide labels are before it."""
-
-
-def shares(verdict: Verdict, fancy: bool, width: int) -> RenderableType:
-    """How many people the claim is true of, by group, in a table of at most a width; and the first counterexamples."""
-    parts: list[RenderableType] = [
-        _counts(verdict, fancy, width),
-        *map(_counterexample, verdict.counterexamples[:MOST_SHOWN]),
-    ]
-    more = len(verdict.counterexamples) - MOST_SHOWN
-    if more > 0:
-        parts.append(Text(f"... and {more} more counterexamples, which the stored verdict has", style="dim"))
-    return Group(*parts)
 
 
 def points_table(verdict: Verdict) -> dict[str, list[Any]]:
@@ -58,10 +43,10 @@ def people_table(verdict: Verdict) -> dict[str, list[Any]]:
     return {name: list(values) for name, values in verdict.details["people"].items()}
 
 
-def _counts(verdict: Verdict, fancy: bool, width: int) -> RenderableType:
-    kinds = sides(verdict.details)
-    lines = [(_whom(verdict.details), verdict.details["counts"]), *_groups(verdict)]
-    headings = {"people": "people", **{side.kind: side.words for side in kinds}, "exact": "exact"}
+def people_bars(block: PeopleCounts, fancy: bool, width: int) -> RenderableType:
+    """How many people the claim is true of, by group, in a table of at most a width."""
+    lines = [(block.whom, block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
+    headings = {"people": "people", **{kind.key: kind.words for kind in block.kinds}, "exact": "exact"}
     labels = [label for label, _ in lines]
     if width - _taken(headings, lines) < _longest(labels):
         del headings["exact"]  # a narrow terminal has room for the answer, not for how it was come by
@@ -72,8 +57,12 @@ def _counts(verdict: Verdict, fancy: bool, width: int) -> RenderableType:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for label, counts in lines:
         row = [f"{counts[key]:,}" for key in headings]
-        table.add_row(Text(label), *row, *([_bar(counts, kinds, fancy, bar)] if bar else []))
-    return Padding(table, (0, 0, 1 if verdict.counterexamples else 0, 0))
+        table.add_row(Text(label), *row, *([_bar(counts, block, fancy, bar)] if bar else []))
+    return table
+
+
+def _group_name(group: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {brief(value)}" for name, value in group.items())
 
 
 def _taken(headings: Mapping[str, str], lines: Sequence[tuple[str, Mapping[str, int]]]) -> int:
@@ -95,36 +84,13 @@ def _room(left: int, labels: Sequence[str]) -> int:
     return min(BAR, room) if room >= NARROW else 0
 
 
-def _whom(details: Mapping[str, Any]) -> str:
-    rows = details.get("rows")
-    among = "" if rows is None else f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows"
-    return ", ".join(filter(None, (among, details["who"]))) or "everybody"
-
-
-def _groups(verdict: Verdict) -> list[tuple[str, Mapping[str, int]]]:
-    return [
-        (", ".join(f"{name} = {brief(value)}" for name, value in item["group"].items()), item)
-        for item in verdict.details["groups"]
-    ]
-
-
-def _bar(counts: Mapping[str, int], kinds: Sequence[Side], fancy: bool, width: int) -> Text:
+def _bar(counts: Mapping[str, int], block: PeopleCounts, fancy: bool, width: int) -> Text:
     """The kinds of people side by side, each by its part of the whole."""
     marks = MARKS if fancy else PLAIN
     line, drawn, total = Text(), 0, 0
-    for side in kinds:
-        total += counts[side.kind]
+    for kind in block.kinds:
+        total += counts[kind.key]
         end = round(width * total / max(counts["people"], 1))
-        line.append(marks[side.answer] * (end - drawn), style=COLOURS[side.answer])
+        line.append(marks[kind.answer] * (end - drawn), style=COLOURS[kind.answer])
         drawn = end
     return line
-
-
-def _counterexample(found: Mapping[str, Any]) -> Text:
-    line = Text(f"row {found['person']}: ", style="bold")
-    looked = f"{found['looked_at']:,} {'points in reach' if found['every'] else 'draws'}"
-    if found["point"] is None:
-        return line.append(f"none of {looked} reaches the target", style="default")
-    changes = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in found["changed"].items())
-    answer = f", prediction {brief(found['prediction'])}" if "prediction" in found else ""
-    return line.append(f"{changes or 'as they are'}{answer}", style="default")

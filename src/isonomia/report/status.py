@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from isonomia.engine.observer import Progress
-from isonomia.records.display.words import cost, known, on_one_line, visible
+from isonomia.records.display.view import view_of
+from isonomia.records.display.words import cost
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Failure
+from isonomia.wording import on_one_line, visible
 
 __all__ = [
     "COLOURS",
@@ -112,7 +114,7 @@ def known_of(result: Result, *, compact: bool = False) -> str:
     """What is known, in one line: how many break the claim, an interval, or why there is none."""
     if isinstance(result, Failure):
         return on_one_line(result.message)
-    return visible(known(result, compact=compact))
+    return visible(view_of(result).finding(result, compact))
 
 
 def line_of(standing: Standing) -> str:

@@ -1,14 +1,11 @@
-"""A verdict on the terminal.
-
-A gauge: an interval, its estimate and a threshold on one line of text.
-
-A verdict on the terminal.
-"""
+"""A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -16,29 +13,32 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.display.words import (
-    PRINCIPAL,
-    RESPONSIVENESS,
-    SAFETY,
-    answer_line,
-    compared,
-    guarantee,
-    interval,
-    number,
-    remarks_of,
-    scale_of,
+from isonomia.records.display.view import (
+    Block,
+    CounterexampleView,
+    PeopleCounts,
+    Quantities,
+    Rates,
+    Sentence,
+    Subgroups,
+    TableBlock,
+    view_of,
 )
-from isonomia.records.verdict import Expression, Verdict
-from isonomia.report.principal import subgroups
-from isonomia.report.responsiveness import shares
-from isonomia.report.safety import cases
+from isonomia.records.display.words import answer_line, compared, guarantee, interval, scale_of
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.report.principal import subgroup_strips
+from isonomia.report.responsiveness import people_bars
 from isonomia.report.status import COLOURS, is_fancy, title_of
+from isonomia.wording import brief, capitalised, change, number
 
-__all__ = ["ASCII", "UNICODE", "Marks", "gauge", "show"]
+__all__ = ["ASCII", "UNICODE", "GaugeMarks", "gauge", "show"]
+
+MAX_LINES, MAX_GRIDS = 5, 3
+"""Counterexamples that are shown, those of one line and those of several; the stored verdict has more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class GaugeMarks:
     """The characters that a gauge is drawn with."""
 
     axis: str
@@ -47,11 +47,11 @@ class Marks:
     threshold: str
 
 
-UNICODE = Marks("┄", "━", "●", "┃")
-ASCII = Marks(".", "=", "o", "|")
+UNICODE = GaugeMarks("┄", "━", "●", "┃")
+ASCII = GaugeMarks(".", "=", "o", "|")
 
 
-def gauge(item: Expression, width: int, marks: Marks = UNICODE) -> str:
+def gauge(item: Expression, width: int, marks: GaugeMarks = UNICODE) -> str:
     """Draw an expression's interval against its threshold.
 
     The scale reaches a quarter beyond what must be seen on either side; an end that is infinite runs off the line.
@@ -81,23 +81,15 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     console
         Where; colours and line drawing follow what it can do.
     explanation
-        The property in plain English; of a k-safety property it comes first, and the program below it.
+        The property in plain English; where the property is a program it comes first, and the program below it.
     why
         Why it must hold.
     """
     fancy = is_fancy(console)
     parts = _claim(verdict, explanation, why)
-    parts += [Text(), Text(f"{_capital(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
-    if verdict.details.get("audit") == PRINCIPAL:
-        parts.append(subgroups(verdict, fancy))
-    elif verdict.expressions:
-        parts.append(_expressions(verdict, fancy))
-    if verdict.details.get("audit") == SAFETY:
-        parts.append(cases(verdict))
-    elif verdict.details.get("audit") == RESPONSIVENESS:
-        parts.append(shares(verdict, fancy, console.width - 4))
-    elif verdict.leaves:
-        parts.append(_leaves(verdict))
+    parts += [Text(), Text(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
+    parts += [_drawn(block, verdict, fancy, console.width - 4) for block in view_of(verdict).blocks(verdict)]
+    parts += _counterexamples(verdict)
     parts.append(_notes(verdict))
     title, colour = title_of(verdict.answer, verdict.name, console), COLOURS[verdict.answer]
     console.print(Panel(Group(*parts), title=title, title_align="left", border_style=colour, padding=(0, 1)))
@@ -108,20 +100,37 @@ def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[R
     reasons = [Text(why, style="italic")] if why else []
     if explanation is None:
         return [Text(verdict.text, style="cyan"), *reasons]
-    if verdict.details.get("audit") == SAFETY:
+    if view_of(verdict).explanation_first:
         program = Padding(Text(verdict.text.rstrip("\n"), style="dim"), (1, 0, 0, 2))
         return [Text(explanation, style="cyan"), *reasons, program]
     return [Text(verdict.text, style="cyan"), Text(explanation, style="italic"), *reasons]
 
 
-def _expressions(verdict: Verdict, fancy: bool) -> Group:
+def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> RenderableType:
+    """A block of what is known."""
+    match block:
+        case Quantities(items):
+            return _gauges(items, COLOURS[verdict.answer], fancy)
+        case Rates(items):
+            return _rates(items)
+        case Sentence(text):
+            return Text(text)
+        case TableBlock():
+            return _table(block)
+        case Subgroups():
+            return subgroup_strips(block, fancy)
+        case PeopleCounts():
+            return people_bars(block, fancy, width)
+
+
+def _gauges(items: Sequence[Expression], colour: str, fancy: bool) -> Group:
     """A gauge for each compared quantity, named where there is more than one."""
     parts: list[RenderableType] = []
-    for item in verdict.expressions:
-        if len(verdict.expressions) > 1:
+    for item in items:
+        if len(items) > 1:
             sign = {True: "✔", False: "✘", None: "?"}[item.settled] if fancy else str(item.settled or "?").lower()
             parts.append(Text(f"{sign} {compared(item)}"))
-        line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=COLOURS[verdict.answer])
+        line = Text(gauge(item, 36, UNICODE if fancy else ASCII), style=colour)
         estimate = "" if item.estimate is None else f"{number(item.estimate)} "
         line.append(f"  {estimate}in {interval(item)}", style="default")
         line.append(f"  {item.relation} {number(item.threshold)}", style="bold")
@@ -129,16 +138,68 @@ def _expressions(verdict: Verdict, fancy: bool) -> Group:
     return Group(*parts)
 
 
-def _leaves(verdict: Verdict) -> Padding:
+def _rates(items: Sequence[LeafRecord]) -> Padding:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("rate", overflow="fold", min_width=14)
     for heading in ("estimate", "interval", "people"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for leaf in verdict.leaves:
+    for leaf in items:
         cells = (leaf.text, number(leaf.estimate), interval(leaf), f"{leaf.n:,}")
         # A column's name may hold square brackets, which are no markup here.
         table.add_row(*map(Text, cells))
     return Padding(table, (1, 0, 0, 0))
+
+
+def _table(block: TableBlock) -> Padding:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", title=Text(block.title), title_justify="left")
+    for heading in block.headings:
+        table.add_column(Text(heading), overflow="fold")
+    for row in block.rows:
+        table.add_row(*map(Text, row))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _counterexamples(verdict: Verdict) -> list[RenderableType]:
+    """The first counterexamples: each in a line where that says it all, else record by record."""
+    view = view_of(verdict)
+    shown = [view.counterexample(verdict, item) for item in verdict.counterexamples[:MAX_LINES]]
+    in_lines = all(case.line is not None for case in shown)
+    shown = shown if in_lines else shown[:MAX_GRIDS]
+    parts: list[RenderableType] = [Text()] if shown and in_lines else []
+    parts += [_line(case) if in_lines else _grid(number, case) for number, case in enumerate(shown, start=1)]
+    more = len(verdict.counterexamples) - len(shown)
+    if more > 0:
+        parts.append(Text(f"... and {more} more counterexamples, which the stored verdict has", style="dim"))
+    return parts
+
+
+def _line(case: CounterexampleView) -> Text:
+    where, told = case.line or ("", case.title)
+    return Text(f"{where}: ", style="bold").append(told, style="default")
+
+
+def _grid(number: int, case: CounterexampleView) -> Padding:
+    """What was changed, and what the model said of each."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(f"{number}.", Text(case.heading or case.title, style="bold"))
+    for record in case.records:
+        if record.changes is not None:
+            told = ", ".join(_change(case, feature, *pair) for feature, pair in record.changes.items())
+            grid.add_row(record.name, Text(told or "the same record"))
+    if case.choices:
+        grid.add_row("choices", Text(", ".join(map(brief, case.choices))))
+    if case.outputs:
+        grid.add_row("outputs", Text(", ".join(f"{name} = {brief(value)}" for name, value in case.outputs)))
+    if case.violates:
+        grid.add_row("violates", Text("; ".join(case.violates)))
+    return Padding(grid, (1, 0, 0, 0))
+
+
+def _change(case: CounterexampleView, feature: str, before: Any, after: Any) -> str:
+    """A change of a value; or of an array, where the domain says in words what is not as it was."""
+    return f"{feature}: {after}" if case.is_described(before) else f"{feature} {change(before, after)}"
 
 
 def _notes(verdict: Verdict) -> Padding:
@@ -146,12 +207,8 @@ def _notes(verdict: Verdict) -> Padding:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
-    for kind, items in (("assumes", verdict.assumptions), ("note", remarks_of(verdict))):
+    for kind, items in (("assumes", verdict.assumptions), ("note", verdict.remarks)):
         for item in items:
             grid.add_row(kind, Text(item))
     grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {verdict.seconds:.2f} s")
     return Padding(grid, (1, 0, 0, 0))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

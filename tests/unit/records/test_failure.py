@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from isonomia.records.display.failure import failure_text, headline
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.audits.views import Verdict
+from isonomia.records.display.text import failure_text, headline
+from isonomia.records.verdict import Expression, LeafRecord
+
+KSAFETY, RESPONSIVENESS = {"audit": "k-safety"}, {"audit": "responsiveness"}
 
 SAFETY = {
     "inputs": {"x1": {"age": 30, "priors": 2, "name": "Ann"}},
@@ -50,6 +53,10 @@ def verdict(**given: Any) -> Verdict:
     return Verdict(**(known | given))
 
 
+def violated_cases(*counterexamples: dict[str, Any], **given: Any) -> Verdict:
+    return verdict(details=KSAFETY, counterexamples=counterexamples, **given)
+
+
 def test_the_first_line_is_the_answer_and_the_name() -> None:
     assert failure_text(verdict(name="four fifths")).split("\n")[0] == "violated: four fifths"
     assert headline(verdict()) == "violated: P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8"
@@ -73,7 +80,7 @@ def test_what_is_violated_comes_before_what_holds() -> None:
 
 
 def test_the_runs_of_a_counterexample_stand_side_by_side() -> None:
-    told = failure_text(verdict(counterexamples=(SAFETY, SAFETY, SAFETY), population={"kind": "sample"}))
+    told = failure_text(violated_cases(SAFETY, SAFETY, SAFETY, population={"kind": "sample"}))
     assert "counterexample 1 of 3, the smallest of them\n" in told
     assert "            x1 (row 17)  x2 (changed)\n    priors  2            3\n" in told
     assert "    the model said: d1 = 0, d2 = 1\n    not true: d2 <= d1\n" in told
@@ -85,19 +92,19 @@ def test_the_smallest_counterexample_is_shown_wherever_it_stands() -> None:
     large = SAFETY | {"rows": {"x1": 1}, "features_changed": 2, "distance": 0.1}
     small = SAFETY | {"rows": {"x1": 2}, "features_changed": 1, "distance": 0.9}
     smaller = SAFETY | {"rows": {"x1": 3}, "features_changed": 1, "distance": 0.2}
-    told = failure_text(verdict(counterexamples=(large, small, smaller)))
+    told = failure_text(violated_cases(large, small, smaller))
     assert "x1 (row 3)" in told
 
 
 def test_a_share_of_which_nothing_is_known_is_not_told_beside_a_counterexample() -> None:
     unknown = Expression("share that violates d2 <= d1", "<=", 0.0, None, 0.0, 1.0)
-    assert "share that" not in failure_text(verdict(expressions=(unknown,), counterexamples=(SAFETY,)))
+    assert "share that" not in failure_text(violated_cases(SAFETY, expressions=(unknown,)))
     assert "nothing is known of it; it must be <= 0" in failure_text(verdict(expressions=(unknown,)))
 
 
 def test_three_runs_have_three_columns_and_equal_ones_are_named() -> None:
     case = SAFETY | {"differs": {"x2": {"priors": [2, 3]}, "x3": {"age": [30, 31]}, "x4": {}}}
-    told = failure_text(verdict(counterexamples=(case,)))
+    told = failure_text(violated_cases(case))
     assert "x1 (row 17)  x2 (changed)  x3 (changed)" in told
     assert "    priors  2            3             2\n    age     30           30            31\n" in told
     assert "x4 is the same record as x1" in told
@@ -106,14 +113,14 @@ def test_three_runs_have_three_columns_and_equal_ones_are_named() -> None:
 def test_a_long_text_has_lines_of_its_own() -> None:
     review = "a film that never ends " * 8
     case = SAFETY | {"differs": {"x2": {"text": [review, review + "again"], "stars": [1, 2]}}}
-    told = failure_text(verdict(counterexamples=(case,)))
+    told = failure_text(violated_cases(case))
     assert "    text\n      x1 (row 17): 'a film that never ends" in told
     assert "    stars  1            2\n" in told
 
 
 def test_what_a_domain_says_in_words_is_not_quoted() -> None:
     case = SAFETY | {"differs": {"x2": {"pixels": ["as in image 17", "49 of 64 differ"]}}, "variables": {"v1": 8}}
-    told = failure_text(verdict(counterexamples=(case,), population={"kind": "domain", "what": "image"}))
+    told = failure_text(violated_cases(case, population={"kind": "domain", "what": "image"}))
     assert "            x1 (image 17)  x2 (changed)\n    pixels  as it was      49 of 64 differ\n" in told
     assert "    chosen at random: 1\n    where v1 = 8\n    the model said: d1 = 0, d2 = 1\n" in told
 
@@ -130,7 +137,7 @@ def test_a_person_is_shown_beside_the_nearest_point() -> None:
 
 def test_a_person_without_a_point_is_told_in_a_sentence() -> None:
     alone = PERSON | {"point": None, "changed": {}, "reaching": 0}
-    told = failure_text(verdict(counterexamples=(alone,), counted="points"))
+    told = failure_text(verdict(details=RESPONSIVENESS, counterexamples=(alone,), counted="points"))
     assert "the person in row 4: none of 12 points in reach reaches the target" in told
 
 
@@ -165,11 +172,26 @@ HOSTILE = "\x1b[31mred\x1b[0m \u202e evil \r\n::error::x " + "very_long_word" * 
         {"text": "input x1;\n" * 200},
         {"remarks": (HOSTILE,) * 40},
         {"expressions": (Expression(HOSTILE, "<=", 0.0, None, float("-inf"), float("inf")),) * 50},
-        {"counterexamples": (SAFETY | {"differs": {HOSTILE: {HOSTILE: [HOSTILE, [HOSTILE] * 99]}}},)},
-        {"counterexamples": (SAFETY | {"differs": {"x2": {f"f{k}": [k, -k] for k in range(500)}}},)},
-        {"counterexamples": (SAFETY | {"differs": {f"x{j}": {"f": [1, j]} for j in range(2, 30)}},)},
-        {"counterexamples": (SAFETY | {"outputs": {HOSTILE: HOSTILE}, "violates": [HOSTILE]},)},
-        {"counterexamples": (PERSON | {"changed": {HOSTILE: [None, HOSTILE]}},)},
+        {
+            "details": {"audit": "k-safety"},
+            "counterexamples": (SAFETY | {"differs": {HOSTILE: {HOSTILE: [HOSTILE, [HOSTILE] * 99]}}},),
+        },
+        {
+            "details": {"audit": "k-safety"},
+            "counterexamples": (SAFETY | {"differs": {"x2": {f"f{k}": [k, -k] for k in range(500)}}},),
+        },
+        {
+            "details": {"audit": "k-safety"},
+            "counterexamples": (SAFETY | {"differs": {f"x{j}": {"f": [1, j]} for j in range(2, 30)}},),
+        },
+        {
+            "details": {"audit": "k-safety"},
+            "counterexamples": (SAFETY | {"outputs": {HOSTILE: HOSTILE}, "violates": [HOSTILE]},),
+        },
+        {
+            "details": {"audit": "responsiveness"},
+            "counterexamples": (PERSON | {"changed": {HOSTILE: [None, HOSTILE]}},),
+        },
         {"counterexamples": ({HOSTILE: HOSTILE},)},
     ],
 )
@@ -185,12 +207,12 @@ def test_whatever_the_data_hold_the_message_is_short_narrow_and_plain(given: dic
 
 def test_numbers_of_a_counterexample_are_rounded_unless_that_hides_what_differs() -> None:
     case = SAFETY | {"differs": {"x2": {"income": [1 / 3, 2 / 3], "share": [0.3, 0.1 + 0.2]}}, "outputs": {"d": 2 / 3}}
-    told = failure_text(verdict(counterexamples=(case,)))
+    told = failure_text(violated_cases(case))
     assert "    income  0.333333     0.666667\n    share   0.3          0.30000000000000004\n" in told
     assert "the model said: d = 0.666667" in told
 
 
 def test_the_risk_that_repeats_it_has_every_digit() -> None:
-    told = failure_text(verdict(delta=0.01 / 3, remarks=("at most 0.00333333",)))
+    told = failure_text(verdict(delta=0.01 / 3, remarks=("at most 0.00334",)))
     assert f"seed=123, delta={0.01 / 3!r}" in told
     assert "at most 0.00334" in told

@@ -8,8 +8,9 @@ import pytest
 
 import isonomia as iso
 from isonomia.records.display.html import as_html, gauge_picture
-from isonomia.records.display.words import cut, scale_of, visible
+from isonomia.records.display.words import scale_of
 from isonomia.records.verdict import Expression
+from isonomia.wording import excerpt, visible
 
 
 def _verdict() -> iso.Verdict:
@@ -54,8 +55,8 @@ def test_a_scale_reaches_beyond_all_that_is_shown() -> None:
 def test_what_cannot_be_seen_is_made_visible_and_scripts_stay_readable() -> None:
     assert visible("a\x00\x7f\x85\u202e\ud83d\ufeff") == "a␀␡[U+0085][U+202E]\ufffd[U+FEFF]"
     assert visible("سلام می‌شود\n\tx") == "سلام می‌شود\n\tx"
-    assert cut("abcdef", 3) == "abc … (cut: 6 characters in all)"
-    assert cut("abc", 3) == "abc"
+    assert excerpt("abcdef", 3) == "abc … (cut: 6 characters in all)"
+    assert excerpt("abc", 3) == "abc"
 
 
 def test_a_program_is_folded_away_below_its_sentence_and_the_first_counterexample_is_there() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isonomia.records import Verdict
-from isonomia.records.display.words import alongside, as_text, brief, chance, change, guarantee, remarks_of, risk
+from isonomia.records.display.words import guarantee, risk
+from isonomia.wording import alongside, brief, chance, change
 
 VERDICT = Verdict(
     text="P[hired] >= 0.5",
@@ -73,15 +74,6 @@ def test_a_change_that_rounding_would_hide_is_told_in_full() -> None:
     assert change(3089.3993553564183, 3100.5) == "3089.4 -> 3100.5"
     assert change(0.1 + 0.2, 0.3) == "0.30000000000000004 -> 0.3"
     assert change("a", "b") == "'a' -> 'b'"
-
-
-def test_a_remark_tells_the_risk_as_everything_else_does() -> None:
-    stored = ("any wrong name has probability at most 0.00333333; 10.00333333 and 0.003333334 are other numbers",)
-    verdict = replace(VERDICT, remarks=stored)
-    told = "any wrong name has probability at most 0.00334; 10.00333333 and 0.003333334 are other numbers"
-    assert remarks_of(verdict) == [told]
-    assert f"note: {told}" in as_text(verdict)
-    assert remarks_of(replace(verdict, delta=0.05)) == list(stored)
 
 
 def test_values_that_are_compared_are_short_unless_they_would_look_the_same() -> None:

@@ -8,14 +8,15 @@ import pytest
 from page_audits import NASTY, every_kind, rates, responsiveness, safety, undecided
 
 from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.page.counterexamples import Cell, cases_of, cells_of, value_text
-from isonomia.report.page.meaning import Limits, certainty, explained, limits_for, meaning, odds
-from isonomia.report.page.page import commands
+from isonomia.report.page.counterexamples import ValueCell, cases_of, cells_of
+from isonomia.report.page.limits import PageLimits, limits_for
+from isonomia.report.page.page import certainty, commands, odds, section_of
 from isonomia.report.page.script import as_data
+from isonomia.wording import value_text
 
 
 def test_what_differs_comes_first_and_is_marked() -> None:
-    case = cases_of(safety(), Limits())[0]
+    case = cases_of(safety(), PageLimits())[0][0]
     assert [line.name for line in case.differs] == ["priors"]
     assert [line.name for line in case.same] == ["age", NASTY]
     before, after = case.differs[0].cells
@@ -39,7 +40,7 @@ def test_of_several_inputs_the_title_tells_what_was_changed_and_an_image_has_wor
         "violates": ["d1 == d2"],
     }
     domain = {"kind": "domain", "what": "image"}
-    (case,) = cases_of(replace(safety(), counterexamples=(found,), population=domain), Limits())
+    ((case,), _) = cases_of(replace(safety(), counterexamples=(found,), population=domain), PageLimits())
     assert case.title == "image 7, image 9: pixels: 49 of 64 differ; d1 = 2, d2 = 3"
     assert case.columns == ("x1 (image 7)", "x2 (image 9)", "x3 (changed)")
     pixels = next(line for line in case.differs if line.name == "pixels")
@@ -53,26 +54,26 @@ def test_of_several_inputs_the_title_tells_what_was_changed_and_an_image_has_wor
 
 def test_the_nearest_points_of_a_person_stand_beside_them() -> None:
     verdict = responsiveness()
-    cases = cases_of(verdict, Limits())
+    cases, _ = cases_of(verdict, PageLimits())
     assert len(cases) == len({item["person"] for item in verdict.counterexamples})
     assert all("none of" in case.title for case in cases)  # those who are too young cannot do anything
     reached = {"person": 4, "looked_at": 9, "every": True, "reaching": 2, "distance": 0.2}
     points = [{**reached, "changed": {"a": [1, n]}, "point": {"a": n, "b": 0}, "prediction": "yes"} for n in (3, 4)]
-    (case,) = cases_of(replace(verdict, counterexamples=tuple(points)), Limits())
+    ((case,), _) = cases_of(replace(verdict, counterexamples=tuple(points)), PageLimits())
     assert case.columns == ("now", "nearest 1", "nearest 2")
     assert [cell.before or cell.changed for cell in case.differs[0].cells] == ["1", "3", "4"]
 
 
 def test_a_counterexample_of_an_unknown_kind_is_shown_by_its_values() -> None:
-    (case,) = cases_of(replace(rates(), counterexamples=({"colour": "red", "size": [1, 2]},)), Limits())
+    ((case,), _) = cases_of(replace(rates(), counterexamples=({"colour": "red", "size": [1, 2]},)), PageLimits())
     assert [line.name for line in (*case.differs, *case.same)] == ["colour", "size"]
 
 
 def test_as_many_counterexamples_as_there_is_room_for_and_at_least_one() -> None:
     verdict = safety()
     many = replace(verdict, counterexamples=verdict.counterexamples[:1] * 50)
-    assert len(cases_of(many, Limits(cases=7))) == 7
-    assert len(cases_of(many, Limits(case_characters=1))) == 1
+    assert len(cases_of(many, PageLimits(cases=7))[0]) == 7
+    assert len(cases_of(many, PageLimits(case_characters=1))[0]) == 1
     assert limits_for(1_000).case_characters * 1_000 <= limits_for(1).case_characters * 10
 
 
@@ -80,7 +81,7 @@ def test_of_long_texts_the_stretch_that_differs_is_marked() -> None:
     head, tail = "a" * 100, "z" * 100
     first, second = cells_of([f"{head}good{tail}", f"{head}bad{tail}"], 300)
     assert not first.differs
-    assert second == Cell(f"… {'a' * 60}", "ba", f"d{'z' * 59} …", True)
+    assert second == ValueCell(f"… {'a' * 60}", "ba", f"d{'z' * 59} …", True)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_odds_are_said_as_people_say_them_and_never_too_small(risk, words) -> No
 
 def test_an_undecided_answer_says_why_it_ended_and_that_it_is_no_pass() -> None:
     verdict = undecided()
-    assert "not a pass" in meaning(verdict)
+    assert "not a pass" in section_of(1, Entry("e", verdict), PageLimits()).meaning
     assert verdict.stopped in certainty(verdict)
 
 
@@ -116,8 +117,9 @@ def test_a_counterexample_by_itself_leaves_nothing_to_chance() -> None:
 
 
 def test_a_text_that_is_no_formula_is_not_explained() -> None:
-    assert explained(replace(rates(), text="P[[["), None) is None
-    assert explained(replace(rates(), text="P[[["), "said") == "said"
+    verdict = replace(rates(), text="P[[[")
+    assert section_of(1, Entry("e", verdict), PageLimits()).claim is None
+    assert section_of(1, Entry("e", verdict, explanation="said"), PageLimits()).claim == "said"
 
 
 def test_data_cannot_end_the_script_that_holds_it() -> None:

@@ -130,6 +130,7 @@ def _gaming(relation: str) -> Verdict:
     found = {"person": 4, "looked_at": 9, "every": True, "reaching": 1, "distance": 1.0, "prediction": 1.0}
     found |= {"changed": {"income": [3089.3993553564183, 3100.123456789]}, "point": {"income": 3100.123456789}}
     details = {"audit": "responsiveness", "who": "prediction == 'refused'", "relation": relation, "threshold": 0.05}
+    details["target"] = "prediction == 'approved'"
     details |= {"counts": counts, "groups": [group], "people": people}
     return replace(_verdict("gaming"), details=details, counterexamples=(found,), expressions=(), leaves=())
 

@@ -30,6 +30,7 @@ from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
 from isonomia.spec.safety import Safety
 from isonomia.version import __version__
+from isonomia.wording import chance
 
 __all__ = ["AUDIT", "SHOWN", "Corners", "Outcome", "is_proof", "verdict_of"]
 
@@ -249,13 +250,13 @@ def _without_violation(outcome: Outcome, evidence: RateEvidence, request: Check[
         return []
     shown = f"{_many_verdicts(n, 'case')} showed no violation"
     if outcome.refuted:
-        few = f"less than {evidence.proved(n):.3g} of the cases violate it, at the risk {request.delta:g}"
+        few = f"less than {evidence.proved(n):.3g} of the cases violate it, at the risk {chance(request.delta)}"
         return [f"{_many_verdicts(n, 'random case')} showed no violation: {few}"]
     if outcome.answer is True:
         return [f"{shown}: it holds for all but {request.prop.eps:.3g} of the cases"]
     return [
         f"{shown}, which by itself proves that it holds for all but {evidence.proved(n):.3g} of the cases, at the risk "
-        f"{request.delta:g}; the interval of the share has to be right after violations too, and is wider"
+        f"{chance(request.delta)}; the interval of the share has to be right after violations too, and is wider"
     ]
 
 

@@ -9,6 +9,7 @@ from isonomia.audits.principal.question import Question
 from isonomia.audits.protocol import Check
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
+from isonomia.wording import chance
 
 __all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
 
@@ -50,7 +51,8 @@ def sampled_remarks(
         words.append(
             f"{len(findings)} subgroups: violated means in at least one of them. The bets of all are pooled, half in "
             "their product and half in their weighted mean; subgroups are named by Holm's rule, so that any wrong name "
-            f"has probability at most {delta:g}; each subgroup's intervals, by themselves, miss with at most {delta:g}"
+            f"has probability at most {chance(delta)}; each subgroup's intervals, by themselves, miss with at most "
+            f"{chance(delta)}"
         )
     return tuple(words)
 

@@ -12,7 +12,6 @@ from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.region import LeafTally, Region
-from isonomia.records.display.words import number
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.construct import constant_value
 from isonomia.spec.text import to_text
@@ -32,6 +31,7 @@ from isonomia.spec.tree import (
     Row,
 )
 from isonomia.spec.walk import leaves_of, nodes
+from isonomia.wording import number
 
 __all__ = ["Knowledge", "closing_in", "compared"]
 

@@ -16,9 +16,9 @@ from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, Entry, recorde
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import Difference, differences
-from isonomia.records.display.words import visible
 from isonomia.records.evidence import CheckEvidence, Evidence
 from isonomia.spec.safety import Safety
+from isonomia.wording import visible
 
 __all__ = ["Rebuilt", "rebuilt", "said_otherwise", "stand_in"]
 

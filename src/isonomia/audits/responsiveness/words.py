@@ -28,6 +28,7 @@ from isonomia.populations.columns import plain_value
 from isonomia.spec.responsiveness import Responsiveness, classes_named
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
+from isonomia.wording import chance
 
 __all__ = [
     "AUDIT",
@@ -206,11 +207,11 @@ def _control(rule: Rule, sampled: int) -> str:
     if rule.control == "family":
         return (
             f"the probability that any of the {sampled:,} people decided by draws is wrongly called fixed is at most "
-            f"{rule.delta:g}, and so is that of wrongly calling any responsive (Holm)"
+            f"{chance(rule.delta)}, and so is that of wrongly calling any responsive (Holm)"
         )
     return (
         f"of the {sampled:,} people decided by draws, the expected share of wrong names among those called fixed is at "
-        f"most {rule.delta:g}, and so it is among those called responsive (e-BH)"
+        f"most {chance(rule.delta)}, and so it is among those called responsive (e-BH)"
     )
 
 

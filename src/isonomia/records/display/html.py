@@ -1,35 +1,15 @@
-"""A verdict in a notebook; the gauge.
-
-A gauge as a small picture in SVG: an interval, its estimate and its threshold on one line.
-
-A verdict for a notebook: a small piece of HTML without any script.
-"""
+"""A verdict for a notebook: a small piece of HTML without any script, with its gauge as a small picture in SVG."""
 
 from __future__ import annotations
 
 from html import escape
 from math import isfinite
-from typing import TYPE_CHECKING
 
-from isonomia.records.display.counterexamples import comparison_of, lines_of
-from isonomia.records.display.words import (
-    RESPONSIVENESS,
-    SAFETY,
-    SIGNS,
-    answer_line,
-    compared,
-    cut,
-    guarantee,
-    interval,
-    known,
-    number,
-    remarks_of,
-    scale_of,
-    visible,
-)
-
-if TYPE_CHECKING:
-    from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.display.text import counterexample_lines
+from isonomia.records.display.view import TableBlock, view_of
+from isonomia.records.display.words import SIGNS, answer_line, compared, guarantee, interval, scale_of
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.wording import capitalised, excerpt, number, visible
 
 __all__ = ["COLOURS", "as_html", "badge", "gauge_picture", "safe"]
 
@@ -78,10 +58,11 @@ def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
 COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "no answer": "#7b2d8b"}
 """The colour of each answer: white letters on it can be read, and it can be seen on light and on dark ground."""
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 """Quantities that are shown; the verdict has all."""
 
 _CELL = "text-align:left;vertical-align:middle;padding:.2em .8em .2em 0;background:none;white-space:normal"
+_TABLE = "margin:.4em 0;color:inherit;font-size:inherit"
 _QUIET = "opacity:.75;font-size:.92em"
 
 
@@ -98,15 +79,15 @@ def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = 
         Why it must hold.
     """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
-    counts = verdict.details.get("audit") in (SAFETY, RESPONSIVENESS)
-    found = f"<p style='margin:.2em 0'>Found: {safe(known(verdict), 200)}.</p>" if counts else ""
+    answer, view = f"{capitalised(answer_line(verdict))}.", view_of(verdict)
+    found = f"<p style='margin:.2em 0'>Found: {safe(view.finding(verdict, False), 200)}.</p>" if view.counts else ""
     reason = f"<p style='margin:.2em 0;font-style:italic'>{safe(why, 400)}</p>" if why else ""
     return (
         "<div style='border-left:4px solid "
         f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
         f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
-        f"<p style='margin:.2em 0'>{safe(_sentence(answer_line(verdict)), 400)} {safe(guarantee(verdict), 400)}</p>"
-        f"{found}{_table(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
+        f"<p style='margin:.2em 0'>{safe(answer, 400)} {safe(guarantee(verdict), 400)}</p>"
+        f"{found}{_table(verdict)}{_tables(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
     )
 
 
@@ -125,7 +106,8 @@ def _counterexample(verdict: Verdict) -> str:
         return ""
     count = len(verdict.counterexamples)
     title = "the counterexample" if count == 1 else f"the first of {count:,} counterexamples"
-    lines = lines_of(comparison_of(verdict.counterexamples[0], verdict.population), 100)
+    first = view_of(verdict).counterexample(verdict, verdict.counterexamples[0])
+    lines = counterexample_lines(first, 100)
     return _folded(title, _lines(safe("\n".join(lines), 3_000)))
 
 
@@ -143,21 +125,33 @@ def badge(answer: str) -> str:
     return f"<span style='{style}'>{SIGNS.get(answer, '!')} {answer}</span>"
 
 
-def safe(text: str, most: int) -> str:
+def safe(text: str, limit: int) -> str:
     """Text from outside as HTML shows it: cut, escaped, and with nothing invisible in it."""
-    return escape(visible(cut(text, most)))
+    return escape(visible(excerpt(text, limit)))
 
 
 def _table(verdict: Verdict) -> str:
-    rows = [_compared_row(item, verdict.answer) for item in verdict.expressions[:MOST_ROWS]]
-    rows += [_leaf_row(item) for item in verdict.leaves[:MOST_ROWS]]
+    rows = [_compared_row(item, verdict.answer) for item in verdict.expressions[:MAX_ROWS]]
+    rows += [_leaf_row(item) for item in verdict.leaves[:MAX_ROWS]]
     if not rows:
         return ""
     more = len(verdict.expressions) + len(verdict.leaves) - len(rows)
     rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
     heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "draws"))
-    style = "margin:.4em 0;color:inherit;font-size:inherit"
-    return f"<table style='{style}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
+    return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
+
+
+def _tables(verdict: Verdict) -> str:
+    """The tables that the audit brings itself."""
+    blocks = [block for block in view_of(verdict).blocks(verdict) if isinstance(block, TableBlock)]
+    return "".join(_own_table(block) for block in blocks)
+
+
+def _own_table(block: TableBlock) -> str:
+    heads = "".join(f"<th style='{_CELL}'>{safe(text, 200)}</th>" for text in block.headings)
+    body = "".join(_row(*(safe(cell, 200) for cell in row)) for row in block.rows[:MAX_ROWS])
+    title = f"<p style='margin:.2em 0'>{safe(block.title, 200)}</p>"
+    return f"{title}<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _compared_row(item: Expression, answer: str) -> str:
@@ -178,12 +172,8 @@ def _row(*cells: str) -> str:
 
 
 def _notes(verdict: Verdict) -> str:
-    told = [f"assumes that {item}" for item in verdict.assumptions] + remarks_of(verdict)
+    told = [f"assumes that {item}" for item in verdict.assumptions] + list(verdict.remarks)
     if not told:
         return ""
-    items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MOST_ROWS])
+    items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MAX_ROWS])
     return _folded("what it rests on", f"<ul style='margin:.2em 0'>{items}</ul>")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

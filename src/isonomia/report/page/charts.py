@@ -1,13 +1,4 @@
-"""What charts show.
-
-What a chart shows: rows of plain values, the same as a table, and the same in words.
-
-How an interval closed in on its threshold, as a chart.
-
-Principal fairness as charts: for each effect, its bounds in every subgroup.
-
-Responsiveness as charts: how the shares are spread over people, and who can do something, by group.
-"""
+"""What a chart shows: rows of plain values, the same as a table, and the same in words."""
 
 from __future__ import annotations
 
@@ -18,28 +9,25 @@ from math import isfinite
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-from isonomia.records.display.words import cut, interval, number, scale_of, sides, stretch, visible
+from isonomia.records.display.view import (
+    Block,
+    PeopleCounts,
+    PeopleKind,
+    Quantities,
+    Rates,
+    SubgroupBounds,
+    Subgroups,
+    view_of,
+)
+from isonomia.records.display.words import interval, scale_of, stretch
 from isonomia.records.display.words import must_be as claimed
-from isonomia.records.verdict import Expression, Verdict
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
-from isonomia.report.page.meaning import Limits
-from isonomia.report.principal import bounds, ends_of
+from isonomia.report.page.limits import PageLimits
+from isonomia.report.principal import bounds
+from isonomia.wording import excerpt, number, visible
 
-__all__ = [
-    "Drawing",
-    "Kind",
-    "clipped",
-    "closing_in",
-    "compared_drawings",
-    "drawn",
-    "left_out",
-    "must_be",
-    "principal_drawings",
-    "printed",
-    "rates",
-    "responsiveness_drawings",
-    "short",
-]
+__all__ = ["Drawing", "Kind", "closing_in", "drawings_of", "must_be", "printed", "short"]
 
 
 Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds"]
@@ -95,17 +83,40 @@ class Drawing:
         return 1 + max((row.get("place", -1) for row in self.rows), default=-1)
 
 
-def compared_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
+def drawings_of(entry: Entry, limits: PageLimits) -> tuple[Drawing, ...]:
+    """The charts of a property: how its interval closed in, then those of its view, in order."""
+    closing = closing_in(entry, limits)
+    drawings = [] if closing is None else [closing]
+    for block in view_of(entry.verdict).drawn(entry.verdict):
+        drawings += _drawings(block, entry.verdict, limits)
+    return tuple(drawings)
+
+
+def _drawings(block: Block, verdict: Verdict, limits: PageLimits) -> list[Drawing]:
+    match block:
+        case Quantities(items):
+            return _quantities(items, verdict, limits)
+        case Rates(items):
+            return [_rates(items, verdict.counted, limits)]
+        case Subgroups():
+            return _effects(block, limits)
+        case PeopleCounts():
+            return [_kinds(block, limits), *_shares(block)]
+        case _:
+            return []  # the page has these in words, or as a table
+
+
+def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimits) -> list[Drawing]:
     """The interval of each compared quantity against its threshold; those with one threshold share a scale."""
-    shown = verdict.expressions[: limits.rows]
+    shown = items[: limits.rows]
     by_threshold: dict[float, list[Expression]] = {}
     for item in shown:
         by_threshold.setdefault(item.threshold, []).append(item)
-    only = verdict.answer if len(verdict.expressions) == 1 else None
-    more = left_out(verdict.expressions, shown)
+    only = verdict.answer if len(items) == 1 else None
+    more = _left_out(items, shown)
     if verdict.answer != "undecided" and any(item.settled is None for item in shown):
         more = f" {SOONER}{more}"
-    return [_compared_drawing(items, only, more) for items in by_threshold.values()]
+    return [_compared_drawing(alike, only, more) for alike in by_threshold.values()]
 
 
 def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str) -> Drawing:
@@ -123,15 +134,13 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
     )
 
 
-def rates(verdict: Verdict, limits: Limits) -> Drawing | None:
+def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Drawing:
     """The rate or mean of each group with its interval and how many people it rests on."""
-    shown = verdict.leaves[: limits.rows]
-    if not shown:
-        return None
+    shown = leaves[: limits.rows]
     ends = stretch([value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)], 0.04)
     rows = [
-        {"place": place, "label": short(leaf.text, 160), "size": f"n = {leaf.n:,}", "estimate": drawn(leaf.estimate)}
-        | {"low": clipped(leaf.low, ends), "high": clipped(leaf.high, ends)}
+        {"place": place, "label": short(leaf.text, 160), "size": f"n = {leaf.n:,}", "estimate": _drawn(leaf.estimate)}
+        | {"low": _clipped(leaf.low, ends), "high": _clipped(leaf.high, ends)}
         | {"told": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
     ]
@@ -140,27 +149,27 @@ def rates(verdict: Verdict, limits: Limits) -> Drawing | None:
         "The rates behind it",
         "; ".join(f"{short(leaf.text, 100)} is {number(leaf.estimate)} in {interval(leaf)}" for leaf in shown[:5]),
         tuple(rows),
-        ("rate or mean", "estimate", "interval", verdict.counted),
+        ("rate or mean", "estimate", "interval", counted),
         tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), f"{leaf.n:,}") for leaf in shown),
         {"least": ends[0], "most": ends[1]},
-        f"n is how many {verdict.counted} a rate rests on." + left_out(verdict.leaves, shown),
+        f"n is how many {counted} a rate rests on." + _left_out(leaves, shown),
     )
 
 
-def left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
+def _left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
     """A word on what a chart leaves out; empty where it is all there."""
     more = len(whole) - len(shown)
     return f" Shown are {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
 
 
-def clipped(value: float, ends: tuple[float, float]) -> float:
+def _clipped(value: float, ends: tuple[float, float]) -> float:
     """A value where it can be drawn: an end that is infinite, or far away, runs to the edge."""
     return min(max(value, ends[0]), ends[1])
 
 
-def short(text: str, most: int) -> str:
+def short(text: str, limit: int) -> str:
     """A text on one line, cut, for charts and tables."""
-    return visible(cut(" ".join(text[: 4 * most].split()) if len(text) <= 4 * most else text, most))
+    return visible(excerpt(" ".join(text.split()) if len(text) <= 4 * limit else text, limit))
 
 
 def must_be(item: Expression) -> str:
@@ -173,7 +182,7 @@ def printed(words: str) -> str:
     return words.replace(">=", "≥").replace("<=", "≤")
 
 
-def drawn(value: float | None) -> float | None:
+def _drawn(value: float | None) -> float | None:
     """A value where it can be drawn at all."""
     return value if value is not None and isfinite(value) else None
 
@@ -184,15 +193,15 @@ def _common_scale(items: Iterable[Expression]) -> tuple[float, float]:
 
 
 def _compared_row(place: int, item: Expression, ends: tuple[float, float], answer: str | None) -> dict[str, Any]:
-    edge = clipped(item.threshold, ends)
+    edge = _clipped(item.threshold, ends)
     fine = {">=": (edge, ends[1]), ">": (edge, ends[1]), "==": (edge, edge)}.get(item.relation, (ends[0], edge))
     return {
         "place": place,
         "label": short(item.text, 160),
         "must": must_be(item),
-        "low": clipped(item.low, ends),
-        "high": clipped(item.high, ends),
-        "estimate": drawn(item.estimate),
+        "low": _clipped(item.low, ends),
+        "high": _clipped(item.high, ends),
+        "estimate": _drawn(item.estimate),
         "threshold": edge,
         "fine_low": fine[0],
         "fine_high": fine[1],
@@ -214,7 +223,7 @@ _BEYOND = 1.08
 """How far the chart goes on behind the last sample, so that the last interval can be seen."""
 
 
-def closing_in(entry: Entry, limits: Limits) -> Drawing | None:
+def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
     """How the interval closed in on its threshold, sample after sample.
 
     ``None`` where that was not kept, and where there is nothing to see: one moment, or an interval that never moved.
@@ -257,7 +266,7 @@ def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
 
 def _row(point: Point, ends: tuple[float, float], item: Expression) -> dict[str, object]:
     n, low, estimate, high = point
-    return {"n": n, "at": n, "low": clipped(low, ends), "high": clipped(high, ends), "estimate": drawn(estimate)} | {
+    return {"n": n, "at": n, "low": _clipped(low, ends), "high": _clipped(high, ends), "estimate": _drawn(estimate)} | {
         "told": f"{number(estimate)} in {_ends(point)}",
         "threshold": item.threshold,
     }
@@ -273,81 +282,74 @@ def _thinned(points: Sequence[Point], most: int) -> list[Point]:
     return list(points[::-1][::step][::-1])
 
 
-_MOST_EFFECTS = 8
-
-Ends = Sequence[float] | None
+_MAX_EFFECTS = 8
 
 
-def principal_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
+def _effects(block: Subgroups, limits: PageLimits) -> list[Drawing]:
     """A chart for each effect, the subgroups that violate first."""
-    found = verdict.details["subgroups"]
-    shown = sorted(found, key=lambda item: item["answer"] != "violated")[: limits.rows]
-    effects = range(min(len(shown[0]["effects"]), _MOST_EFFECTS)) if shown else ()
-    return [_effect(verdict, shown, number, left_out(found, shown)) for number in effects]
+    shown = block.items[: limits.rows]
+    count = min(len(shown[0].effects), _MAX_EFFECTS) if shown else 0
+    return [_effect(block, shown, index) for index in range(count)]
 
 
-def _effect(verdict: Verdict, shown: Sequence[Mapping[str, Any]], number: int, more: str) -> Drawing:
-    details, exact = verdict.details, verdict.method == "exact"
-    pairs = [ends_of(item["effects"][number], verdict) for item in shown]
-    limits = (-details["within"], details["within"])
-    ends = stretch([*limits, *(end for pair in pairs for one in pair for end in one or ())], 0.08)
-    rows = [
-        _row_principal(place, item, pair, limits, exact)
-        for place, (item, pair) in enumerate(zip(shown, pairs, strict=True))
-    ]
-    first = shown[0]["effects"][number]
+def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Drawing:
+    margins = (-block.margin, block.margin)
+    effects = [item.effects[index] for item in shown]
+    known = [end for effect in effects for pair in (effect.interval, effect.sample) for end in pair or ()]
+    ends = stretch([*margins, *known], 0.08)
+    rows = [_bounds_row(place, item, index, block) for place, item in enumerate(shown)]
     return Drawing(
         "bounds",
-        f"Difference in treatment: {first['words']}",
+        f"Difference in treatment: {effects[0].words}",
         "; ".join(f"{row['label']}: {row['told']}, {row['answer']}" for row in rows[:6]),
         tuple(rows),
         ("subgroup", "people", "answer", "not refuted", "in the sample"),
         tuple(
-            (short(item["subgroup"], 200), f"{item['people']:,}", item["answer"], bounds(interval), bounds(sample))
-            for item, (interval, sample) in zip(shown, pairs, strict=True)
+            (short(item.name, 200), f"{item.people:,}", item.answer, bounds(effect.interval), bounds(effect.sample))
+            for item, effect in zip(shown, effects, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
-        _key(details["within"], exact, _sooner(shown, pairs, details["within"])) + more,
+        _bounds_key(block, _sooner(shown, index, block.margin)) + _left_out(block.items, shown),
     )
 
 
-def _row_principal(
-    place: int, item: Mapping[str, Any], pair: tuple[Ends, Ends], limits: tuple[float, float], exact: bool
-) -> dict[str, Any]:
-    interval, sample = pair
-    thick = interval if exact else sample
+def _bounds_row(place: int, item: SubgroupBounds, index: int, block: Subgroups) -> dict[str, Any]:
+    effect = item.effects[index]
+    low, high = effect.interval or (None, None)
+    sample_low, sample_high = (effect.interval if block.exact else effect.sample) or (None, None)
     return {
         "place": place,
-        "label": short(item["subgroup"], 160),
-        "size": f"{item['people']:,} people",
-        "answer": item["answer"],
-        "low": None if interval is None else interval[0],
-        "high": None if interval is None else interval[1],
-        "sample_low": None if thick is None else thick[0],
-        "sample_high": None if thick is None else thick[1],
-        "limit_low": limits[0],
-        "limit_high": limits[1],
-        "told": bounds(interval),
-        "sample": bounds(sample),
+        "label": short(item.name, 160),
+        "size": f"{item.people:,} people",
+        "answer": item.answer,
+        "low": low,
+        "high": high,
+        "sample_low": sample_low,
+        "sample_high": sample_high,
+        "limit_low": -block.margin,
+        "limit_high": block.margin,
+        "told": bounds(effect.interval),
+        "sample": bounds(effect.sample),
     }
 
 
-def _sooner(shown: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[Ends, Ends]], within: float) -> bool:
+def _sooner(shown: Sequence[SubgroupBounds], index: int, margin: float) -> bool:
     """Whether a subgroup has an answer that its interval does not show yet."""
-    for item, (told, _) in zip(shown, pairs, strict=True):
-        if told is None or item["answer"] == "undecided":
+    for item in shown:
+        known = item.effects[index].interval
+        if known is None or item.answer == "undecided":
             continue
-        inside, outside = max(map(abs, told)) <= within, told[0] > within or told[1] < -within
-        if not (inside if item["answer"] == "holds" else outside):
+        inside, outside = max(map(abs, known)) <= margin, known[0] > margin or known[1] < -margin
+        if not (inside if item.answer == "holds" else outside):
             return True
     return False
 
 
-def _key(within: float, exact: bool, sooner: bool) -> str:
-    limit = (
-        f"the upright lines are the margin, {within:g} either way" if within else "the upright line is no difference"
-    )
-    if exact:
+def _bounds_key(block: Subgroups, sooner: bool) -> str:
+    limit = "the upright line is no difference"
+    if block.margin:
+        limit = f"the upright lines are the margin, {block.margin:g} either way"
+    if block.exact:
         return f"The bar is what the counts of everybody allow; {limit}."
     told = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
     return f"{told} {SOONER}" if sooner else told
@@ -358,21 +360,14 @@ _WORDS = {"holds": "keep it", "violated": "break it", "undecided": "undecided"}
 """What people are called on the charts, whichever way the claim goes."""
 
 
-def responsiveness_drawings(verdict: Verdict, limits: Limits) -> list[Drawing]:
-    """The charts of a responsiveness verdict, in the order of the page."""
-    return [_kinds(verdict, limits), *_shares(verdict)]
+def _words(kinds: Sequence[PeopleKind]) -> dict[str, str]:
+    """What the kinds of people are called, by the keys of their counts."""
+    return {kind.key: _WORDS[kind.answer] for kind in kinds}
 
 
-def _words(details: Mapping[str, Any]) -> dict[str, str]:
-    """What the kinds of the record are called, those first of whom the claim is true."""
-    return {side.kind: _WORDS[side.answer] for side in sides(details)}
-
-
-def _kinds(verdict: Verdict, limits: Limits) -> Drawing:
-    everybody: tuple[str, Mapping[str, int]] = ("everybody", verdict.details["counts"])
-    groups = [(_group_name(item["group"]), item) for item in verdict.details["groups"]]
-    shown = [everybody, *groups][: limits.rows]
-    words = _words(verdict.details)
+def _kinds(block: PeopleCounts, limits: PageLimits) -> Drawing:
+    groups = [("everybody", block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
+    shown, words = groups[: limits.rows], _words(block.kinds)
     rows = [row for place, (label, counts) in enumerate(shown) for row in _kind_rows(place, label, counts, words)]
     return Drawing(
         "kinds",
@@ -383,14 +378,14 @@ def _kinds(verdict: Verdict, limits: Limits) -> Drawing:
         tuple(
             (short(label, 200), *(f"{counts[key]:,}" for key in ("people", *words, "exact"))) for label, counts in shown
         ),
-        key=_key_responsiveness(verdict.details) + left_out([everybody, *groups], shown),
+        key=_kinds_key(block.relation) + _left_out(groups, shown),
     )
 
 
-def _key_responsiveness(details: Mapping[str, Any]) -> str:
+def _kinds_key(relation: str) -> str:
     """How to read the kinds: who can reach the target keeps one claim, and breaks another."""
     above, below = "proved to be above the limit", "proved to be below it"
-    if details["relation"] == "<=":
+    if relation == "<=":
         told = f"Break it: the share that they reach is {above} (responsive). Keep it: {below} (fixed)."
     else:
         told = f"Keep it: the share that they reach is {above} (responsive). Break it: {below} (fixed)."
@@ -408,17 +403,13 @@ def _kind_rows(place: int, label: str, counts: Mapping[str, int], words: Mapping
         }
 
 
-def _shares(verdict: Verdict) -> list[Drawing]:
-    people = verdict.details["people"]
-    known = [
-        (share, answer) for share, answer in zip(people["share"], people["answer"], strict=True) if share is not None
-    ]
+def _shares(block: PeopleCounts) -> list[Drawing]:
+    known = [(share, kind) for share, kind in block.shares if share is not None]
     if not known:
         return []
-    bins = Counter((min(int(share * _BINS), _BINS - 1), answer) for share, answer in known)
-    rows = _bars(bins, verdict.details["threshold"], _words(verdict.details))
-    unknown = len(people["share"]) - len(known)
-    details = verdict.details
+    bins = Counter((min(int(share * _BINS), _BINS - 1), kind) for share, kind in known)
+    rows = _bars(bins, block.threshold, _words(block.kinds))
+    unknown = len(block.shares) - len(known)
     drawing = Drawing(
         "shares",
         "How much of what people can do reaches the target",
@@ -426,9 +417,8 @@ def _shares(verdict: Verdict) -> list[Drawing]:
         tuple(rows),
         ("share", "these people", "how many"),
         tuple((row["told"], row["kind"], f"{row['count']:,}") for row in rows),
-        key=f"A person counts at their share of reachable points with {short(details['target'], 120)}; the dashed line "
-        f"is the limit, {number(details['threshold'])}."
-        + (f" Of {unknown:,} people no share is known." if unknown else ""),
+        key=f"A person counts at their share of reachable points with {short(block.target, 120)}; the dashed line "
+        f"is the limit, {number(block.threshold)}." + (f" Of {unknown:,} people no share is known." if unknown else ""),
     )
     return [drawing]
 

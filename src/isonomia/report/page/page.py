@@ -1,11 +1,4 @@
-"""The page and its sections.
-
-A property on the page: everything that its section says, as values for the template.
-
-How to repeat an audit, as commands that can be copied.
-
-The page as a whole: from an audit to one HTML file.
-"""
+"""The page as a whole: from an audit to one HTML file, with a section of plain values for each property."""
 
 from __future__ import annotations
 
@@ -19,49 +12,40 @@ from typing import Any
 
 from isonomia.records.database import run_command, with_records
 from isonomia.records.display.html import gauge_picture
-from isonomia.records.display.words import (
-    PRINCIPAL,
-    RESPONSIVENESS,
-    SAFETY,
-    SIGNS,
-    cost,
-    cut,
-    guarantee,
-    known,
-    remarks_of,
-    telling,
-    visible,
-)
+from isonomia.records.display.view import TableBlock, view_of
+from isonomia.records.display.words import SIGNS, cost, guarantee, telling
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, counted
 from isonomia.report.files import write_file
-from isonomia.report.page.charts import (
-    Drawing,
-    closing_in,
-    compared_drawings,
-    principal_drawings,
-    printed,
-    rates,
-    responsiveness_drawings,
-    short,
-)
-from isonomia.report.page.counterexamples import Case, cases_of, left_out_cases
-from isonomia.report.page.meaning import (
-    KINDS,
-    METHODS,
-    Limits,
-    certainty,
-    explained,
-    kind_of,
-    limits_for,
-    meaning,
-    odds,
-)
+from isonomia.report.page.charts import Drawing, drawings_of, printed, short
+from isonomia.report.page.counterexamples import Case, cases_of
+from isonomia.report.page.limits import PageLimits, limits_for
 from isonomia.report.page.script import as_data, bundle, own_script, policy, style
 from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
+from isonomia.wording import chance, excerpt, visible
 
-__all__ = ["Section", "commands", "page", "section_of", "write_page"]
+__all__ = ["Section", "certainty", "commands", "odds", "page", "section_of", "write_page"]
+
+METHODS = {
+    "bets": (
+        "Bets. Before each batch of data a bet is placed against the opposite of the claim, and another against the "
+        "claim itself. Whoever bets against the truth cannot expect to win, so a large gain is evidence. One may look "
+        "after every batch and stop at any time: the risk stays what was chosen."
+    ),
+    "region": (
+        "A confidence region. The values that the data do not refute are kept, at all times together; the answer is "
+        "given when no value among them contradicts it."
+    ),
+    "verifair": "The rule of Bastani, Zhang and Solar-Lezama (VeriFair, 2019), kept for comparison.",
+    "exact": "Exact. Everything that the claim speaks of was looked at and counted, so nothing is left to chance.",
+    "tests": (
+        "Tests. Cases are drawn at random and put to the model. A case that breaks a claim about every case is proof "
+        "by itself; enough cases without any prove that breaking it is rare."
+    ),
+    "binomial": "Exact binomial tests, with a number of draws that was fixed beforehand.",
+}
+"""What each method does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +66,8 @@ class Section:
         The first compared quantity as a small picture, and in words.
     facts
         Counts that stand beside the charts.
-    drawings
-        The charts.
+    drawings, tables
+        The charts, and the tables that the audit brings itself.
     cases, cases_left_out
         Counterexamples, and a word on those that are not shown.
     guarantee, method, assumptions, remarks
@@ -106,6 +90,7 @@ class Section:
     known: str
     facts: tuple[tuple[str, str], ...]
     drawings: tuple[Drawing, ...]
+    tables: tuple[TableBlock, ...]
     cases: tuple[Case, ...]
     cases_left_out: str
     guarantee: str
@@ -115,52 +100,57 @@ class Section:
     repeat: tuple[tuple[str, str], ...]
 
 
-def section_of(number_of_it: int, entry: Entry, limits: Limits) -> Section:
+def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> Section:
     """Everything that the page says of a property."""
     verdict = entry.verdict
-    cases = cases_of(verdict, limits)
-    claim = explained(verdict, entry.explanation)
+    view = view_of(verdict)
+    cases, left_out = cases_of(verdict, limits)
+    claim = view.explain(verdict) if entry.explanation is None else entry.explanation
     return Section(
         anchor=f"property-{number_of_it}",
         name=short(entry.name, 200) or "a property without a name",
         answer=verdict.answer,
         sign=SIGNS[verdict.answer],
-        kind=KINDS[kind_of(verdict)],
-        meaning=meaning(verdict),
+        kind=view.title,
+        meaning=view.meanings[verdict.answer],
         certainty=certainty(verdict),
-        claim=None if claim is None else cut(claim, limits.text),
-        text=visible(cut(verdict.text, limits.text)),
-        why=None if entry.why is None else cut(entry.why, limits.text),
+        claim=None if claim is None else excerpt(claim, limits.text),
+        text=visible(excerpt(verdict.text, limits.text)),
+        why=None if entry.why is None else excerpt(entry.why, limits.text),
         gauge=_gauge(verdict),
         known=_known(verdict),
         facts=_facts(verdict),
-        drawings=_drawings(entry, limits),
+        drawings=drawings_of(entry, limits),
+        tables=tuple(block for block in view.blocks(verdict) if isinstance(block, TableBlock)),
         cases=cases,
-        cases_left_out=left_out_cases(verdict, len(cases)),
+        cases_left_out=left_out,
         guarantee=guarantee(verdict),
         method=METHODS.get(verdict.method, verdict.method),
         assumptions=_some(verdict.assumptions, limits),
-        remarks=_some(remarks_of(verdict), limits),
+        remarks=_some(verdict.remarks, limits),
         repeat=_repeat(verdict),
     )
 
 
-def _drawings(entry: Entry, limits: Limits) -> tuple[Drawing, ...]:
-    verdict = entry.verdict
-    closing = closing_in(entry, limits)
-    found = [] if closing is None else [closing]
-    match kind_of(verdict):
-        case kind if kind == PRINCIPAL:
-            found += principal_drawings(verdict, limits)
-        case kind if kind == RESPONSIVENESS:
-            found += responsiveness_drawings(verdict, limits)
-        case kind if kind == SAFETY:
-            found += compared_drawings(verdict, limits)
-        case _:
-            found += compared_drawings(verdict, limits)
-            leaves = rates(verdict, limits)
-            found += [] if leaves is None else [leaves]
-    return tuple(found)
+def certainty(verdict: Verdict) -> str:
+    """How sure the answer is."""
+    if verdict.answer == "undecided":
+        return f"It ended because of this: {verdict.stopped}. See below for what is known so far."
+    if verdict.exact:
+        return "Everything was looked at, so the answer does not depend on chance."
+    if verdict.risk == 0:
+        return "A counterexample is proof by itself, so the answer does not depend on chance."
+    return f"The chance that this answer is wrong is at most {odds(verdict.risk)}, however often one looked on the way."
+
+
+def odds(risk: float) -> str:
+    """A probability as people say it: ``one in 1,000,000``; where that is not round, as a number that is not less."""
+    if not 0 < risk < 1:
+        return f"{risk:g}"
+    one_in = 1 / risk
+    if abs(one_in - round(one_in)) < 1e-6 * one_in:
+        return f"one in {one_in:,.0f}"
+    return chance(risk)
 
 
 def _gauge(verdict: Verdict) -> str:
@@ -170,27 +160,17 @@ def _gauge(verdict: Verdict) -> str:
 
 def _known(verdict: Verdict) -> str:
     """What is known, in a few words for the list of all properties."""
-    return printed(short(known(verdict), 160))
+    return printed(short(view_of(verdict).finding(verdict, False), 160))
 
 
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Counts, by what they count."""
-    found = [("asked about", cost(verdict)), ("stopped because", short(verdict.stopped, 120))]
-    if kind_of(verdict) == SAFETY:
-        cases, bad = verdict.details["cases"], verdict.details["violations"]
-        found += [("cases that break it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
-        if corners := verdict.details.get("corners"):
-            found.append(("corners that break it", f"{corners['violating']:,} of {corners['tried']:,}"))
-        told = {"rejected": "draws turned away", "vacuous": "cases without a test", "failed": "cases that failed"}
-        found += [(words, f"{cases[key]:,}") for key, words in told.items() if cases[key]]
-    if kind_of(verdict) == PRINCIPAL and verdict.details["overall"].get("need") is not None:
-        overall = verdict.details["overall"]
-        found.append(("evidence of unequal treatment", f"{overall['peak']:.1f} of {overall['need']:.1f} needed (nats)"))
-    return tuple(found)
+    general = (("asked about", cost(verdict)), ("stopped because", short(verdict.stopped, 120)))
+    return (*general, *view_of(verdict).facts(verdict))
 
 
-def _some(items: Sequence[str], limits: Limits) -> tuple[str, ...]:
-    shown = tuple(cut(item, 800) for item in items[: limits.notes])
+def _some(items: Sequence[str], limits: PageLimits) -> tuple[str, ...]:
+    shown = tuple(excerpt(item, 800) for item in items[: limits.notes])
     more = len(items) - len(shown)
     return (*shown, f"… and {more:,} more, which the record has.") if more else shown
 

@@ -19,8 +19,8 @@ from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.ranges import Ranges
 from isonomia.records import Verdict
-from isonomia.records.display.failure import failure_text
-from isonomia.records.display.words import known
+from isonomia.records.display.text import failure_text
+from isonomia.records.display.view import view_of
 
 Columns = dict[str, NDArray[Any]]
 
@@ -36,6 +36,10 @@ ensures d1 == 0;
 
 def check(text: str, model: Any, population: Any, seed: int = 1, budget: Any = None, **options: Any) -> Verdict:
     return iso.check(iso.safety.property(text, **options), model, population, seed=seed, budget=budget)
+
+
+def finding(verdict: Verdict) -> str:
+    return view_of(verdict).finding(verdict, False)
 
 
 def ranges(**features: Any) -> iso.Generator:
@@ -78,7 +82,7 @@ def test_the_verdict_says_that_corners_found_it_and_what_the_draws_show() -> Non
     assert verdict.remarks[0].startswith("8 corners (at the ends of ranges) tried before the draws: 1 violates it")
     assert verdict.remarks[0].endswith("which is proof. No share rests on them")
     assert "2,995 random cases showed no violation: less than 0.001 of the cases violate it" in verdict.remarks[1]
-    assert known(verdict) == "1 of 8 corners breaks it, none of 2,995 random cases"
+    assert finding(verdict) == "1 of 8 corners breaks it, none of 2,995 random cases"
     assert "1 of 8 corners, which lie at the ends of ranges, violates it" in failure_text(verdict)
     assert verdict.expressions[0].threshold == 0
     assert verdict.samples == 8 + 2_995
@@ -278,7 +282,7 @@ def test_where_the_block_is_code_a_corner_that_violates_is_the_end() -> None:
     verdict = check(text, least, ranges(), allow_code=True)
     assert (verdict.answer, verdict.risk, verdict.samples) == ("violated", 0.0, 8)
     assert verdict.stopped == "a corner violates it"
-    assert known(verdict) == "1 of 8 corners breaks it"
+    assert finding(verdict) == "1 of 8 corners breaks it"
 
 
 def test_somebody_who_presses_ctrl_c_at_a_corner_gets_an_undecided_verdict_and_nothing_is_kept() -> None:
@@ -309,14 +313,14 @@ def test_a_corner_among_drawn_violations_does_not_hide_how_frequent_they_are() -
     bare = check(RISING, spared_at_six, iso.Census(PEOPLE), enumerate=False, corners=False)
     assert verdict.leaves == bare.leaves
     assert verdict.counterexamples[0]["differs"] == {"x2": {"priors": [5, 6]}}
-    assert known(verdict) == known(bare)
+    assert finding(verdict) == finding(bare)
 
 
 def test_a_known_corner_is_tried_first_and_is_not_said_to_come_from_other_data() -> None:
     found = check(ALONE, least, ranges()).counterexamples
     again = check(ALONE, least, ranges(), known=found)
     assert (again.answer, again.samples) == ("violated", 1)
-    assert known(again) == again.stopped == "1 of 1 known counterexamples violate it still"
+    assert finding(again) == again.stopped == "1 of 1 known counterexamples violate it still"
     assert again.remarks[:1] == (again.stopped,)
     assert not any("other data" in remark for remark in again.remarks)
 

@@ -1,14 +1,19 @@
-"""What was found, in a few words."""
+"""What each audit says it found, in a few words, and whom it counts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from isonomia.records import Expression, Verdict
-from isonomia.records.display.words import known, people_in_words, sides, telling
+import isonomia as iso
+from isonomia.audits.responsiveness.view import people_in_words, people_kinds
+from isonomia.audits.views import Verdict
+from isonomia.records import Expression
+from isonomia.records.display.view import view_of
+from isonomia.records.display.words import telling
 
 
 def _verdict(answer: str = "violated", expressions: tuple[Expression, ...] = (), **details: Any) -> Verdict:
@@ -65,25 +70,25 @@ SHARE = Expression("share that violates d1 <= d2", "<=", 0.0, 0.0172, 0.016, 0.0
     ],
 )
 def test_what_is_known_is_counted_where_there_is_something_to_count(verdict: Verdict, words: str) -> None:
-    assert known(verdict) == words
+    assert view_of(verdict).finding(verdict, False) == words
 
 
 def test_somebody_with_a_way_that_is_too_narrow_has_a_way() -> None:
     verdict = _people("violated", ">=", [0.0, 0.5], people=2, fixed=2)
     verdict.details["people"]["answer"][:] = ["fixed", "fixed"]
-    assert known(verdict) == "2 of 2 break it"
+    assert view_of(verdict).finding(verdict, False) == "2 of 2 break it"
 
 
 def test_of_several_subgroups_the_one_that_is_unequal_is_told() -> None:
     town, hill = (Expression(name, "==", 0.0, None, low, 0.5) for name, low in (("town", -0.2), ("hill", -0.1)))
     groups = [{"answer": answer, "effects": [{}]} for answer in ("undecided", "violated")]
     verdict = _verdict("violated", (town, hill), audit="principal fairness", subgroups=groups)
-    assert known(verdict) == "1 of 2 subgroups unequal; in [-0.1, 0.5], must be 0"
+    assert view_of(verdict).finding(verdict, False) == "1 of 2 subgroups unequal; in [-0.1, 0.5], must be 0"
 
 
 def test_where_room_is_short_a_sign_has_to_do() -> None:
     verdict = _verdict(expressions=(Expression("a", "==", 0.0, None, -0.17, 0.45),))
-    assert known(verdict, compact=True) == "in [-0.17, 0.45] == 0"
+    assert view_of(verdict).finding(verdict, True) == "in [-0.17, 0.45] == 0"
 
 
 def test_the_quantity_that_settles_the_answer_is_told_before_the_first() -> None:
@@ -96,12 +101,25 @@ def test_the_quantity_that_settles_the_answer_is_told_before_the_first() -> None
 
 @pytest.mark.parametrize(("relation", "good", "bad"), [(">=", "responsive", "fixed"), ("<=", "fixed", "responsive")])
 def test_who_breaks_a_claim_follows_from_the_claim(relation: str, good: str, bad: str) -> None:
-    kinds = sides({"relation": relation})
-    assert [side.kind for side in kinds] == [good, bad, "undecided"]
-    assert [side.answer for side in kinds] == ["holds", "violated", "undecided"]
+    kinds = people_kinds({"relation": relation})
+    assert [kind.key for kind in kinds] == [good, bad, "undecided"]
+    assert [kind.answer for kind in kinds] == ["holds", "violated", "undecided"]
 
 
 def test_those_who_can_game_a_model_are_said_to_break_the_claim() -> None:
     counts = {"people": 274, "responsive": 98, "fixed": 176, "undecided": 0}
     assert people_in_words(counts, {"relation": "<="}) == "of 274 people: 176 keep it, 98 break it, 0 undecided"
     assert people_in_words(counts, {"relation": ">="}) == "of 274 people: 98 responsive, 176 fixed, 0 undecided"
+
+
+def test_a_remark_tells_the_risk_as_everything_else_does() -> None:
+    people = {"priors": list(range(60)) * 10}
+    verdict = iso.check(
+        iso.safety.monotone("priors", up=(1, 2), output="not lower"),
+        lambda table: np.asarray(table["priors"]),
+        iso.Sample(people),
+        delta=0.01 / 3,
+        budget=500,
+        seed=1,
+    )
+    assert "at the risk 0.00334;" in verdict.remarks[-1]

@@ -1,0 +1,192 @@
+"""What renderers show of a k-safety verdict: how many cases break the claim, and those cases record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from isonomia.records.display.view import (
+    NOT_A_PASS,
+    Block,
+    CounterexampleView,
+    Quantities,
+    RecordView,
+    Sentence,
+    View,
+    plain_counterexample,
+)
+from isonomia.records.display.words import quantity_finding, telling
+from isonomia.records.verdict import Verdict
+from isonomia.wording import plural, value_text
+
+__all__ = ["VIEW"]
+
+_MEANINGS = {
+    "holds": "The model keeps the claim: cases that break it are at most as rare as was asked for.",
+    "violated": "The model breaks the claim: cases in which it does what it must not do are more than were allowed.",
+    "undecided": f"{NOT_A_PASS} what was tried does not show that breaking the claim is as rare as was asked for.",
+}
+
+
+def _finding(verdict: Verdict, compact: bool) -> str:
+    details = verdict.details
+    item = telling(verdict)
+    if "violations" not in details:
+        return verdict.stopped if item is None else quantity_finding(item, compact)
+    tested, bad = details["cases"]["tested"], details["violations"]["cases"]
+    corners = details.get("corners", {"violating": 0})
+    if corners["violating"] and not bad and verdict.answer == "violated":
+        drawn = f", none of {tested:,} random cases" if tested else ""
+        return f"{_broken(corners['violating'], corners['tried'], 'corners')}{drawn}"
+    if not tested and verdict.answer == "violated":
+        return verdict.stopped  # known counterexamples settled it
+    told = _broken(bad, tested, "cases")
+    if item is None or (item.threshold == 0 and bad):
+        return told  # a single one is too many: how often it happens does not matter
+    share = quantity_finding(replace(item, estimate=None), compact)
+    return told if item.low == item.high else f"{told}; share {share}"
+
+
+def _broken(bad: int, of: int, what: str) -> str:
+    return f"{bad:,} of {of:,} {what} {'breaks' if bad == 1 else 'break'} it"
+
+
+def _tally(verdict: Verdict) -> str | None:
+    violations = verdict.details.get("violations")
+    corners = verdict.details.get("corners", {"violating": 0})
+    if violations and corners["violating"] and not violations["cases"]:
+        does = "violates" if corners["violating"] == 1 else "violate"
+        return f"{corners['violating']:,} of {corners['tried']:,} corners, which lie at the ends of ranges, {does} it"
+    if violations and violations["cases"]:
+        tested, inputs = verdict.details["cases"]["tested"], plural(violations["inputs"], "input")
+        return f"{violations['cases']:,} of {tested:,} cases violate it, of {inputs}"
+    return None
+
+
+def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    if "violations" not in verdict.details:
+        return ()
+    cases, bad = verdict.details["cases"], verdict.details["violations"]
+    facts = [("cases that break it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
+    if corners := verdict.details.get("corners"):
+        facts.append(("corners that break it", f"{corners['violating']:,} of {corners['tried']:,}"))
+    words = {"rejected": "draws turned away", "vacuous": "cases without a test", "failed": "cases that failed"}
+    return (*facts, *((label, f"{cases[key]:,}") for key, label in words.items() if cases[key]))
+
+
+def _blocks(verdict: Verdict) -> tuple[Block, ...]:
+    quantities = (Quantities(verdict.expressions),) if verdict.expressions else ()
+    counts = (Sentence(_counts(verdict.details)),) if "violations" in verdict.details else ()
+    return (*quantities, *counts)
+
+
+def _counts(details: Mapping[str, Any]) -> str:
+    """How many cases were tested, turned away, failed and violated."""
+    cases, bad = details["cases"], details["violations"]
+    corners = details.get("corners", {"tried": 0})
+    words = [f"{corners['tried']:,} corners tried"] if corners["tried"] else []
+    words.append(f"{cases['tested']:,} cases tested")
+    labels = {
+        "rejected": "rejected",
+        "without_choice": "with nothing to choose from",
+        "vacuous": "vacuous",
+        "failed": "failed",
+    }
+    words += [f"{cases[key]:,} {label}" for key, label in labels.items() if cases[key]]
+    words.append(f"{bad['distinct']:,} distinct violations of {bad['inputs']:,} inputs")
+    if corners["tried"] and corners["violating"]:
+        words.append(f"{corners['violating']:,} corners that violate")
+    return ", ".join(words)
+
+
+# ------------------------------------------------------------------------------------------------------ counterexamples
+
+
+def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> CounterexampleView:
+    """The inputs of a case, and every record that the program made of them, each compared with the first."""
+    if "inputs" not in item or "differs" not in item:
+        return plain_counterexample(verdict, item)
+    inputs, differs, rows = item["inputs"], item["differs"], item.get("rows", {})
+    what, is_domain = str(verdict.population.get("what", "row")), verdict.population.get("kind") == "domain"
+    names = [*inputs, *(name for name in differs if name not in inputs)]
+    origins = {name: f"{what} {number}" for name, number in rows.items()}
+    unchanged = frozenset(f"as in {origin}" for origin in origins.values())
+    return CounterexampleView(
+        title=_title(item, [*origins.values()], unchanged),
+        records=tuple(
+            RecordView(name, origins.get(name, "changed"), _values(name, item), differs.get(name)) for name in names
+        ),
+        outputs=tuple((str(name), value) for name, value in item.get("outputs", {}).items()),
+        violates=tuple(item.get("violates", ())),
+        choices=tuple(item.get("choices", ())) if is_domain else (),
+        variables=item.get("variables", {}),
+        minimal=bool(item.get("minimal")),
+        unchanged=unchanged,
+        heading=_heading(item, origins, is_domain),
+    )
+
+
+def _values(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """A record feature by feature: an input as it is, another as the first with its differences.
+
+    What is said of a difference goes first: of an image it has words, where the input has all the numbers.
+    """
+    inputs, differs = item["inputs"], item["differs"]
+    first = next(iter(inputs))
+    base = inputs[first] if isinstance(inputs[first], Mapping) else {"value": inputs[first]}
+    if name == first:
+        return dict(base) | {key: change[0] for changes in differs.values() for key, change in changes.items()}
+    own = inputs.get(name)
+    changed = {key: change[1] for key, change in differs.get(name, {}).items()}
+    return (dict(own) if isinstance(own, Mapping) else dict(base)) | changed
+
+
+def _title(item: Mapping[str, Any], origins: list[str], unchanged: frozenset[str]) -> str:
+    """Which inputs, what was changed of the first, and what the model said."""
+    inputs, differs = item["inputs"], item["differs"]
+    made = {name: changes for name, changes in differs.items() if name not in inputs} or differs
+    changes = [pair for changes in made.values() for pair in changes.items()]
+    told = ", ".join(_change(feature, pair[0], pair[1], unchanged) for feature, pair in changes[:3])
+    more = f" and {len(changes) - 3:,} more" if len(changes) > 3 else ""
+    answers = ", ".join(f"{name} = {value_text(value, 40)}" for name, value in item.get("outputs", {}).items())
+    return f"{', '.join(origins)}: {told or 'nothing changed'}{more}; {answers}"
+
+
+def _change(feature: str, before: Any, after: Any, unchanged: frozenset[str]) -> str:
+    if isinstance(before, str) and before in unchanged:
+        return f"{feature}: {value_text(after, 40)}"
+    return f"{feature} {value_text(before, 40)} → {value_text(after, 40)}"
+
+
+def _heading(item: Mapping[str, Any], origins: Mapping[str, str], is_domain: bool) -> str:
+    """Which inputs they are, with their sizes where they have some, and whether it is the smallest change."""
+    told = []
+    for name, origin in origins.items():
+        shape = item["inputs"].get(name, {}).get("shape") if is_domain else None
+        size = f" ({' x '.join(map(str, shape))})" if isinstance(shape, list | tuple) else ""
+        told.append(f"{name} is {origin}{size}")
+    smallest = "; the smallest change of it that violates" if item.get("minimal") else "; a change of it that violates"
+    return ", ".join(told) + (smallest if item["differs"] else "")
+
+
+def _size(item: Mapping[str, Any]) -> tuple[float, ...]:
+    """How much was changed, where that is counted; the order of the verdict decides elsewhere."""
+    if "features_changed" not in item:
+        return (0.0, 0.0)
+    return (item["features_changed"], item.get("distance") or 0.0)
+
+
+VIEW = View(
+    kind="k-safety",
+    title="k-safety",
+    meanings=_MEANINGS,
+    finding=_finding,
+    counts=True,
+    explanation_first=True,
+    tally=_tally,
+    facts=_facts,
+    blocks=_blocks,
+    counterexample=_counterexample,
+    size=_size,
+)

@@ -1,0 +1,27 @@
+"""What renderers show of a verdict about rates: its quantities against their thresholds, and its text explained."""
+
+from __future__ import annotations
+
+from isonomia.errors import IsonomiaError
+from isonomia.records.display.view import RATES, View
+from isonomia.records.verdict import Verdict
+
+__all__ = ["VIEW"]
+
+_LONGEST = 5_000
+"""Characters of a formula that is explained; nobody reads the explanation of a longer one."""
+
+
+def _explanation(verdict: Verdict) -> str | None:
+    """The formula in plain English, as its own text says it."""
+    from isonomia.spec import parse
+
+    if len(verdict.text) > _LONGEST:
+        return None
+    try:
+        return parse(verdict.text).explain()
+    except (IsonomiaError, RecursionError):
+        return None  # the text is from another version, or not from this program: it is shown as it is
+
+
+VIEW = View(RATES, RATES, explain=_explanation)

@@ -1,0 +1,191 @@
+"""What renderers show of a responsiveness verdict: of how many people the claim is true, and what they can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from isonomia.records.display.view import (
+    NOT_A_PASS,
+    Block,
+    CounterexampleView,
+    PeopleCounts,
+    PeopleKind,
+    Quantities,
+    RecordView,
+    View,
+    plain_counterexample,
+)
+from isonomia.records.display.words import compared_finding
+from isonomia.records.verdict import Verdict
+from isonomia.wording import brief, change, excerpt, value_text, visible
+
+__all__ = ["VIEW", "people_in_words", "people_kinds"]
+
+_MEANINGS = {
+    "holds": "The claim is true of everybody whom it speaks of.",
+    "violated": "The claim is not true of everybody: there are people for whom it fails.",
+    "undecided": f"{NOT_A_PASS} of some people it is not known on which side of the limit they are.",
+}
+
+_OPEN = PeopleKind("undecided", "undecided", "undecided")
+_AT_LEAST = (PeopleKind("responsive", "responsive", "holds"), PeopleKind("fixed", "fixed", "violated"), _OPEN)
+_AT_MOST = (PeopleKind("fixed", "keep it", "holds"), PeopleKind("responsive", "break it", "violated"), _OPEN)
+
+
+def people_kinds(details: Mapping[str, Any]) -> tuple[PeopleKind, PeopleKind, PeopleKind]:
+    """The kinds of people of a verdict: those of whom the claim is true, is false, is not known.
+
+    Where everybody must reach a share, the responsive keep the claim. Where nobody may, they break it.
+    """
+    return _AT_MOST if details.get("relation") == "<=" else _AT_LEAST
+
+
+def people_in_words(counts: Mapping[str, int], details: Mapping[str, Any]) -> str:
+    """How many people there are of each kind: ``of 274 people: 248 responsive, 26 fixed, 0 undecided``."""
+    told = ", ".join(f"{counts[kind.key]:,} {kind.words}" for kind in people_kinds(details))
+    return f"of {counts['people']:,} people: {told}"
+
+
+def _finding(verdict: Verdict, compact: bool) -> str:
+    details = verdict.details
+    counts = details.get("counts", {"people": 0})
+    if verdict.expressions or not counts["people"]:
+        return compared_finding(verdict, compact)
+    bad = next(kind.key for kind in people_kinds(details) if kind.answer == "violated")
+    one, many = ("has no way", "have no way") if _no_way(details) else ("breaks it", "break it")
+    told = f"{counts[bad]:,} of {counts['people']:,} {one if counts[bad] == 1 else many}"
+    return f"{told}, {counts['undecided']:,} undecided" if counts["undecided"] else told
+
+
+def _no_way(details: Mapping[str, Any]) -> bool:
+    """Whether nothing at all that those can do who break the claim reaches the target."""
+    people = details.get("people") or {}
+    if details.get("relation") == "<=" or not {"answer", "share", "exact"} <= people.keys():
+        return False
+    fixed = [
+        share == 0 and exact
+        for answer, share, exact in zip(people["answer"], people["share"], people["exact"], strict=False)
+        if answer == "fixed"
+    ]
+    return bool(fixed) and all(fixed)
+
+
+def _tally(verdict: Verdict) -> str | None:
+    counts = verdict.details.get("counts")
+    return people_in_words(counts, verdict.details) if counts else None
+
+
+def _blocks(verdict: Verdict) -> tuple[Block, ...]:
+    quantities = (Quantities(verdict.expressions),) if verdict.expressions else ()
+    return (*quantities, *_charts(verdict))
+
+
+def _charts(verdict: Verdict) -> tuple[Block, ...]:
+    details = verdict.details
+    people = details.get("people")
+    if people is None:
+        return ()
+    return (
+        PeopleCounts(
+            whom=_whom(details),
+            kinds=people_kinds(details),
+            counts=details["counts"],
+            groups=tuple((item["group"], item) for item in details["groups"]),
+            target=details["target"],
+            relation=details["relation"],
+            threshold=details["threshold"],
+            shares=tuple(zip(people["share"], people["answer"], strict=True)),
+        ),
+    )
+
+
+def _whom(details: Mapping[str, Any]) -> str:
+    rows = details.get("rows")
+    among = "" if rows is None else f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows"
+    return ", ".join(filter(None, (among, details["who"]))) or "everybody"
+
+
+# ------------------------------------------------------------------------------------------------------ counterexamples
+
+
+def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> CounterexampleView:
+    """A person and the nearest point that has the target prediction, or the lack of one."""
+    if "person" not in item or "point" not in item:
+        return plain_counterexample(verdict, item)
+    row, looked = f"row {item['person']}", _looked(item)
+    drawn = f"{item['looked_at']:,} {'points in reach' if item['every'] else 'draws'}"
+    if item["point"] is None:
+        return CounterexampleView(
+            title=f"{row}: none of {looked} reaches the target",
+            sentence=f"the person in {row}: none of {looked} reaches the target",
+            line=(row, f"none of {drawn} reaches the target"),
+        )
+    changed = item["changed"]
+    notes = [] if changed else ["nothing needs to change: the target is reached as they are"]
+    told = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in changed.items()) or "as they are"
+    if "prediction" in item:
+        notes.append(f"the model said there: {visible(excerpt(brief(item['prediction']), 300))}")
+        told = f"{told}, prediction {brief(item['prediction'])}"
+    return CounterexampleView(
+        title=_title(item),
+        records=(RecordView(row), RecordView("nearest", changes=changed)) if changed else (),
+        sentence=f"the person in {row} reaches the target at {item['reaching']:,} of {looked}",
+        notes=tuple(notes),
+        line=(row, told),
+    )
+
+
+def _counterexamples(verdict: Verdict) -> Iterator[CounterexampleView]:
+    """One for each person, whose nearest points stand beside each other."""
+    for person, items in groupby(verdict.counterexamples, key=lambda item: item.get("person")):
+        points = list(items)
+        if person is None or "point" not in points[0]:
+            yield from (plain_counterexample(verdict, item) for item in points)
+        elif points[0]["point"] is None:
+            yield _counterexample(verdict, points[0])
+        else:
+            yield _with_points(points)
+
+
+def _with_points(points: Sequence[Mapping[str, Any]]) -> CounterexampleView:
+    """A person as they are, and the nearest points at which they reach the target."""
+    now = {name: before for item in points for name, (before, _) in item["changed"].items()}
+    nearest = {f"nearest {number}": item for number, item in enumerate(points, start=1)}
+    return CounterexampleView(
+        title=_title(points[0]),
+        records=(
+            RecordView("now", values={**now, **points[0]["point"], **now}),
+            *(RecordView(name, values=item["point"]) for name, item in nearest.items()),
+        ),
+        outputs=tuple((name, item["prediction"]) for name, item in nearest.items() if "prediction" in item),
+    )
+
+
+def _title(item: Mapping[str, Any]) -> str:
+    changes = [
+        f"{name} {value_text(before, 40)} → {value_text(after, 40)}"
+        for name, (before, after) in item["changed"].items()
+    ]
+    told = ", ".join(changes) or "as they are"
+    return f"row {item['person']}: {told}; the target is reached at {item['reaching']:,} of {_looked(item)}"
+
+
+def _looked(item: Mapping[str, Any]) -> str:
+    return f"{item['looked_at']:,} {'points in reach' if item['every'] else 'points drawn from those in reach'}"
+
+
+VIEW = View(
+    kind="responsiveness",
+    title="responsiveness",
+    meanings=_MEANINGS,
+    finding=_finding,
+    counts=True,
+    tally=_tally,
+    blocks=_blocks,
+    charts=_charts,
+    counterexample=_counterexample,
+    counterexamples=_counterexamples,
+    superlative="clearest",
+)

@@ -1,0 +1,54 @@
+"""How much of a record a page shows, so that it opens at once whatever the record holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PageLimits", "limits_for"]
+
+_ALL_CASES = 1_500_000
+"""Characters of counterexamples on a page, over all its properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """What a page shows of one property; what is left out is said in words.
+
+    Attributes
+    ----------
+    cases
+        Counterexamples.
+    case_characters
+        Characters of all its counterexamples together.
+    features
+        Features of a counterexample, those that differ first.
+    value
+        Characters of a value.
+    rows
+        Rows of a chart and of its table.
+    points
+        Points of the chart of how an interval closed in.
+    notes
+        Remarks, and assumptions.
+    text
+        Characters of the property's text.
+    """
+
+    cases: int = 10
+    case_characters: int = 200_000
+    features: int = 60
+    value: int = 300
+    rows: int = 60
+    points: int = 400
+    notes: int = 40
+    text: int = 6_000
+
+
+def limits_for(properties: int) -> PageLimits:
+    """The limits of a page about so many properties: the more there are, the less of each."""
+    share = _ALL_CASES // max(properties, 1)
+    if properties <= 50:
+        return PageLimits(case_characters=min(share, 200_000))
+    if properties <= 300:
+        return PageLimits(cases=5, case_characters=share, features=30, rows=30, points=120, notes=20, text=3_000)
+    return PageLimits(cases=3, case_characters=share, features=12, value=120, rows=12, points=25, notes=10, text=1_200)
