@@ -19,6 +19,7 @@ LEVELS = (
     ("populations",),
     ("evidence", "records"),
     ("spec",),
+    ("toml",),
     ("errors", "version", "wording"),
 )
 DEPTH = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}

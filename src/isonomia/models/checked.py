@@ -236,7 +236,9 @@ def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
         return None
     names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
     if not names or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"features should be a list of at least one column's name, but is {features!r}.")
+        raise UsageError(
+            f"features should be a list of at least one column's name, but is {features!r}.", name="features"
+        )
     return tuple(map(str, names))
 
 
@@ -270,7 +272,10 @@ def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | 
         return None
     pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
     if not pair or not value[0] < value[1]:
-        raise UsageError(f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.")
+        raise UsageError(
+            f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.",
+            name="score_range",
+        )
     return float(value[0]), float(value[1])
 
 

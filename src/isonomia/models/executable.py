@@ -301,20 +301,24 @@ def _check(model: ExecutableModel) -> None:
     if isinstance(command, str):
         raise UsageError(
             f"command should be a list, since it never goes through a shell, but is the text {command!r}. "
-            f"Write {_split(command)!r}."
+            f"Write {_split(command)!r}.",
+            name="command",
         )
     if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command):
-        raise UsageError(f"command should be a list of texts, such as ['./score', '--fast'], but is {command!r}.")
+        raise UsageError(
+            f"command should be a list of texts, such as ['./score', '--fast'], but is {command!r}.", name="command"
+        )
     for name, value, known in (("format", model.format, FORMATS), ("answers", model.answers, ANSWERS)):
         if value not in known:
             raise UsageError(
-                f"{name} should be one of {', '.join(known)}, but is {value!r}.{nearest(str(value), known)}"
+                f"{name} should be one of {', '.join(known)}, but is {value!r}.{nearest(str(value), known)}",
+                name=name,
             )
     timeout = model.timeout
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < inf:
-        raise UsageError(f"timeout should be a number of seconds above 0, but is {timeout!r}.")
+        raise UsageError(f"timeout should be a number of seconds above 0, but is {timeout!r}.", name="timeout")
     if not isinstance(model.keep_alive, bool):
-        raise UsageError(f"keep_alive should be True or False, but is {model.keep_alive!r}.")
+        raise UsageError(f"keep_alive should be True or False, but is {model.keep_alive!r}.", name="keep_alive")
 
 
 def _split(command: str) -> list[str]:

@@ -66,17 +66,21 @@ def check_options(model: HttpModel) -> None:
         raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
     if model.token_env is not None and not (isinstance(model.token_env, str) and model.token_env.isidentifier()):
         # A token that was given in place of its variable must not be repeated.
-        raise UsageError("token_env should be the name of an environment variable that holds the token, not a token.")
+        raise UsageError(
+            "token_env should be the name of an environment variable that holds the token, not a token.",
+            name="token_env",
+        )
 
 
 def _check_url(url: object) -> None:
     parts = _split(url) if isinstance(url, str) and url.isprintable() else None
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"url should be an address such as 'https://host/score', but is {url!r}.")
+        raise UsageError(f"url should be an address such as 'https://host/score', but is {url!r}.", name="url")
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"url should have no name or password in it, since addresses are shown and stored (host {parts.hostname}). "
-            "Put the token into an environment variable, and name that: token_env='VARIABLE'."
+            "Put the token into an environment variable, and name that: token_env='VARIABLE'.",
+            name="url",
         )
 
 
@@ -94,17 +98,22 @@ def _check_headers(headers: object) -> None:
     if not isinstance(headers, Mapping) or not all(
         isinstance(name, str) and isinstance(value, str) for name, value in headers.items()
     ):
-        raise UsageError("headers should map names to texts, such as {'X-Client': 'audit'}.")
+        raise UsageError("headers should map names to texts, such as {'X-Client': 'audit'}.", name="headers")
     for name, value in headers.items():
         _check_header_name("headers", name)
         if not (value.isascii() and value.isprintable()):
             # The value may be a secret, and is not repeated.
-            raise UsageError(f"headers should have values of printable ASCII, but that of {name!r} has others in it.")
+            raise UsageError(
+                f"headers should have values of printable ASCII, but that of {name!r} has others in it.",
+                name="headers",
+            )
 
 
 def _check_header_name(option: str, name: object) -> None:
     if not isinstance(name, str) or not _HEADER.fullmatch(name):
-        raise UsageError(f"{option} should have the name of a header, such as 'X-Client', but has {name!r}.")
+        raise UsageError(
+            f"{option} should have the name of a header, such as 'X-Client', but has {name!r}.", name=option
+        )
 
 
 def _check_number(name: str, value: object, least: float, *, whole: bool = False, above: bool = False) -> None:
@@ -112,7 +121,9 @@ def _check_number(name: str, value: object, least: float, *, whole: bool = False
     fine = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
     if not fine or value < least or (above and value == least):  # type: ignore[operator]
         kind = "a whole number" if whole else "a number"
-        raise UsageError(f"{name} should be {kind} {'above' if above else 'of at least'} {least}, but is {value!r}.")
+        raise UsageError(
+            f"{name} should be {kind} {'above' if above else 'of at least'} {least}, but is {value!r}.", name=name
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

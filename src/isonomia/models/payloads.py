@@ -158,12 +158,18 @@ class Template:
         for mark in marks:
             if mark not in _MANY + _ONE:
                 raise UsageError(
-                    f"request has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}"
+                    f"request has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}",
+                    name="request",
                 )
         if not marks:
-            raise UsageError(f"request should have a mark where the rows belong, but {request!r} has none: {_MEANING}.")
+            raise UsageError(
+                f"request should have a mark where the rows belong, but {request!r} has none: {_MEANING}.",
+                name="request",
+            )
         if len({mark in _ONE for mark in marks}) > 1:
-            raise UsageError(f"request should be about one row or about many, but it has {' and '.join(marks)}.")
+            raise UsageError(
+                f"request should be about one row or about many, but it has {' and '.join(marks)}.", name="request"
+            )
         return cls(tree, marks[0] in _ONE)
 
     def body(self, rows: PlainRows) -> bytes:
@@ -175,7 +181,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(_NAKED.sub(lambda mark: f'"{mark[0]}"', text))
     except json.JSONDecodeError as error:
-        raise UsageError(f"request should be JSON with a mark for the rows, but {text!r} is not: {error}.") from error
+        raise UsageError(
+            f"request should be JSON with a mark for the rows, but {text!r} is not: {error}.", name="request"
+        ) from error
 
 
 def _marks(tree: Any) -> list[str]:
@@ -328,7 +336,9 @@ def check_classes(classes: Sequence[Value]) -> tuple[Value, ...]:
     """
     plain = isinstance(classes, list | tuple) and all(isinstance(label, str | bool | int | float) for label in classes)
     if not plain or len(set(classes)) != len(classes):
-        raise UsageError(f"classes should be a list of distinct labels, such as ['no', 'yes'], but is {classes!r}.")
+        raise UsageError(
+            f"classes should be a list of distinct labels, such as ['no', 'yes'], but is {classes!r}.", name="classes"
+        )
     return tuple(classes)
 
 

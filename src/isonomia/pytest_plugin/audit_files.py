@@ -80,7 +80,7 @@ class AuditFileTests(pytest.File):
         config, audit = self.config, self._audit
         budget = budget_said(config, configured="budget" not in audit.content)
         if budget is not None:
-            audit = replace(audit, content={**audit.content, "budget": budget})
+            audit = replace(audit, toml=replace(audit.toml, content={**audit.content, "budget": budget}))
         said = (seed_said(config, configured=False), audit.content.get("seed"), seed_said(config))
         seed = next((each for each in said if each is not None), None)
         permissions = Permissions(allowed(config, "trust_pickle"), allowed(config, "allow_code"))

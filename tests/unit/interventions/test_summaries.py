@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 import numpy as np
 import pytest
 
-from isonomia.errors import UsageError
 from isonomia.interventions import Draft, Thermometer
 from isonomia.interventions.draft import described, guess, summary_of
 from isonomia.interventions.hints import encodings_of, hint_of
-from isonomia.interventions.toml import toml_value
 from isonomia.populations.table import Table
 
 
@@ -84,10 +81,3 @@ def test_reasons_that_are_given_are_all_there_are() -> None:
     draft = guess(Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
     assert draft.left_out == {"secret": "is a secret"}
     assert [feature.name for feature in draft.features] == ["a", "outcome"]
-
-
-def test_a_table_within_a_line_reads_back() -> None:
-    value = {"a b": [1, 2.5], "c": "x\x7f", "d": True}
-    assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
-    with pytest.raises(UsageError, match="a TOML text cannot hold None of type NoneType"):
-        toml_value({"a": None})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from isonomia.audits.audit_file.reader import AuditFile, Entry, is_file_name
+from isonomia.audits.audit_file.reader import AuditFile, FileTable, is_file_name
 from isonomia.audits.audit_file.schema import ASKS
 from isonomia.audits.check import AnyProperty
 from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
@@ -133,7 +133,7 @@ def interventions_of(file: AuditFile) -> dict[str, Interventions]:
     return found
 
 
-def property_of(entry: Entry, interventions: Mapping[str, Interventions], permissions: Permissions) -> AnyProperty:
+def property_of(entry: FileTable, interventions: Mapping[str, Interventions], permissions: Permissions) -> AnyProperty:
     """The property of one table.
 
     Raises
@@ -147,7 +147,7 @@ def property_of(entry: Entry, interventions: Mapping[str, Interventions], permis
         return replace(prop, name=entry.get("name")) if entry.get("name") else prop
 
 
-def _model(entry: Entry, permissions: Permissions) -> Model:
+def _model(entry: FileTable, permissions: Permissions) -> Model:
     source = entry.get("load")
     if source is None:
         raise entry.error("expected load, a file, a folder, a URL, or module:object")
@@ -164,7 +164,7 @@ def _model(entry: Entry, permissions: Permissions) -> Model:
         return load_model(here if here.exists() else source, features=entry.get("features"), **options)
 
 
-def _population(entry: Entry) -> Any:
+def _population(entry: FileTable) -> Any:
     given = [key for key in _SOURCES if key in entry.content]
     if len(given) != 1:
         came = f"has {' and '.join(given)}" if given else "has none of them"
@@ -187,7 +187,7 @@ def _population(entry: Entry) -> Any:
                 return load_object(source)
 
 
-def _options(entry: Entry, *allowed: str) -> dict[str, Any]:
+def _options(entry: FileTable, *allowed: str) -> dict[str, Any]:
     """The options that go with a kind of population; others would be without effect, which nobody means."""
     others = [key for key in entry.content if key not in (*_SOURCES, *allowed)]
     if others:
@@ -195,21 +195,21 @@ def _options(entry: Entry, *allowed: str) -> dict[str, Any]:
     return {key: entry.get(key) for key in allowed if key in entry.content}
 
 
-def _place(entry: Entry, source: str) -> Path:
+def _place(entry: FileTable, source: str) -> Path:
     return entry.file.folder / source
 
 
-def _rates(entry: Entry, *_: Any) -> Property:
+def _rates(entry: FileTable, *_: Any) -> Property:
     _refuse(entry, "with", "a formula says everything itself")
     return parse(entry.get("check"))
 
 
-def _fairness(entry: Entry, *_: Any) -> Property:
+def _fairness(entry: FileTable, *_: Any) -> Property:
     made: Property = _called(entry, fairness, fairness.__all__, "fairness")
     return made
 
 
-def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
+def _nomos(entry: FileTable, _: Any, permissions: Permissions) -> Safety:
     source, options = entry.get("nomos"), dict(entry.get("with", {}))
     if "allow_code" in options:
         raise _PointedError(entry.error("a file cannot allow itself to run code: use --allow-code", "with"))
@@ -222,13 +222,13 @@ def _nomos(entry: Entry, _: Any, permissions: Permissions) -> Safety:
     return replace(made, name=made.name or Path(source).stem, folder=str(_place(entry, source).parent))
 
 
-def _safety(entry: Entry, _: Any, permissions: Permissions) -> Safety:
+def _safety(entry: FileTable, _: Any, permissions: Permissions) -> Safety:
     del permissions
     made: Safety = _called(entry, safety, _SAFETY, "safety", of_callable(safety.property).without(*_NOT_FROM_A_FILE))
     return made
 
 
-def _responsiveness(entry: Entry, interventions: Mapping[str, Interventions], _: Any) -> Responsiveness:
+def _responsiveness(entry: FileTable, interventions: Mapping[str, Interventions], _: Any) -> Responsiveness:
     test, options = entry.get("responsiveness"), _tuples(entry.get("with", {}))
     if test not in _SHARES:
         raise UsageError(f"expected one of {', '.join(_SHARES)}, but {test!r} came.{nearest(test, _SHARES)}")
@@ -242,7 +242,7 @@ def _responsiveness(entry: Entry, interventions: Mapping[str, Interventions], _:
     return made
 
 
-def _principal(entry: Entry, *_: Any) -> PrincipalFairness:
+def _principal(entry: FileTable, *_: Any) -> PrincipalFairness:
     if entry.get("principal") is not True:
         raise UsageError("expected principal = true, but false came: leave the property out, or comment it out")
     options = dict(entry.get("with", {}))
@@ -250,7 +250,7 @@ def _principal(entry: Entry, *_: Any) -> PrincipalFairness:
     return PrincipalFairness(**options)
 
 
-_MAKERS: Mapping[str, Callable[[Entry, Mapping[str, Interventions], Permissions], Any]] = {
+_MAKERS: Mapping[str, Callable[[FileTable, Mapping[str, Interventions], Permissions], Any]] = {
     "check": _rates,
     "fairness": _fairness,
     "nomos": _nomos,
@@ -260,7 +260,7 @@ _MAKERS: Mapping[str, Callable[[Entry, Mapping[str, Interventions], Permissions]
 }
 
 
-def _called(entry: Entry, module: Any, names: Any, key: str, further: Takes = Takes()) -> Any:  # noqa: B008
+def _called(entry: FileTable, module: Any, names: Any, key: str, further: Takes = Takes()) -> Any:  # noqa: B008
     """A named property of a module, with what it takes."""
     name, options = entry.get(key), _tuples(entry.get("with", {}))
     if name not in names:
@@ -270,7 +270,7 @@ def _called(entry: Entry, module: Any, names: Any, key: str, further: Takes = Ta
     return make(**options)
 
 
-def _check(entry: Entry, takes: Takes, options: Mapping[str, Any]) -> None:
+def _check(entry: FileTable, takes: Takes, options: Mapping[str, Any]) -> None:
     """Refuse what a property does not take, and ask for what it needs."""
     wrong = takes.complaint(options)
     if wrong is not None:
@@ -283,7 +283,7 @@ def _tuples(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if key in pairs and isinstance(value, list) else value for key, value in options.items()}
 
 
-def _refuse(entry: Entry, key: str, why: str) -> None:
+def _refuse(entry: FileTable, key: str, why: str) -> None:
     if key in entry.content:
         raise _PointedError(entry.error(f"{key} does not go here: {why}", key))
 

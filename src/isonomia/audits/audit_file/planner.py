@@ -28,7 +28,7 @@ from isonomia.audits.audit_file.builder import (
     populations_of,
     property_of,
 )
-from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, Entry
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import AnyProperty, new_check
 from isonomia.audits.principal.question import need_columns
 from isonomia.audits.protocol import Check
@@ -71,7 +71,7 @@ class Stated:
     """
 
     name: str
-    entry: Entry
+    entry: FileTable
     prop: AnyProperty
     options: Mapping[str, Any]
 
@@ -254,7 +254,7 @@ def plan_audit(
     return shared_out(planned)
 
 
-def _refuse_unknown_names(entry: Entry, planned: Planned) -> None:
+def _refuse_unknown_names(entry: FileTable, planned: Planned) -> None:
     """Refuse names that there are not, pointing at the key whose value has them."""
     try:
         refuse_unknown_names(planned.check)
@@ -298,7 +298,7 @@ def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stat
     ]
 
 
-def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> dict[str, Any]:
+def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict[str, Any]:
     return {
         "delta": entry.get("delta", share),
         "budget": entry.get("budget", file.content.get("budget")),
@@ -309,7 +309,7 @@ def _options(file: AuditFile, entry: Entry, share: float, seed: int) -> dict[str
     }
 
 
-def _share(file: AuditFile, entries: list[Entry]) -> float:
+def _share(file: AuditFile, entries: list[FileTable]) -> float:
     whole = file.content.get("delta", DELTA)
     if not 0 < whole < 1:
         raise file.error(
@@ -318,7 +318,7 @@ def _share(file: AuditFile, entries: list[Entry]) -> float:
     return float(whole) / max(1, sum("delta" not in entry.content for entry in entries))
 
 
-def _names(entries: list[Entry]) -> list[str]:
+def _names(entries: list[FileTable]) -> list[str]:
     """What the properties are called: by their names, which must differ, or by their numbers."""
     names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
     for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
@@ -327,7 +327,7 @@ def _names(entries: list[Entry]) -> list[str]:
     return names
 
 
-def _chosen(entry: Entry, what: str, known: Mapping[str, Any]) -> Any:
+def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
     """The model or population that a property names, or the one without a name."""
     name = entry.get(what)
     if name is None:
@@ -338,13 +338,13 @@ def _chosen(entry: Entry, what: str, known: Mapping[str, Any]) -> Any:
     return known[name]
 
 
-def _people(entry: Entry, prop: AnyProperty, populations: Mapping[str, Any]) -> Any:
+def _people(entry: FileTable, prop: AnyProperty, populations: Mapping[str, Any]) -> Any:
     """Whom a property is about: those that it names, else those that its specification imports, else the default."""
     imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
     named = [populations[name] for name in imported if name in populations]
     return named[0] if named else _chosen(entry, "population", populations)
 
 
-def _model_entry(file: AuditFile, entry: Entry) -> Mapping[str, Any]:
+def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
     found = file.entries("model", "models").get(entry.get("model") or DEFAULT)
     return {} if found is None else found.content

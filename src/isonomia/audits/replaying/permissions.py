@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.audits.audit_file.builder import Permissions
-from isonomia.audits.audit_file.reader import AuditFile, Entry
+from isonomia.audits.audit_file.reader import AuditFile, FileTable
 from isonomia.errors import RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model
@@ -52,7 +52,7 @@ def opened_models(
     return found
 
 
-def _options(entry: Entry, source: str, permissions: Permissions) -> dict[str, Any]:
+def _options(entry: FileTable, source: str, permissions: Permissions) -> dict[str, Any]:
     """How the record says that a model is read. It has no say in how something is run or called."""
     path = Path(source)
     if not permissions.allow_code and (not path.exists() or kind_of(path) in _RUN):
@@ -94,7 +94,7 @@ def refuse_unsafe(file: AuditFile, permissions: Permissions, given: Mapping[str,
                 _refuse_outside(file.folder, entry.get(key))
 
 
-def _refuse_model(entry: Entry, source: str) -> None:
+def _refuse_model(entry: FileTable, source: str) -> None:
     here = entry.file.folder / source
     if not here.exists():
         raise _refusal(f"open the model {source!r}, which is no file in {entry.file.folder}: a module or a service")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import Planned, Stated, planned_for, stated_in
-from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, Entry, recorded_audit_file
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import Difference, differences
@@ -48,14 +48,14 @@ def said_otherwise(file: AuditFile, stated: Sequence[Stated], checks: Sequence[C
                 yield Difference(f"{each.name}: fingerprint of the {what} {name}", found, before)
 
 
-def _people(each: Stated, populations: dict[str, Entry]) -> str | None:
+def _people(each: Stated, populations: dict[str, FileTable]) -> str | None:
     """Which population of the file a property is about; ``None`` where its specification imports one."""
     name = each.entry.get("population")
     imported = each.prop.spec.imports if name is None and isinstance(each.prop, Safety) else ()
     return None if any(item in populations for item in imported) else name or DEFAULT
 
 
-def _other_kind(name: str, entry: Entry, check: CheckEvidence) -> Iterator[Difference]:
+def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[Difference]:
     kind = next((key for key in _KINDS if key in entry.content), None)
     told = check.entries["population"].get("kind")
     if kind is not None and told != kind:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from isonomia.audits.audit_file.reader import positions, read_audit_file
+from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.errors import SpecError, UsageError
 
 GOOD = """\
@@ -98,37 +95,6 @@ def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
     file.write_bytes(b"title = '\xff\xfe'")
     with pytest.raises(UsageError, match="UTF-8"):
         read_audit_file(file)
-
-
-NAMES = st.from_regex(r"[a-z][a-z_]{0,5}", fullmatch=True)
-VALUES = st.sampled_from(
-    ["1", "'a = b # [c]'", '"x \\" = y"', '"""\nz = 1\n[t]\n"""', "[\n 1, # k = 2\n 2,\n]", "{a = 1, b = '['}", "true"]
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.tuples(NAMES, st.dictionaries(NAMES, VALUES, max_size=4)), max_size=4, unique_by=lambda table: table[0]
-    ),
-    st.booleans(),
-)
-def test_every_key_of_a_file_is_found_where_it_stands(tables: list[tuple[str, dict[str, str]]], several: bool) -> None:
-    opening, closing = ("[[", "]]") if several else ("[", "]")
-    text = "".join(
-        f"# a remark = 1\n{opening}{name}{closing} # here\n"
-        + "".join(f"{key} = {value}\n" for key, value in keys.items())
-        for name, keys in tables
-    )
-    content, found = tomllib.loads(text), positions(text)
-    expected = {}
-    for name, keys in tables:
-        table = (name, 0) if several else (name,)
-        expected |= {table: name} | {(*table, key): key for key in keys}
-    assert set(found) == set(expected)
-    assert set(content) == {name for name, _ in tables}
-    for path, name in expected.items():
-        assert text[slice(*found[path])] == name
 
 
 @pytest.mark.parametrize("value", ["1" + "0" * 5000, "0x1" + "f" * 5000, "18446744073709551617", "[" * 5000])

@@ -22,13 +22,13 @@ from isonomia.audits.audit_file.drafting.attributes import LEAST, Attribute, Gro
 from isonomia.audits.audit_file.drafting.columns import Column, has_word, vocabulary
 from isonomia.audits.audit_file.drafting.model_answers import Asked
 from isonomia.audits.audit_file.drafting.outcomes import Decision
-from isonomia.interventions.toml import toml_value
 from isonomia.models.protocol import Answer
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.walk import columns_of
+from isonomia.toml import toml_value
 
 __all__ = [
     "CHANGES",

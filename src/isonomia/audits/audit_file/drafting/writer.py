@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from isonomia.audits.audit_file.drafting.suggestions import CHANGES, Seen, Suggestion
-from isonomia.interventions.toml import comment_lines, toml_value
 from isonomia.models.protocol import describe
+from isonomia.toml import comment_lines, toml_value
 
 __all__ = ["Files", "written_audit"]
 

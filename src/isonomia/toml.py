@@ -1,0 +1,207 @@
+"""TOML that knows where everything stands: read with errors that point at a key, written for people to edit.
+
+Python's reader of TOML says what a text holds, not where. So the text is read a second time, for positions only; by
+then it is known to be TOML, and this can be simple.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from textwrap import wrap
+from typing import Any, TypeAlias
+
+from isonomia.errors import Place, SpecError, UsageError, nearest
+
+__all__ = ["KeyPath", "TomlText", "comment_lines", "positions", "toml_key", "toml_value"]
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The way to a value: names of tables and keys, and numbers within an array of tables."""
+Span: TypeAlias = tuple[int, int]
+"""The first character of a stretch of text, and the one after its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class TomlText:
+    """A text in TOML: what it holds, and where each key stands.
+
+    Attributes
+    ----------
+    file
+        What the text is called in an error.
+    text, content
+        The text, and what it holds.
+    spans
+        Where the names of its tables and keys stand.
+    """
+
+    file: str
+    text: str
+    content: Mapping[str, Any]
+    spans: Mapping[KeyPath, Span] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str, file: str) -> TomlText:
+        """Read a text; a ``SpecError`` says where it is no TOML."""
+        try:
+            content = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # also a number of too many digits, or brackets within brackets
+            raise SpecError(f"{file} is no TOML: {error}") from error
+        if _has_long_integer(content):
+            raise SpecError(f"{file} is no TOML: it has a whole number of more than 64 bits")
+        return cls(file, text, content, positions(text))
+
+    def place(self, *path: str | int) -> Place | None:
+        """The place of a key, or of the nearest table around it that has one."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.spans:
+                return Place(self.text, *self.spans[path[:length]])
+        return None
+
+    def error(self, message: str, *path: str | int) -> SpecError:
+        """An error that points at a key, or at the nearest table around it."""
+        return SpecError(f"{self.file}: {message}", self.place(*path))
+
+    def check_table(self, table: Any, keys: Collection[str], what: str, *path: str | int) -> None:
+        """Refuse what is no table, and a table with an unknown key."""
+        if not isinstance(table, Mapping):
+            raise self.error(f"expected {what} to be a table, but it is {table!r}", *path)
+        for key in table:
+            if key not in keys:
+                message = f"{what} has no key {key!r}.{nearest(key, keys)} It may have {', '.join(keys)}"
+                raise self.error(message, *path, key)
+
+
+def _has_long_integer(value: Any) -> bool:
+    """Whether a whole number is beyond those that every reader of TOML takes."""
+    if isinstance(value, dict | list):
+        return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > 64
+
+
+# Positions -----------------------------------------------------------------------------------------------------------
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]\]?")
+_KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=[ \t]*")
+_LONG_QUOTES = ('"""', "'''")
+
+
+def positions(text: str) -> Mapping[KeyPath, Span]:
+    """Where the name of each table and key begins and ends.
+
+    A table that has no header of its own stands where the first table in it does. Keys inside a value, an inline table
+    for example, are not listed: their table is.
+    """
+    spans: dict[KeyPath, Span] = {}
+    table: KeyPath = ()
+    counts: dict[KeyPath, int] = {}
+    index = 0
+    while index < len(text):
+        header, key = _HEADER.match(text, index), _KEY.match(text, index)
+        if header is not None:
+            table = _table_path(_names(header[2]), header[1] == "[[", counts)
+            for length in range(1, len(table) + 1):
+                if length == len(table) or isinstance(table[length], str):
+                    spans.setdefault(table[:length], header.span(2))
+            index = header.end()
+        elif key is not None:
+            spans[(*table, *_names(key[1]))] = key.span(1)
+            index = _after_value(text, key.end())
+        end = text.find("\n", index)
+        index = len(text) if end < 0 else end + 1
+    return spans
+
+
+def _table_path(names: tuple[str, ...], is_array: bool, counts: dict[KeyPath, int]) -> KeyPath:
+    """The path of a header, in which an array of tables stands with the number of its latest table."""
+    if is_array:
+        counts[names] = counts.get(names, -1) + 1
+    path: list[str | int] = []
+    for length in range(1, len(names) + 1):
+        path.append(names[length - 1])
+        if names[:length] in counts:
+            path.append(counts[names[:length]])
+    return tuple(path)
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    parts = re.findall(_PART, dotted)
+    return tuple(str(tomllib.loads(f"name = {part}")["name"]) if part[0] in "\"'" else part for part in parts)
+
+
+def _after_value(text: str, index: int) -> int:
+    """The end of a value: of the line, unless strings or brackets go on."""
+    depth = 0
+    while index < len(text):
+        if text[index : index + 3] in _LONG_QUOTES:
+            index = _after_string(text, index, text[index : index + 3])
+        elif text[index] in "\"'":
+            index = _after_string(text, index, text[index])
+        elif text[index] == "#":
+            end = text.find("\n", index)
+            index = len(text) if end < 0 else end
+        elif text[index] == "\n" and depth == 0:
+            return index
+        else:
+            depth += (text[index] in "[{") - (text[index] in "]}")
+            index += 1
+    return index
+
+
+def _after_string(text: str, index: int, quotes: str) -> int:
+    index += len(quotes)
+    while index < len(text) and not text.startswith(quotes, index):
+        index += 2 if text[index] == "\\" and quotes[0] == '"' else 1
+    return index + len(quotes)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+_WIDTH = 116
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML: a text, a number, a truth value, or a list or table of these.
+
+    Raises
+    ------
+    UsageError
+        Where it is none of them.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value)
+        case int() | float():
+            return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+        case Mapping():
+            return "{" + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
+        case tuple() | list():
+            line = f"[{', '.join(map(toml_value, value))}]"
+            if len(line) <= _WIDTH:
+                return line
+            return "\n".join(["[", *(f"    {toml_value(item)}," for item in value), "]"])
+        case _:
+            raise UsageError(f"a TOML text cannot hold {value!r} of type {type(value).__name__}")
+
+
+def toml_key(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(value: str) -> str:
+    # TOML escapes as JSON does, but for this one character, which JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment_lines(text: str) -> list[str]:
+    """A text as lines of comment. What came from a table can hold anything, but a comment is a single line."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in text)
+    return [f"# {line}" for line in wrap(plain, _WIDTH, break_long_words=False, break_on_hyphens=False)]
