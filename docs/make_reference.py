@@ -105,9 +105,9 @@ def _default(parameter: Any) -> str:
 
 def audit_file() -> str:
     """A table for each section of an audit file."""
-    from isonomia.audits.audit_file.schema import SECTIONS, TOP
+    from isonomia.audits.audit_file.schema import TOP, sections
 
-    parts = {"At the top": TOP} | {f"`[{name}]`": keys for name, keys in SECTIONS.items()}
+    parts = {"At the top": TOP} | {f"`[{name}]`": keys for name, keys in sections().items()}
     parts["`[[property]]`"] = parts.pop("`[property]`")
     return "\n\n".join(f"## {title}\n\n{_keys(keys)}" for title, keys in parts.items())
 

@@ -181,7 +181,7 @@ _LATER = {
     "Program": "isonomia.populations.program",
     "PropertyFailure": "isonomia.audits.assert_holds",
     "Responsiveness": "isonomia.spec.responsiveness",
-    "Verdict": "isonomia.audits.views",
+    "Verdict": "isonomia.audits.registry",
     "assert_holds": "isonomia.audits.assert_holds",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",

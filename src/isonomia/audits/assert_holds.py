@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
-from isonomia.audits.check import AnyProperty, checked_observer, new_check, run_check
+from isonomia.audits.check import checked_observer, new_check, run_check
 from isonomia.audits.context import UNDECIDED, circumstances
 from isonomia.audits.known import remember, with_known
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer
 from isonomia.errors import UsageError, nearest
@@ -48,7 +48,7 @@ class PropertyFailure(AssertionError):  # noqa: N818  (a test that fails, and no
 
 
 def assert_holds(
-    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
+    property: AuditProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import isonomia.audits.views  # noqa: F401  (whoever has a verdict can show it)
 from isonomia.audits.ksafety.imports import is_domain
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import AuditProperty, Check
+from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import stated, watched
 from isonomia.engine.budget import Budget
 from isonomia.engine.loop import Schedule
@@ -23,16 +23,13 @@ from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
-from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
 from isonomia.spec.safety import property as safety_property
 
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
 
-__all__ = ["AnyProperty", "check", "checked_observer", "new_check", "plan", "run_check"]
-
-AnyProperty: TypeAlias = Property | PrincipalFairness | Responsiveness | Safety
+__all__ = ["check", "checked_observer", "new_check", "plan", "run_check"]
 
 METHODS = ("auto", "bets", "region", "verifair")
 """Ways of deciding a property about rates: bets where it allows them and a region elsewhere, or one of the three."""
@@ -41,15 +38,12 @@ _LEAST_DELTA = 1e-300
 """Smaller ones have no reciprocal in double precision."""
 
 
-def checked_property(value: AnyProperty | str) -> AnyProperty:
+def checked_property(value: AuditProperty | str) -> AuditProperty:
     """What must hold, read where it came as text."""
-    if isinstance(value, Property | PrincipalFairness | Responsiveness | Safety):
-        return value
-    if isinstance(value, str) and value.endswith(".nom"):
-        return safety_property(value)
     if isinstance(value, str):
-        return parse(value)
-    raise UsageError(f"expected property as text or as a Property, but {value!r} of type {type(value).__name__} came")
+        return safety_property(value) if value.endswith(".nom") else parse(value)
+    audit_for(value)
+    return value
 
 
 def checked_population(value: Any) -> Population:
@@ -80,15 +74,6 @@ def checked_delta(value: float) -> float:
     if float(value) < _LEAST_DELTA:
         raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but delta={value!r} came: 1e-6 is strict")
     return float(value)
-
-
-def refuse_rates_options(check: Check[Any], what: str) -> None:
-    """Refuse what only properties about rates have."""
-    if check.method not in {"auto", "bets"} or check.ranges:
-        raise UsageError(
-            f"expected method='auto' and no ranges for {what}, but method={check.method!r} and "
-            f"ranges={check.ranges!r} came: its bets have no alternative, and no means are asked for"
-        )
 
 
 def checked_numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
@@ -156,7 +141,7 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
 
 
 def check(
-    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
+    property: AuditProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -250,7 +235,7 @@ def check(
 
 
 def new_check(
-    property: AnyProperty | str,  # noqa: A002  (the word of the glossary)
+    property: AuditProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
     population: Population | Any = None,
     *,
@@ -284,41 +269,13 @@ def new_check(
         ranges=checked_ranges(ranges or {}),
         random_model=at_random,
     )
-    if isinstance(prop, Safety):
-        refuse_rates_options(new, "a k-safety property")
-    elif isinstance(prop, Responsiveness):
-        refuse_rates_options(new, "responsiveness")
-    elif isinstance(prop, PrincipalFairness):
-        refuse_rates_options(new, "principal fairness")
-    if isinstance(prop, Safety | Responsiveness):
-        _ = new.required_model
-    return new
+    return audit_for(prop).prepare(new)
 
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
-    return stated(_answered(check, observer), check.model, check.random_model, check.journal)
-
-
-def _answered(check: Check[Any], observer: Observer) -> Verdict:
-    """Hand a check to its audit, which is imported when it is asked for the first time."""
-    match check.prop:
-        case Safety():
-            from isonomia.audits.ksafety.check import check_safety
-
-            return check_safety(check, observer)
-        case Responsiveness():
-            from isonomia.audits.responsiveness.check import check_responsiveness
-
-            return check_responsiveness(check, observer)
-        case PrincipalFairness():
-            from isonomia.audits.principal.check import check_principal
-
-            return check_principal(check, observer)
-        case _:
-            from isonomia.audits.rates.check import check_rates
-
-            return check_rates(check, observer)
+    verdict = audit_for(check.prop).run(check, observer)
+    return stated(verdict, check.model, check.random_model, check.journal)
 
 
 def plan(

@@ -8,18 +8,33 @@ through this protocol and never asks which audit it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.audits.answers import Sharing
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Blank, Journal
+from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.loop import Schedule
-from isonomia.errors import UsageError
+from isonomia.engine.observer import Observer
+from isonomia.errors import SpecError, UsageError
 from isonomia.models.protocol import Model
+from isonomia.records.display.view import View
+from isonomia.records.verdict import Verdict
 
-__all__ = ["AuditProperty", "Check"]
+__all__ = [
+    "Audit",
+    "AuditProperty",
+    "Check",
+    "Entries",
+    "FileKey",
+    "Permissions",
+    "PropertyTable",
+    "Recheck",
+    "RecordedCounts",
+    "refuse_rates_options",
+]
 
 
 class AuditProperty(Protocol):
@@ -81,7 +96,195 @@ class Check(Generic[P]):
 
     @property
     def required_model(self) -> Model:
-        """The model, of a check that cannot do without one."""
+        """The model, of a check that cannot do without one.
+
+        Raises
+        ------
+        UsageError
+            Where there is none.
+        """
         if self.model is None:
             raise UsageError("this kind of property is about runs of a model: expected model, but none came")
         return self.model
+
+
+def refuse_rates_options(check: Check[Any], what: str) -> None:
+    """Refuse what only properties about rates have."""
+    if check.method not in {"auto", "bets"} or check.ranges:
+        raise UsageError(
+            f"expected method='auto' and no ranges for {what}, but method={check.method!r} and "
+            f"ranges={check.ranges!r} came: its bets have no alternative, and no means are asked for"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What an audit file may do only where the person who runs it says so.
+
+    Attributes
+    ----------
+    trust_pickle
+        Open models that can run code when they are opened: pickles, and skops files with types that the file trusts.
+    allow_code
+        Run the blocks of specifications as Python.
+    """
+
+    trust_pickle: bool = False
+    allow_code: bool = False
+
+
+class PropertyTable(Protocol):
+    """One ``[[property]]`` table of an audit file."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths in the file are relative to."""
+        ...
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """The value of a key."""
+        ...
+
+    def read(self, name: str) -> str:
+        """The text of a file that the table names."""
+        ...
+
+    def error(self, message: str, *key: str | int) -> SpecError:
+        """An error that points at a key of the table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileKey:
+    """A key of an audit file that states a property.
+
+    Attributes
+    ----------
+    takes
+        What the key takes: ``"text"`` or ``"truth"``.
+    purpose
+        What it is for, as the reference says it.
+    make
+        Makes the property of its table, of the interventions that the file names, and of what is permitted.
+    is_file
+        Whether a value of the key is the name of a file, whose text belongs to the audit.
+    """
+
+    takes: str
+    purpose: str
+    make: Callable[[PropertyTable, Mapping[str, Any], Permissions], Any]
+    is_file: Callable[[Any], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What came of counterexamples that were put to a model again.
+
+    Attributes
+    ----------
+    asked, again
+        How many could be asked about, and how many of these occur again.
+    problem
+        Why some or all could not be asked about; ``None`` where all were.
+    """
+
+    asked: int = 0
+    again: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCounts:
+    """Counts in a journal: whole numbers, none negative, that come to a total.
+
+    Attributes
+    ----------
+    where
+        What is counted, such as ``batch 3``.
+    parts
+        The counts.
+    total, exactly
+        What they come to, or may come to at most; ``None`` where nothing limits them.
+    whole
+        Whether each of them is a whole number; the parts of a draw that a mean is made of are not.
+    """
+
+    where: str
+    parts: Sequence[float]
+    total: float | None = None
+    exactly: bool = True
+    whole: bool = True
+
+
+Entries: TypeAlias = Mapping[str, Entry]
+"""The entries of a journal by their keys."""
+
+
+class Audit(Protocol):
+    """One kind of property, and how it is checked."""
+
+    @property
+    def kind(self) -> str:
+        """What the audit is called in ``verdict.details["audit"]``; ``"rates"`` for properties about rates."""
+        ...
+
+    @property
+    def property_type(self) -> type:
+        """The class of its properties."""
+        ...
+
+    @property
+    def view(self) -> View:
+        """What its verdicts show, wherever they are shown."""
+        ...
+
+    @property
+    def file_keys(self) -> Mapping[str, FileKey]:
+        """The keys of an audit file that state such a property."""
+        ...
+
+    def prepare(self, check: Check[Any]) -> Check[Any]:
+        """Refuse arguments that do not fit this kind of property, before anything is asked.
+
+        Raises
+        ------
+        UsageError
+            Where the check lacks something, or has an option that means nothing here.
+        """
+        ...
+
+    def check_names(self, check: Check[Any]) -> None:
+        """Refuse columns and classes that do not exist, as far as that is known before anything is drawn.
+
+        Raises
+        ------
+        IsonomiaError
+            For the first unknown name, which is the field ``name`` of the error.
+        """
+        ...
+
+    def run(self, check: Check[Any], observer: Observer) -> Verdict:
+        """Run a prepared check. Everything that population and model say goes through its journal."""
+        ...
+
+    def share(self, checks: Sequence[Check[Any]]) -> Sequence[Check[Any]]:
+        """Let checks of one model and one population share their draws and answers, where they can."""
+        ...
+
+    def locks(self, check: Check[Any]) -> Sequence[Hashable]:
+        """What a check uses, besides model and population, that no other check may use at the same time."""
+        ...
+
+    def recheck(
+        self,
+        check: Check[Any],
+        counterexamples: Sequence[Mapping[str, Any]],
+        entries: Entries,
+        permissions: Permissions,
+    ) -> Recheck:
+        """Put the counterexamples of a record, whose journal has these entries, to the model of a check."""
+        ...
+
+    def counts(self, check: Check[Any], entries: Entries) -> Iterator[RecordedCounts]:
+        """The counts in the journal of a finished check, for whoever doubts a record."""
+        ...

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import AnyProperty, check
+from isonomia.audits.check import check
+from isonomia.audits.protocol import AuditProperty
 from isonomia.engine.observer import Observer, Tracing
 from isonomia.interventions import Feature, Interventions
 from isonomia.populations import Census, Generator, Sample
@@ -100,7 +101,7 @@ class DemoQuestion:
         more, which a demonstration has not.
     """
 
-    prop: AnyProperty
+    prop: AuditProperty
     population: Any
     why: str
     finding: Callable[[Verdict], str] | None = None

@@ -17,8 +17,8 @@ from isonomia.errors import UsageError
 from isonomia.wording import visible
 
 if TYPE_CHECKING:
-    from isonomia.audits.audit_file.builder import Permissions
     from isonomia.audits.audit_file.reader import AuditFile
+    from isonomia.audits.protocol import Permissions
     from isonomia.audits.replaying.rebuild import Rebuilt
     from isonomia.audits.replaying.recompute import Recomputed
     from isonomia.models.protocol import Model
@@ -72,17 +72,16 @@ def replay(
 
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
-    from isonomia.audits.audit_file.builder import Permissions
+    from isonomia.audits.protocol import Permissions
     from isonomia.audits.replaying.rebuild import rebuilt
-    from isonomia.audits.replaying.recompute import recomputed, within
+    from isonomia.audits.replaying.recompute import recomputed
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 
     console, permissions = Console(highlight=False, soft_wrap=True), Permissions(trust_pickle, allow_code)
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
-    with within(seconds):
-        audit = rebuilt(evidence)
+    audit = rebuilt(evidence)
     found = list(recomputed(evidence, audit, seconds))
     sound = _told(found, console) and not audit.contradictions and evidence.broken is None
     for check in evidence.checks:

@@ -83,10 +83,10 @@ def run(
 
     Example: isonomia run audit.toml --junit verdicts.xml
     """
-    from isonomia.audits.audit_file.builder import Permissions
     from isonomia.audits.audit_file.planner import Wrapping, plan_audit
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.audit_file.runner import begin_run, resume_run, unfinished
+    from isonomia.audits.protocol import Permissions
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from math import isinf
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Apart", "Blank", "Clock", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "Watched", "once"]
+__all__ = ["Apart", "Blank", "Clock", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
 
 
 Reading = TypeVar("Reading")
@@ -88,23 +88,6 @@ class ReadOnly:
             Always.
         """
         raise NothingMoreError(key)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A journal that notes which of its keys were asked for."""
-
-    journal: Journal
-    read: set[str] = field(default_factory=set)
-
-    def recall(self, key: str) -> Entry | None:
-        """What was kept under a key, which is noted."""
-        self.read.add(key)
-        return self.journal.recall(key)
-
-    def keep(self, key: str, make: Callable[[], Entry]) -> None:
-        """Keep it."""
-        self.journal.keep(key, make)
 
 
 @dataclass(frozen=True, slots=True)

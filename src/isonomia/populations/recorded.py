@@ -1,20 +1,21 @@
-"""A population of which only the record is left."""
+"""A population, or rows, of which only the record is left."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
 from isonomia.errors import DataError, UsageError
+from isonomia.populations.columns import column_from
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["RecordedPopulation"]
+__all__ = ["RecordedPopulation", "table_of_rows"]
 
 _TABLES = ("sample", "census")
 _MOST = 2**53
@@ -131,3 +132,9 @@ def _wrong(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
         if len({(type(value), value) for value in values}) < len(values):
             return f"a value of {column!r:.60} comes twice"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is no text"
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows that a record shows, as a table; a value that a row lacks is missing."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return Table.of({name: column_from([row.get(name) for row in rows], name) for name in names})

@@ -73,8 +73,8 @@ class AuditFileTests(pytest.File):
         return self._planned[place]
 
     def _plan(self) -> list[Planned]:
-        from isonomia.audits.audit_file.builder import Permissions
         from isonomia.audits.audit_file.planner import plan_audit
+        from isonomia.audits.protocol import Permissions
         from isonomia.engine.seeds import fresh_seed
 
         config, audit = self.config, self._audit

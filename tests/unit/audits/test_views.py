@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import isonomia as iso
+from isonomia.audits.registry import Verdict
 from isonomia.audits.responsiveness.view import people_in_words, people_kinds
-from isonomia.audits.views import Verdict
 from isonomia.records import Expression
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import telling

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.audits.protocol import Permissions
 from isonomia.cli.app import app
 
 MODULE = "model_at_ends"

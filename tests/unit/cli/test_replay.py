@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
+from isonomia.audits.protocol import Permissions
 from isonomia.cli.app import app, main
 from isonomia.engine.observer import Silent
 from isonomia.records.evidence import evidence_of, evidence_text, sealed

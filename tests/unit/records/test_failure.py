@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isonomia.audits.views import Verdict
+from isonomia.audits.registry import Verdict
 from isonomia.records.display.text import failure_text, headline
 from isonomia.records.verdict import Expression, LeafRecord
 

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from isonomia.audits.audit_file.planner import Planned
 from isonomia.audits.check import run_check
 from isonomia.audits.known import remember, with_known
+from isonomia.audits.registry import audit_for
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.models.cache import Cached
@@ -36,8 +37,6 @@ from isonomia.populations.table import Table
 from isonomia.records.known import Known
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
-from isonomia.spec.responsiveness import Responsiveness
-from isonomia.spec.safety import Safety
 
 __all__ = ["INTERRUPTED", "Carrier", "Done", "Failed", "Outcome", "in_order", "lanes", "side_by_side"]
 
@@ -187,17 +186,11 @@ def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]
 def _shares(each: Planned) -> list[Hashable]:
     """What a check has that at most one lane may have."""
     check = each.check
-    shared: list[Hashable] = []
-    if check.sharing is not None:
-        shared.append(("pool", id(check.sharing)))
+    shared: list[Hashable] = [*audit_for(check.prop).locks(check)]
     if check.model is not None and check.random_model:
         shared.append(("model", _gate(check.model)))
     if check.population is not None and not _is_held(check.population):
         shared.append(("population", id(check.population)))
-    if isinstance(check.prop, Safety) and (check.prop.spec.imports or check.prop.allow_code):
-        shared.append("modules")  # finding them changes where Python looks
-    if isinstance(check.prop, Responsiveness):
-        shared.append(("interventions", id(check.prop.interventions)))
     return shared
 
 

@@ -13,36 +13,22 @@ What an audit file asks for, as checks that are ready to run.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
-from isonomia.audits.answers import Sharing
-from isonomia.audits.audit_file.builder import (
-    Permissions,
-    interventions_of,
-    models_of,
-    populations_of,
-    property_of,
-)
+from isonomia.audits.audit_file.builder import interventions_of, models_of, populations_of, property_of
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
-from isonomia.audits.check import AnyProperty, new_check
-from isonomia.audits.principal.question import need_columns
-from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import refuse_classes
-from isonomia.audits.responsiveness import members
+from isonomia.audits.check import new_check
+from isonomia.audits.protocol import AuditProperty, Check, Permissions
+from isonomia.audits.registry import audit_for, file_keys
 from isonomia.errors import IsonomiaError, UsageError, nearest
 from isonomia.models.cache import Cached
 from isonomia.models.protocol import Model
 from isonomia.models.steady import Guarded, steady
-from isonomia.spec.principal import PrincipalFairness
-from isonomia.spec.property import Property
-from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
-from isonomia.spec.walk import check_names, outputs_of, versions_of
 
 __all__ = [
     "Planned",
@@ -51,7 +37,6 @@ __all__ = [
     "Wrapping",
     "plan_audit",
     "planned_for",
-    "refuse_unknown_names",
     "shared_out",
     "stated_in",
     "unwrapped",
@@ -72,7 +57,7 @@ class Stated:
 
     name: str
     entry: FileTable
-    prop: AnyProperty
+    prop: AuditProperty
     options: Mapping[str, Any]
 
 
@@ -97,58 +82,19 @@ class Planned:
     definition: Mapping[str, Any]
 
 
-def refuse_unknown_names(check: Check[Any]) -> None:
-    """Refuse a check that speaks of columns or classes that there are not, as far as that is known beforehand.
-
-    A generator says its columns only when it draws, and a k-safety property may have inputs of its own; they are left
-    to the check itself.
-
-    Raises
-    ------
-    IsonomiaError
-        For the first name that is not there, with the nearest one that is.
-    """
-    model, population = check.model, check.population
-    if isinstance(check.prop, Safety):
-        return
-    if not hasattr(population, "streams"):
-        raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
-    if population.kind == "generator":
-        return
-    match check.prop:
-        case Property() as prop:
-            check_names(prop.formula, population.names, model is not None)
-            if model is not None:
-                refuse_classes(prop, model)
-        case PrincipalFairness() as prop:
-            need_columns(prop, population, model)
-        case Responsiveness():
-            members.check_names(check)
-        case _:
-            pass
-
-
 def shared_out(planned: Sequence[Planned]) -> list[Planned]:
-    """Let the properties about rates that speak of one model and one population draw and ask together."""
-    groups: dict[tuple[object, object], list[int]] = {}
-    for place, each in enumerate(planned):
-        if isinstance(each.check.prop, Property):
-            groups.setdefault((each.definition.get("model"), each.definition.get("population")), []).append(place)
-    found = list(planned)
-    for places in groups.values():
-        if len(places) > 1:
-            sharing = _sharing([planned[place].check for place in places])
-            for place in places:
-                found[place] = replace(planned[place], check=replace(planned[place].check, sharing=sharing))
-    return found
-
-
-def _sharing(checks: Sequence[Check[Property]]) -> Sharing:
-    formulas = [check.prop.formula for check in checks]
-    versions = {formula: (None, *versions_of(formula)) for formula in formulas}
-    wanted = {output.name for each, of in versions.items() for version in of for output in outputs_of(each, version)}
-    first = checks[0]
-    return Sharing(first.population, first.model, first.seed, first.workers, "prediction" in wanted, "score" in wanted)
+    """Let the checks of one audit that speak of one model and one population draw and ask together."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, each in enumerate(planned):
+        kind = audit_for(each.check.prop).kind
+        groups.setdefault((kind, each.definition.get("model"), each.definition.get("population")), []).append(index)
+    result = list(planned)
+    for members in groups.values():
+        audit = audit_for(planned[members[0]].check.prop)
+        shared = audit.share([planned[index].check for index in members])
+        for index, check in zip(members, shared, strict=True):
+            result[index] = replace(planned[index], check=check)
+    return result
 
 
 Wrap: TypeAlias = Callable[[str, Model], Model]
@@ -250,20 +196,24 @@ def plan_audit(
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
         planned.append(planned_for(each, model, population))
-        _refuse_unknown_names(entry, planned[-1])
+        _check_names(entry, planned[-1].check)
     return shared_out(planned)
 
 
-def _refuse_unknown_names(entry: FileTable, planned: Planned) -> None:
-    """Refuse names that there are not, pointing at the key whose value has them."""
+def _check_names(table: FileTable, check: Check[Any]) -> None:
+    """Refuse names that do not exist, pointing at the key whose value has them."""
     try:
-        refuse_unknown_names(planned.check)
+        audit_for(check.prop).check_names(check)
     except IsonomiaError as error:
-        options = entry.get("with", {})
-        named = re.search(r"'(\w+)'", str(error))
-        blamed = [key for key, value in options.items() if named is not None and named[1] in str(value)]
-        path = ("check",) if "check" in entry.content else ("with", *blamed[:1])
-        raise entry.error(str(error), *path) from error
+        options = table.get("with", {})
+        blamed = [key for key, value in options.items() if error.name is not None and error.name in str(value)]
+        path = ("with", *blamed[:1]) if "with" in table.content else _stating(table)
+        raise table.error(str(error), *path) from error
+
+
+def _stating(table: FileTable) -> tuple[str, ...]:
+    """The key that says what kind of property it is."""
+    return tuple(key for key in file_keys() if key in table.content)
 
 
 def planned_for(each: Stated, model: Any, population: Any) -> Planned:
@@ -338,7 +288,7 @@ def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
     return known[name]
 
 
-def _people(entry: FileTable, prop: AnyProperty, populations: Mapping[str, Any]) -> Any:
+def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any]) -> Any:
     """Whom a property is about: those that it names, else those that its specification imports, else the default."""
     imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
     named = [populations[name] for name in imported if name in populations]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from isonomia.audits.audit_file.schema import ASKS, MODEL, POPULATION, PROPERTY, TOP, Key
+from isonomia.audits.audit_file.schema import MODEL, POPULATION, TOP, Key, property_keys
+from isonomia.audits.registry import file_keys
 from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 
-__all__ = ["DEFAULT", "AuditFile", "FileTable", "is_file_name", "read_audit_file", "recorded_audit_file"]
+__all__ = ["DEFAULT", "AuditFile", "FileTable", "read_audit_file", "recorded_audit_file"]
 
 DEFAULT = "default"
 """What the model and the population are called that have no name of their own."""
@@ -68,7 +69,8 @@ class AuditFile:
     @property
     def files(self) -> dict[str, str]:
         """Every text that it names, by the name that it has for it: specifications, interventions and programs."""
-        names = [source for table in self.properties() if (source := table.get("nomos")) and is_file_name(source)]
+        kinds, tables = file_keys(), [table.content for table in self.properties()]
+        names = [table[key] for table in tables for key in kinds if key in table and kinds[key].is_file(table[key])]
         names += [source for source in self.content.get("interventions", {}).values() if isinstance(source, str)]
         populations = self.entries("population", "populations").values()
         names += [table.get("program") for table in populations if table.get("program")]
@@ -89,9 +91,18 @@ class FileTable:
         place = self.file.toml.place(*self.path)
         return 1 if place is None else place.line
 
+    @property
+    def folder(self) -> Path:
+        """The folder that paths in the file are relative to."""
+        return self.file.folder
+
     def get(self, key: str, otherwise: Any = None) -> Any:
         """The value of a key."""
         return self.content.get(key, otherwise)
+
+    def read(self, name: str) -> str:
+        """The text of a file that it names."""
+        return self.file.texts.read(name)
 
     def error(self, message: str, *key: str | int) -> SpecError:
         """An error that points at a key of it."""
@@ -116,11 +127,6 @@ def read_audit_file(path: str | Path) -> AuditFile:
 def recorded_audit_file(path: str | Path, text: str, files: Mapping[str, str]) -> AuditFile:
     """An audit file of which a record has the text, and the texts that it names; nothing is read from disk."""
     return _checked(Path(path), text, RecordedTexts(files))
-
-
-def is_file_name(source: str) -> bool:
-    """Whether a specification is named by its file, and not written out."""
-    return source.strip().endswith(".nom")
 
 
 class Texts(Protocol):
@@ -199,19 +205,20 @@ def _check_table(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str,
 
 
 def _check_properties(toml: TomlText, tables: Any) -> None:
+    kinds, keys = file_keys(), property_keys()
     if not isinstance(tables, list):
         raise toml.error("expected each property under a header [[property]] with two brackets", "property")
     if not tables:
         raise toml.error(
-            f"expected at least one property, [[property]], with one of {', '.join(ASKS)}; for example "
+            f"expected at least one property, [[property]], with one of {', '.join(kinds)}; for example "
             "check = \"P[prediction == 1 | sex == 'F'] >= 0.3\""
         )
     for index, table in enumerate(tables):
-        _check_table(toml, table, PROPERTY, f"property {index + 1}", "property", index)
-        asked = [key for key in ASKS if key in table]
+        _check_table(toml, table, keys, f"property {index + 1}", "property", index)
+        asked = [key for key in kinds if key in table]
         if len(asked) != 1:
             given = f"has {' and '.join(asked)}" if asked else "has none of them"
-            message = f"expected property {index + 1} to have one of {', '.join(ASKS)}, but it {given}"
+            message = f"expected property {index + 1} to have one of {', '.join(kinds)}, but it {given}"
             raise toml.error(message, "property", index)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["ASKS", "MODEL", "POPULATION", "PROPERTY", "SECTIONS", "TOP", "Key", "Kind"]
+from isonomia.audits.registry import file_keys
+
+__all__ = ["MODEL", "POPULATION", "TOP", "Key", "Kind", "property_keys", "sections"]
 
 Kind: TypeAlias = str
 """One of ``text``, ``number``, ``whole``, ``truth``, ``texts``, ``table``, ``tables``, ``value``, ``budget``."""
@@ -93,14 +95,7 @@ POPULATION: Mapping[str, Key] = {
     "values": Key("table", "the values that columns can have"),
 }
 
-PROPERTY: Mapping[str, Key] = {
-    "name": Key("text", "what to call it"),
-    "check": Key("text", "a formula over rates and means"),
-    "fairness": Key("text", "a named fairness property"),
-    "nomos": Key("text", "a specification in Nomos: a .nom file, or the text"),
-    "safety": Key("text", "a named k-safety property"),
-    "responsiveness": Key("text", "a named test: share, preclusion, gaming, stability, affordability, monotonicity"),
-    "principal": Key("truth", "principal fairness"),
+_PROPERTY: Mapping[str, Key] = {
     "with": Key("table", "what the property takes"),
     "model": Key("text", "which of the models"),
     "population": Key("text", "which of the populations"),
@@ -111,7 +106,13 @@ PROPERTY: Mapping[str, Key] = {
     "why": Key("text", "why it must hold, for the report"),
 }
 
-ASKS = ("check", "fairness", "nomos", "safety", "responsiveness", "principal")
-"""The keys of which a property has exactly one: they say what kind it is."""
 
-SECTIONS: Mapping[str, Mapping[str, Key]] = {"model": MODEL, "population": POPULATION, "property": PROPERTY}
+def property_keys() -> dict[str, Key]:
+    """The keys of a property: those that say what kind it is, of which it has exactly one, and all others."""
+    kinds = {name: Key(key.takes, key.purpose) for name, key in file_keys().items()}
+    return {"name": Key("text", "what to call it"), **kinds, **_PROPERTY}
+
+
+def sections() -> dict[str, Mapping[str, Key]]:
+    """The keys of the tables that a file has several of."""
+    return {"model": MODEL, "population": POPULATION, "property": property_keys()}

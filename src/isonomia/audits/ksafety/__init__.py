@@ -1,1 +1,136 @@
-"""The audit of k-safety properties: relations between several runs of a model."""
+"""k-safety: relations between k runs of a model, in the Nomos language, tested metamorphically."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isonomia.audits.audit_file.options import named_property, of_callable, refuse_options
+from isonomia.audits.ksafety.view import VIEW
+from isonomia.audits.protocol import (
+    Check,
+    Entries,
+    FileKey,
+    Permissions,
+    PropertyTable,
+    Recheck,
+    RecordedCounts,
+    refuse_rates_options,
+)
+from isonomia.spec.safety import Safety
+
+if TYPE_CHECKING:
+    from isonomia.engine.observer import Observer
+    from isonomia.records.verdict import Verdict
+
+__all__ = ["KSAFETY", "KSafetyAudit"]
+
+_NAMED = ("monotone", "robust", "invariant_to", "implies_after")
+_NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
+
+
+@dataclass(frozen=True, slots=True)
+class KSafetyAudit:
+    """k-safety properties."""
+
+    kind = "k-safety"
+    property_type = Safety
+    view = VIEW
+
+    @property
+    def file_keys(self) -> Mapping[str, FileKey]:
+        """A specification, or the name of a property."""
+        return {
+            "nomos": FileKey("text", "a specification in Nomos: a .nom file, or the text", _nomos, _is_file),
+            "safety": FileKey("text", "a named k-safety property", _named),
+        }
+
+    def prepare(self, check: Check[Safety]) -> Check[Safety]:
+        """A relation between runs of a model needs a model."""
+        refuse_rates_options(check, "a k-safety property")
+        return replace(check, model=check.required_model)
+
+    def check_names(self, check: Check[Safety]) -> None:
+        """Left to the check: a specification may bring inputs of its own."""
+
+    def run(self, check: Check[Safety], observer: Observer) -> Verdict:
+        """Try known counterexamples, every case where there are few, corners, and random cases."""
+        from isonomia.audits.ksafety.check import check_safety
+
+        return check_safety(check, observer)
+
+    def share(self, checks: Sequence[Check[Safety]]) -> Sequence[Check[Safety]]:
+        """Each check has cases of its own."""
+        return checks
+
+    def locks(self, check: Check[Safety]) -> Sequence[Hashable]:
+        """Finding the modules of a specification changes where Python looks for modules."""
+        return ["modules"] if check.prop.spec.imports or check.prop.allow_code else []
+
+    def recheck(
+        self,
+        check: Check[Safety],
+        counterexamples: Sequence[Mapping[str, Any]],
+        entries: Entries,
+        permissions: Permissions,
+    ) -> Recheck:
+        """Compute the counterexamples again, from their inputs and choices."""
+        from isonomia.audits.ksafety.check import recheck
+
+        allowed = replace(check, prop=replace(check.prop, allow_code=permissions.allow_code))
+        return recheck(allowed, counterexamples, entries)
+
+    def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
+        """The cases of each batch, of all cases, and of corners."""
+        del check
+        for key, entry in entries.items():
+            if key.startswith("batch "):
+                yield RecordedCounts(key, [entry["draws"], entry["rejected"], entry["without_choice"]])
+                yield RecordedCounts(key, [piece["tested"] for piece in entry["pieces"]], entry["n"], exactly=False)
+                for piece in entry["pieces"]:
+                    yield from _cases(key, piece)
+            elif key == "every case":
+                yield from _cases(key, entry)
+            elif key == "corners":
+                yield RecordedCounts(key, [entry["violating"]], entry["tried"], exactly=False)
+                yield RecordedCounts(key, [entry["failed"]], entry["tried"], exactly=False)
+
+
+def _cases(where: str, entry: Mapping[str, Any]) -> Iterator[RecordedCounts]:
+    for name in ("violating", "failed", "vacuous"):
+        yield RecordedCounts(where, [entry[name]], entry["tested"], exactly=False)
+    for broken in entry["by_ensures"]:
+        yield RecordedCounts(where, [broken], entry["violating"], exactly=False)
+
+
+KSAFETY = KSafetyAudit()
+
+
+def _is_file(source: str) -> bool:
+    """Whether a specification is named by its file, and not written out."""
+    return source.strip().endswith(".nom")
+
+
+def _nomos(table: PropertyTable, _: Any, permissions: Permissions) -> Safety:
+    from isonomia.spec import safety
+
+    source, options = table.get("nomos"), dict(table.get("with", {}))
+    if "allow_code" in options:
+        raise table.error("a file cannot allow itself to run code: use --allow-code", "with")
+    refuse_options(table, of_callable(safety.property).without("source", "allow_code"), options)
+    options["allow_code"] = permissions.allow_code
+    if not _is_file(source):
+        return safety.property(source, **options)
+    text = table.read(source)
+    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # one line alone could pass for a path
+    return replace(made, name=made.name or Path(source).stem, folder=str((table.folder / source).parent))
+
+
+def _named(table: PropertyTable, *_: Any) -> Safety:
+    from isonomia.spec import safety
+
+    further = of_callable(safety.property).without(*_NOT_FROM_A_FILE)
+    made: Safety = named_property(table, "safety", safety, _NAMED, further)
+    return made

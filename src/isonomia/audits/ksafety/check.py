@@ -10,6 +10,7 @@ Checking a k-safety property, from the call to the verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,18 @@ from isonomia.audits.ksafety.setup import Bench, Steps
 from isonomia.audits.ksafety.shrink import shown
 from isonomia.audits.ksafety.verdict import Outcome, is_proof, verdict_of
 from isonomia.audits.ksafety.violations import Findings
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import Check, Entries, Recheck
 from isonomia.audits.verdicts import introduce
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.observer import Observer
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
+from isonomia.populations.finite import Census
+from isonomia.populations.recorded import table_of_rows
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 
-__all__ = ["among", "by_known", "check_safety", "checked_known", "gone_elsewhere", "still_violating"]
+__all__ = ["among", "by_known", "check_safety", "checked_known", "gone_elsewhere", "recheck", "still_violating"]
 
 
 def checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
@@ -179,3 +182,18 @@ def _checked(steps: Steps) -> Outcome:
     if tried.totals.violating:
         return found_in_sample(steps, tried.totals)
     return draw_cases(steps, before=tried.totals.tested)
+
+
+def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], entries: Entries) -> Recheck:
+    """Compute counterexamples of a record again with the model of a check, from their inputs and choices alone."""
+    if entries["population"]["kind"] == "domain":
+        return Recheck(problem="their inputs are of a domain that the record does not hold: use --full")
+    rows = [row for item in counterexamples for row in item["inputs"].values()]
+    bench = Bench(replace(check, population=Census(table_of_rows(rows))))
+    try:
+        subject = subject_from(bench.describe())
+        program = lower(check.prop.spec, subject.random, subject.asking)
+        runner = bench.runner(program, subject.random)
+        return Recheck(len(counterexamples), len(still_violating(runner, bench.domain, counterexamples)))
+    finally:
+        bench.close()

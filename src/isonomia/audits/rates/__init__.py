@@ -1,1 +1,117 @@
-"""Rates: formulas over shares and means of a population, decided by sampling or, for a census, exactly."""
+"""Rates: formulas over how often something happens, and to whom, decided by bets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isonomia.audits.answers import Sharing
+from isonomia.audits.audit_file.options import named_property, refuse_key
+from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
+from isonomia.audits.rates.view import VIEW
+from isonomia.spec.property import Property, parse
+from isonomia.spec.walk import check_names, outputs_of, versions_of
+
+if TYPE_CHECKING:
+    from isonomia.engine.observer import Observer
+    from isonomia.records.verdict import Verdict
+
+__all__ = ["RATES", "RatesAudit"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatesAudit:
+    """Properties about rates and means."""
+
+    kind = "rates"
+    property_type = Property
+    view = VIEW
+
+    @property
+    def file_keys(self) -> Mapping[str, FileKey]:
+        """A formula, or the name of a fairness property."""
+        return {
+            "check": FileKey("text", "a formula over rates and means", _formula),
+            "fairness": FileKey("text", "a named fairness property", _fairness),
+        }
+
+    def prepare(self, check: Check[Property]) -> Check[Property]:
+        """Every check of rates fits."""
+        return check
+
+    def check_names(self, check: Check[Property]) -> None:
+        """Refuse columns that the population does not have and classes that the model never predicts."""
+        from isonomia.audits.rates.question import need_people, refuse_classes
+
+        need_people(check.population)
+        if check.population.kind == "generator":  # says its columns only when it draws
+            return
+        check_names(check.prop.formula, check.population.names, check.model is not None)
+        if check.model is not None:
+            refuse_classes(check.prop, check.model)
+
+    def run(self, check: Check[Property], observer: Observer) -> Verdict:
+        """Count everybody, or draw until it is decided."""
+        from isonomia.audits.rates.check import check_rates
+
+        return check_rates(check, observer)
+
+    def share(self, checks: Sequence[Check[Property]]) -> Sequence[Check[Property]]:
+        """Draw everybody once and ask the model about each of them once, for all checks together."""
+        if len(checks) < 2:
+            return checks
+        formulas = [check.prop.formula for check in checks]
+        wanted = {
+            output.name
+            for formula in formulas
+            for version in (None, *versions_of(formula))
+            for output in outputs_of(formula, version)
+        }
+        first = checks[0]
+        sharing = Sharing(
+            first.population, first.model, first.seed, first.workers, "prediction" in wanted, "score" in wanted
+        )
+        return [replace(check, sharing=sharing) for check in checks]
+
+    def locks(self, check: Check[Property]) -> Sequence[Hashable]:
+        """The draws that it shares with others."""
+        return [] if check.sharing is None else [("shared draws", id(check.sharing))]
+
+    def recheck(
+        self,
+        check: Check[Property],
+        counterexamples: Sequence[Mapping[str, Any]],
+        entries: Entries,
+        permissions: Permissions,
+    ) -> Recheck:
+        """A statement about rates has no counterexamples."""
+        del check, counterexamples, entries, permissions
+        return Recheck()
+
+    def counts(self, check: Check[Property], entries: Entries) -> Iterator[RecordedCounts]:
+        """The people of each batch, and of each group among them; everybody of a census."""
+        del check
+        for key, entry in entries.items():
+            if key.startswith("batch "):
+                yield RecordedCounts(key, [entry["people"]], entry["n"])
+                for cells in entry["counts"]:
+                    yield RecordedCounts(key, cells, entry["people"], exactly=False, whole=False)
+            elif key == "everybody":
+                for n, _ in entry["totals"]:
+                    yield RecordedCounts(key, [n], entry["asked"], exactly=False)
+
+
+RATES = RatesAudit()
+
+
+def _formula(table: PropertyTable, *_: Any) -> Property:
+    refuse_key(table, "with", "a formula says everything itself")
+    return parse(table.get("check"))
+
+
+def _fairness(table: PropertyTable, *_: Any) -> Property:
+    from isonomia.spec import fairness
+
+    made: Property = named_property(table, "fairness", fairness, fairness.__all__)
+    return made

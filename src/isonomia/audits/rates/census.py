@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import compared
-from isonomia.audits.rates.plausible import possible_total
 from isonomia.audits.rates.question import Asked, Question, narrowed
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
@@ -36,7 +35,7 @@ from isonomia.records.strict_json import rational
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Quantity, Row, Version
+from isonomia.spec.tree import Leaf, Other, Quantity, Version
 from isonomia.spec.walk import leaves_of
 
 __all__ = [
@@ -246,10 +245,6 @@ class _Total:
             return self.sum / self.n
         return Fraction(f"{self.sum / self.n:.15g}")
 
-    def can_be(self, leaf: Leaf, ends: tuple[float, float]) -> bool:
-        """Whether it can be the total of a leaf whose values lie between two ends."""
-        return possible_total(leaf, self.n, self.sum, ends)
-
     def pack(self) -> list[Any]:
         """The count and the sum: a fraction as text, a float in hexadecimal, so that no bit is lost."""
         return [self.n, str(self.sum) if isinstance(self.sum, Fraction) else self.sum.hex()]
@@ -282,14 +277,6 @@ class _Counts:
                 f"expected the record of a census of {people:,} {question.counted} and of {len(question.leaves)} rates,"
                 f" but it is of {entry['asked']!r:.40} and of {len(totals)}"
             )
-        groups: dict[Row | None, int] = {None: people}
-        for leaf, total in zip(question.leaves, totals, strict=True):
-            ends = question.ranges.get(leaf, (-np.inf, np.inf))
-            if groups.setdefault(leaf.given, total.n) != total.n or total.n > people or not total.can_be(leaf, ends):
-                raise DataError(
-                    f"expected a count and a sum that a census of {people:,} {question.counted} can have for "
-                    f"{to_text(leaf)}, but {total.pack()} is in the record"
-                )
         return cls(people, totals)
 
 

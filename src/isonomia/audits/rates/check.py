@@ -18,7 +18,6 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import Counted, census_of, count_everybody, countable
 from isonomia.audits.rates.intervals import compared
-from isonomia.audits.rates.plausible import refuse_counting
 from isonomia.audits.rates.prepare import Prepared, prepare
 from isonomia.audits.rates.question import Question, ask_about
 from isonomia.audits.rates.sampling import Progressed, Sampling
@@ -146,7 +145,6 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
         check = replace(check, population=check.population.focused(question.groups), sharing=None)
     introduce(check.population, check.model, check.journal)
-    refuse_counting(check.population, exact)
     return _exact(check, question, observer) if exact else _sampled(check, question, observer)
 
 

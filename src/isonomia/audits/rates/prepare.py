@@ -11,14 +11,13 @@ from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import census_of, countable
 from isonomia.audits.rates.counting import Reader
-from isonomia.audits.rates.plausible import possible_sizes
 from isonomia.audits.rates.question import Question, need_ranges, need_streams
 from isonomia.audits.rates.sampling import Sampling
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Schedule
 from isonomia.engine.seeds import root
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.protocol import Evidence
 from isonomia.evidence.region import RegionEvidence, region_for
@@ -81,7 +80,6 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         evidence if isinstance(evidence, BetEvidence) else None,
     )
     limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
-    _refuse_other_limit(limit["people"], check.population, Other() in question.asked, sizes is not None)
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
@@ -111,18 +109,6 @@ def _available(check: Check[Property], question: Question, replaced: bool) -> in
     return size if counted_in_the_end or not replaced else None
 
 
-def _refuse_other_limit(people: int | None, population: Population, paired: bool, once_each: bool) -> None:
-    """Refuse a limit of draws that this population never has, as in a record that was changed."""
-    size = population.size
-    allowed = {size} if population.kind != "census" or once_each else {size, None}
-    if population.kind == "sample" and size is not None and paired:
-        allowed = {size // 2}
-    if people not in allowed:
-        raise DataError(
-            f"expected a limit of draws for a {population.kind} of {size!r} people, but the record has {people!r:.40}"
-        )
-
-
 def _source(check: Check[Property], question: Question, *, replaced: bool) -> Source:
     """Open the population; the rows of a census may come twice where independent draws are needed."""
     population: Population = check.population
@@ -143,12 +129,7 @@ def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float]
     sizes = once(check.journal, "group sizes", measured)["sizes"]
     if sizes is None:
         return None
-    found = dict(zip(question.leaves, map(float, sizes), strict=True))
-    if not possible_sizes(found, check.population.size):
-        raise DataError(
-            f"expected sizes of groups among {check.population.size!r} people, but {sizes!r:.80} are in the record"
-        )
-    return found
+    return dict(zip(question.leaves, map(float, sizes), strict=True))
 
 
 def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:

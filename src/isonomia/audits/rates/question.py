@@ -55,6 +55,7 @@ __all__ = [
     "Question",
     "ask_about",
     "narrowed",
+    "need_people",
     "need_ranges",
     "need_streams",
     "read_by",
@@ -69,6 +70,12 @@ class Ordered(Protocol):
 
     def order(self, name: str, /) -> tuple[str, ...]:
         """The categories in their order; empty where none is declared."""
+
+
+def need_people(population: object) -> None:
+    """Refuse a domain of inputs where people are asked about."""
+    if not hasattr(population, "streams"):
+        raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
 
 
 def refuse_classes(prop: Property, model: Model) -> None:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared
-from isonomia.audits.rates.plausible import Possible, refuse_more_than_there_are
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
@@ -191,10 +190,6 @@ class Sampling(Generic[S]):
     def _misfits(self) -> Misfits:
         return Misfits(self.question, self.population, () if self.bets is None else kept_apart(self.bets))
 
-    @cached_property
-    def _possible(self) -> Possible:
-        return Possible(self._channels, self.leaf_channels, self._misfits.apart)
-
     def begin(self) -> Progressed[S]:
         """Nothing seen."""
         return Progressed(
@@ -219,27 +214,13 @@ class Sampling(Generic[S]):
         return {"people": reading.people, "counts": [reading.tallies[channel].tolist() for channel in self._channels]}
 
     def unpack(self, entry: Entry) -> Reading:
-        """The counts again.
-
-        Raises
-        ------
-        DataError
-            Where they can be those of no people, as in a record that was changed.
-        """
+        """The counts again."""
         counts = zip(self._channels, entry["counts"], strict=True)
-        tallies = {channel: np.asarray(cells, dtype=float) for channel, cells in counts}
-        wrong = self._possible.wrong(entry["people"], entry["n"], tallies)
-        if wrong is not None:
-            raise DataError(
-                f"expected counts of people that agree with each other, but in a batch of the record {wrong}"
-            )
-        return Reading(entry["people"], tallies)
+        return Reading(entry["people"], {channel: np.asarray(cells, dtype=float) for channel, cells in counts})
 
     def absorb(self, state: Progressed[S], reading: Reading) -> Progressed[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""
         leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
-        if self.sizes is not None:
-            refuse_more_than_there_are(leaves, self.sizes)
         return Progressed(self.evidence.step(state.evidence, reading.tallies), leaves)
 
     def shares(self, state: Progressed[S]) -> tuple[float, ...]:

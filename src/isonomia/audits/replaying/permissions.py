@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.reader import AuditFile, FileTable
+from isonomia.audits.protocol import Permissions
 from isonomia.errors import RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import Planned, Stated, planned_for, stated_in
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
+from isonomia.audits.protocol import Permissions
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import Difference, differences

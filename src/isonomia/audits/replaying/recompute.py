@@ -1,84 +1,48 @@
-"""Verdicts from statistics.
-
-A limit of time for computing what a stranger wrote.
-
-The verdicts of a run, computed once more from the statistics that it kept, and compared with those it recorded.
+"""The verdicts of a record, computed once more from the statistics that it kept, and compared with what it says.
 
 Guarantee: a verdict in which nothing differs follows from the statistics in the file by the arithmetic of this version
 of Isonomia. What is not implied: that the statistics are those of the model and of the people that they are said to be
 of. Only asking them again shows that.
-
-How the intervals of a run closed in, computed once more from the statistics that it kept.
 """
 
 from __future__ import annotations
 
 import json
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from math import fsum
 from time import perf_counter
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from isonomia.audits.audit_file.planner import Planned, Stated
 from isonomia.audits.check import run_check
-from isonomia.audits.replaying.plausible import refuse_impossible
+from isonomia.audits.protocol import Check
+from isonomia.audits.registry import audit_for
 from isonomia.audits.replaying.rebuild import Rebuilt, rebuilt, stand_in
 from isonomia.audits.verdicts import CACHE
-from isonomia.engine.journal import NothingMoreError, ReadOnly, Watched
+from isonomia.engine.journal import Entry, NothingMoreError, ReadOnly
 from isonomia.engine.observer import Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import Difference, differences
 from isonomia.records.evidence import CheckEvidence, Evidence
 from isonomia.records.verdict import Verdict
 
-__all__ = ["MOST", "PATIENCE", "ROUNDING", "Recomputed", "closings", "compared", "recomputed", "within"]
+__all__ = ["MOST", "ROUNDING", "TIME_LIMIT", "Recomputed", "closings", "compared", "recomputed"]
 
 
-PATIENCE = 120.0
+TIME_LIMIT = 120.0
 """Seconds that computing one property of a record may take, unless somebody says otherwise: most take some
 milliseconds."""
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """End what is done inside where it takes longer.
-
-    Only the main thread of a process can be interrupted, and not on Windows: elsewhere there is no limit.
-
-    Raises
-    ------
-    RecordError
-        When the time is up.
-    """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_: int, __: FrameType | None) -> NoReturn:
-        raise RecordError(
-            f"computing it took more than {seconds:g} seconds, which records seldom need. If you trust whoever made "
-            "it, allow more with --seconds"
-        )
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
 
 ROUNDING = 1e-9
 """By which part of themselves numbers may differ: processors and libraries round the last digits differently."""
 
 TIME = "time "
 """What the keys begin with that tell of a budget of time; one that was not spent decides nothing."""
+
+_SUM = 1e-6
+"""By which part of itself a sum may differ from its total: parts of draws are rounded."""
 
 _NOT_COMPARED = ("seconds", "version")
 """What no recomputation gives: how long it took, and the version that gave the verdict, which is looked at apart."""
@@ -114,13 +78,20 @@ class Recomputed:
         return not self.differences and self.failure is None
 
 
-def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = PATIENCE) -> Iterator[Recomputed]:
-    """Compute every verdict once more from the statistics alone, each in at most so many seconds."""
+def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = TIME_LIMIT) -> Iterator[Recomputed]:
+    """Compute every verdict once more from the statistics alone; one that takes longer is ended at its next step."""
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         began = perf_counter()
-        compute = partial(_recompute, evidence, each, check)
-        found = _attempt(check, compute, seconds)
-        yield Recomputed(*found, perf_counter() - began)
+        compute = partial(_recompute, evidence, each, check, began + seconds)
+        try:
+            result = _attempt(check, compute)
+        except TimeoutError:
+            message = (
+                f"computing it took more than {seconds:g} seconds, which records seldom need. If you trust whoever "
+                "made it, allow more with --seconds"
+            )
+            result = check.name, None, (), message
+        yield Recomputed(*result, perf_counter() - began)
 
 
 def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict: Verdict) -> Iterator[Difference]:
@@ -134,10 +105,12 @@ def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict
     yield from differences(_plain(check.verdict), _plain(verdict.to_dict()), "", ROUNDING)
 
 
-def _recompute(evidence: Evidence, each: Stated, check: CheckEvidence) -> tuple[tuple[Difference, ...], str | None]:
+def _recompute(
+    evidence: Evidence, each: Stated, check: CheckEvidence, until: float
+) -> tuple[tuple[Difference, ...], str | None]:
     assert check.verdict is not None
-    planned, journal = stand_in(each, check), Watched(ReadOnly(check.entries))
-    refuse_impossible(each, check)
+    planned, journal = stand_in(each, check), _ReadInTime(check.entries, until)
+    refuse_impossible(planned.check, check.entries)
     verdict = run_check(planned.check.with_journal(journal), Silent())
     unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
     if unused:
@@ -147,8 +120,49 @@ def _recompute(evidence: Evidence, each: Stated, check: CheckEvidence) -> tuple[
     return tuple(compared(evidence, check, planned, verdict)), None
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadInTime:
+    """A journal that is only read, notes which of its keys were asked for, and ends when the time is up."""
+
+    entries: Mapping[str, Entry]
+    until: float
+    read: set[str] = field(default_factory=set)
+
+    def recall(self, key: str) -> Entry:
+        """What was kept under a key, which is noted."""
+        if perf_counter() > self.until:
+            raise TimeoutError
+        self.read.add(key)
+        return ReadOnly(self.entries).recall(key)
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        """Refuse."""
+        ReadOnly(self.entries).keep(key, make)
+
+
+def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
+    """Refuse counts that are negative, are no whole numbers, or do not add up: the arithmetic takes them as they are.
+
+    Whoever changes counts with more care, and the seal too, is found only by asking the model again.
+
+    Raises
+    ------
+    RecordError
+        Which says where.
+    """
+    for counts in audit_for(check.prop).counts(check, entries):
+        parts, total = counts.parts, counts.total
+        wrong = any(isinstance(part, bool) or not part >= 0 or (counts.whole and part != int(part)) for part in parts)
+        if not wrong and total is not None:
+            came, close = fsum(parts), _SUM * max(1.0, abs(total))
+            wrong = came > total + close or (counts.exactly and came < total - close)
+        if wrong:
+            limit = "" if total is None else f", of {total!r:.40}"
+            raise RecordError(f"its statistics contradict each other: {counts.where} counts {list(parts)!r:.60}{limit}")
+
+
 def _attempt(
-    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]], seconds: float
+    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]]
 ) -> tuple[str, Verdict | None, tuple[Difference, ...], str | None]:
     """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
     verdict = None
@@ -156,8 +170,9 @@ def _attempt(
         if check.verdict is None:
             return check.name, None, (), None
         verdict = Verdict.from_dict(check.verdict)
-        with within(seconds):
-            return check.name, verdict, *compute()
+        return check.name, verdict, *compute()
+    except TimeoutError:
+        raise
     except NothingMoreError as error:
         failure = f"its statistics lack {str(error)!r}"
     except IsonomiaError as error:

@@ -1,8 +1,4 @@
-"""With the model: counterexamples, or everything.
-
-A run of a record, done anew with the model and the data: nothing is kept, everything is compared.
-
-The counterexamples of a record, put to the model once more.
+"""A record, with the model at hand: its counterexamples put to the model again, or the whole run done again.
 
 A verdict *violated* about single cases rests on them alone, so that a model in which they occur again violates the
 property, whatever else the record says.
@@ -15,30 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import Planned, Stated, plan_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.ksafety.check import still_violating
-from isonomia.audits.ksafety.inputs import subject_from
-from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.setup import Bench
+from isonomia.audits.protocol import Permissions
+from isonomia.audits.registry import audit_for
 from isonomia.audits.replaying.permissions import refuse_unsafe
 from isonomia.audits.replaying.recompute import compared
-from isonomia.audits.verdicts import CACHE
+from isonomia.audits.verdicts import CACHE, recorded_population
 from isonomia.engine.observer import Observer
 from isonomia.errors import IsonomiaError
-from isonomia.models.checked import ask
-from isonomia.models.protocol import Answer, Model
-from isonomia.populations.columns import column_from, plain_value
-from isonomia.populations.finite import Census
-from isonomia.populations.table import Table
+from isonomia.models.protocol import Model
 from isonomia.records.compare import Difference
 from isonomia.records.evidence import CheckEvidence, Evidence
 from isonomia.records.verdict import Verdict
-from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
 
 __all__ = ["Anew", "AskedAgain", "asked_again", "run_anew"]
@@ -177,64 +163,10 @@ def asked_again(each: Stated, check: CheckEvidence, model: Model, permissions: P
     known: Sequence[Mapping[str, Any]] = () if check.verdict is None else check.verdict["counterexamples"]
     if not known:
         return told
+    told = replace(told, counterexamples=len(known))
     try:
-        match each.prop:
-            case Safety() as prop:
-                return replace(told, counterexamples=len(known), **_cases(prop, each, check, known, model, permissions))
-            case Responsiveness():
-                return replace(told, counterexamples=len(known), **_points(known, model))
-            case _:
-                return told
+        prepared = new_check(each.prop, model, recorded_population(check.entries), **each.options)
+        result = audit_for(each.prop).recheck(prepared, known, check.entries, permissions)
     except (IsonomiaError, TypeError, ValueError, LookupError, AttributeError) as error:
-        return replace(told, counterexamples=len(known), problem=f"they cannot be asked about: {error}")
-
-
-def _cases(
-    prop: Safety,
-    each: Stated,
-    check: CheckEvidence,
-    known: Sequence[Mapping[str, Any]],
-    model: Model,
-    permissions: Permissions,
-) -> dict[str, Any]:
-    """Compute k-safety counterexamples anew, from their inputs and choices."""
-    if check.entries["population"]["kind"] == "domain":
-        return {"problem": "their inputs are of a domain that the record does not hold: use --full"}
-    rows = [row for item in known for row in item["inputs"].values()]
-    allowed = replace(prop, allow_code=permissions.allow_code)
-    bench = Bench(new_check(allowed, model, Census(_table(rows)), **each.options))
-    try:
-        subject = subject_from(bench.describe())
-        program = lower(prop.spec, subject.random, subject.asking)
-        runner = bench.runner(program, subject.random)
-        return {"asked": len(known), "again": len(still_violating(runner, bench.domain, known))}
-    finally:
-        bench.close()
-
-
-def _points(known: Sequence[Mapping[str, Any]], model: Model) -> dict[str, Any]:
-    """Ask about points that people can reach: the model must answer as it did."""
-    told = [item for item in known if item.get("point") is not None]
-    silent = len(known) - len(told)
-    problem = f"{silent} say that a person reaches nothing, which no single answer shows: use --full"
-    if not told:
-        return {"problem": problem}
-    scored, decided = any("score" in item for item in told), any("prediction" in item for item in told)
-    answer = ask(model, _table([item["point"] for item in told]), scored, decided)
-    again = sum(_answers_alike(item, answer, place) for place, item in enumerate(told))
-    return {"asked": len(told), "again": again, "problem": problem if silent else None}
-
-
-def _answers_alike(item: Mapping[str, Any], answer: Answer, place: int) -> bool:
-    decided, scored = answer.prediction, answer.score
-    if "prediction" in item and (decided is None or plain_value(decided[place]) != item["prediction"]):
-        return False
-    if "score" not in item:
-        return True
-    return scored is not None and bool(np.allclose(scored[place], item["score"], rtol=1e-6, atol=1e-9))
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Rows that were shown, as columns."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return Table.of({name: column_from([row.get(name) for row in rows], name) for name in names})
+        return replace(told, problem=f"they cannot be asked about: {error}")
+    return replace(told, asked=result.asked, again=result.again, problem=result.problem)

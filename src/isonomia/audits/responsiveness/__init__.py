@@ -1,1 +1,119 @@
-"""Responsiveness: what share of the changes open to each person reaches a target prediction."""
+"""Responsiveness: what share of the interventions open to a person changes the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isonomia.audits.audit_file.options import of_callable, options_of, refuse_options
+from isonomia.audits.protocol import (
+    Check,
+    Entries,
+    FileKey,
+    Permissions,
+    PropertyTable,
+    Recheck,
+    RecordedCounts,
+    refuse_rates_options,
+)
+from isonomia.audits.responsiveness.view import VIEW
+from isonomia.errors import UsageError, nearest
+from isonomia.spec.responsiveness import Responsiveness
+
+if TYPE_CHECKING:
+    from isonomia.engine.observer import Observer
+    from isonomia.records.verdict import Verdict
+
+__all__ = ["RESPONSIVENESS", "ResponsivenessAudit"]
+
+_NAMED = ("share", "preclusion", "gaming", "stability", "affordability", "monotonicity")
+_COMMON = of_callable(Responsiveness).without("target", "at_least", "at_most")
+"""What every named test takes besides its own options."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsivenessAudit:
+    """Properties about what people can change."""
+
+    kind = "responsiveness"
+    property_type = Responsiveness
+    view = VIEW
+
+    @property
+    def file_keys(self) -> Mapping[str, FileKey]:
+        """The name of a test."""
+        return {"responsiveness": FileKey("text", f"a named test: {', '.join(_NAMED)}", _named)}
+
+    def prepare(self, check: Check[Responsiveness]) -> Check[Responsiveness]:
+        """A share of changes that reach a prediction needs a model."""
+        refuse_rates_options(check, "responsiveness")
+        return replace(check, model=check.required_model)
+
+    def check_names(self, check: Check[Responsiveness]) -> None:
+        """Refuse columns that the table does not have and classes that the model never predicts."""
+        from isonomia.audits.rates.question import need_people
+        from isonomia.audits.responsiveness.members import check_names
+
+        need_people(check.population)
+        if check.population.kind != "generator":
+            check_names(check)
+
+    def run(self, check: Check[Responsiveness], observer: Observer) -> Verdict:
+        """List what people can reach where it is little, and draw from it elsewhere."""
+        from isonomia.audits.responsiveness.check import check_responsiveness
+
+        return check_responsiveness(check, observer)
+
+    def share(self, checks: Sequence[Check[Responsiveness]]) -> Sequence[Check[Responsiveness]]:
+        """Each check has people of its own."""
+        return checks
+
+    def locks(self, check: Check[Responsiveness]) -> Sequence[Hashable]:
+        """The memory of reachable points is kept with the interventions."""
+        return [("interventions", id(check.prop.interventions))]
+
+    def recheck(
+        self,
+        check: Check[Responsiveness],
+        counterexamples: Sequence[Mapping[str, Any]],
+        entries: Entries,
+        permissions: Permissions,
+    ) -> Recheck:
+        """Ask about the points that people can reach: the model must answer as it did."""
+        from isonomia.audits.responsiveness.counterexamples import recheck
+
+        del entries, permissions
+        return recheck(check.required_model, counterexamples)
+
+    def counts(self, check: Check[Responsiveness], entries: Entries) -> Iterator[RecordedCounts]:
+        """The points that were counted for each person, and those of them that have the target."""
+        from isonomia.audits.responsiveness.members import unpacked
+
+        del check
+        for key, entry in entries.items():
+            if key.startswith(("listing ", "round ")):
+                n, successes = (unpacked(entry[name]).astype(float).tolist() for name in ("n", "successes"))
+                yield RecordedCounts(key, n)
+                yield RecordedCounts(key, [entry["distinct"]], sum(n), exactly=False)
+                for points, target in zip(n, successes, strict=True):
+                    yield RecordedCounts(key, [target], points, exactly=False)
+
+
+RESPONSIVENESS = ResponsivenessAudit()
+
+
+def _named(table: PropertyTable, interventions: Mapping[str, Any], _: Any) -> Responsiveness:
+    from isonomia.spec import responsiveness
+
+    test, options = table.get("responsiveness"), options_of(table)
+    if test not in _NAMED:
+        raise UsageError(f"expected one of {', '.join(_NAMED)}, but {test!r} came.{nearest(test, _NAMED)}")
+    name = options.pop("interventions", None)
+    if name not in interventions:
+        known = ", ".join(interventions) or "none: [interventions] names files"
+        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but {name!r} came")
+    make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
+    refuse_options(table, of_callable(make, _COMMON).without("interventions", "memory"), options)
+    made: Responsiveness = make(interventions[name], **options)
+    return made

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.counting import Counted
 from isonomia.audits.responsiveness.points import Reaching, changes_of
 from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Feature, Points, ReachableSets
 from isonomia.interventions.features import encoded
-from isonomia.models.protocol import Answer
+from isonomia.models.checked import ask
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
+from isonomia.populations.recorded import table_of_rows
 
-__all__ = ["FURTHER_DRAWS", "counterexamples"]
+__all__ = ["FURTHER_DRAWS", "counterexamples", "recheck"]
 
 Places = NDArray[np.intp]
 
@@ -143,3 +146,25 @@ def _start(features: Sequence[Feature], points: Points) -> list[NDArray[np.float
     owners, place = np.unique(points.owner, return_inverse=True)
     people = encoded(features, points.people.take(owners))
     return list(people[place.reshape(-1)].T)
+
+
+def recheck(model: Model, counterexamples: Sequence[Mapping[str, Any]]) -> Recheck:
+    """Ask a model about the points of a record that decided it: it must answer as it did."""
+    points = [item for item in counterexamples if item.get("point") is not None]
+    silent = len(counterexamples) - len(points)
+    problem = f"{silent} say that a person reaches nothing, which no single answer shows: use --full"
+    if not points:
+        return Recheck(problem=problem)
+    scored, decided = any("score" in item for item in points), any("prediction" in item for item in points)
+    answer = ask(model, table_of_rows([item["point"] for item in points]), scored, decided)
+    again = sum(_answers_alike(item, answer, index) for index, item in enumerate(points))
+    return Recheck(len(points), again, problem if silent else None)
+
+
+def _answers_alike(item: Mapping[str, Any], answer: Answer, index: int) -> bool:
+    decided, scored = answer.prediction, answer.score
+    if "prediction" in item and (decided is None or plain_value(decided[index]) != item["prediction"]):
+        return False
+    if "score" not in item:
+        return True
+    return scored is not None and bool(np.allclose(scored[index], item["score"], rtol=1e-6, atol=1e-9))

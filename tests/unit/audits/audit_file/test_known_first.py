@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import Planned, plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.audit_file.runner import Outcome, begin_run, resume_run, run_checks
+from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError
 from isonomia.records.store import Store

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.execution import Failed, Outcome, lanes
 from isonomia.audits.audit_file.planner import Planned, Wrapping, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, cut_off, resume_run, run_checks, unfinished
+from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store

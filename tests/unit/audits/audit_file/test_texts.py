@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import stated_in
 from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
+from isonomia.audits.protocol import Permissions
 from isonomia.errors import RecordError, SpecError, UsageError
 
 NOMOS = "input x1;\noutput d1;\n{\n    d1 = predict(x1)\n}\nensures d1 >= 0;\n"

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.audits.protocol import Permissions
 from isonomia.cli.app import app
 from isonomia.errors import SpecError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
+from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
 from isonomia.records.evidence import Evidence, evidence_of
 from isonomia.records.store import Store

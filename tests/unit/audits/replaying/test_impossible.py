@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
+from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.rebuild import rebuilt
 from isonomia.audits.replaying.recompute import recomputed
 from isonomia.engine.observer import Silent
@@ -185,7 +185,6 @@ LIES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "another number of people": ("bets", _set("batch 0", "people")(lambda n: n + 1)),
     "people below zero": ("bets", _set("batch 0", "counts", 0)(lambda cells: [-1.0, cells[0] + cells[1] + 1.0])),
     "parts of people": ("bets", _set("batch 0", "counts", 0)(lambda cells: [cells[0] - 0.5, cells[1] + 0.5])),
-    "a limit above the rows": ("bets", _set("available", "people")(10**9)),
     "an exact answer from a sample": ("bets", _set("exact", "exact")(True)),
     "a group counted twice, otherwise": ("overlap", _set("batch 0", "counts", 0)(lambda cells: [cells[1], cells[0]])),
     "a group larger than the census": ("without", _set("group sizes", "sizes", 0)(601)),
@@ -255,7 +254,7 @@ def test_nothing_is_wrong_with_a_record_that_nobody_changed(told: dict[str, Any]
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_what_cannot_be_is_refused_before_any_verdict_is_computed(told: dict[str, Any], lie: str) -> None:
+def test_counts_that_cannot_be_are_noticed(told: dict[str, Any], lie: str) -> None:
     name, change = LIES[lie]
     content = copy.deepcopy(told)
     content["checks"] = [check for check in content["checks"] if check["name"] == name]
@@ -265,7 +264,7 @@ def test_what_cannot_be_is_refused_before_any_verdict_is_computed(told: dict[str
     content["audit"]["text"] = f"{alone}[[property]]{own}"
     assert _found(content, name).failure is None
     change(_entries(content, name))
-    assert _found(content, name).failure is not None
+    assert not _found(content, name).sound
 
 
 CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], None]] = {

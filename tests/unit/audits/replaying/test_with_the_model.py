@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isonomia.audits.audit_file.builder import Permissions
 from isonomia.audits.audit_file.reader import recorded_audit_file
+from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.permissions import opened_models, refuse_unsafe
 from isonomia.audits.replaying.rebuild import rebuilt
 from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, run_anew

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isonomia.audits.audit_file.builder import Permissions, property_of
+from isonomia.audits.audit_file.builder import property_of
 from isonomia.audits.audit_file.drafting.attributes import MOST_ATTRIBUTES, attributes_of
 from isonomia.audits.audit_file.drafting.columns import Column, columns_of_table
 from isonomia.audits.audit_file.drafting.model_answers import Asked, asked_model, some_rows
@@ -42,7 +42,7 @@ from isonomia.audits.audit_file.drafting.suggestions import (
 from isonomia.audits.audit_file.drafting.writer import Files, written_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import ask_about
 from isonomia.engine.observer import Silent

@@ -1,0 +1,79 @@
+"""What a property takes under ``with`` in an audit file: unknown options are refused, needed ones asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isonomia.audits.protocol import PropertyTable
+from isonomia.errors import UsageError, nearest
+
+__all__ = ["Takes", "named_property", "of_callable", "options_of", "refuse_key", "refuse_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """The options that something takes, and those of them that it needs."""
+
+    names: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+    def without(self, *names: str) -> Takes:
+        """The same without some options."""
+        return Takes(
+            tuple(name for name in self.names if name not in names),
+            tuple(name for name in self.needed if name not in names),
+        )
+
+
+def of_callable(make: Callable[..., Any], further: Takes = Takes()) -> Takes:  # noqa: B008  (it has no state)
+    """What a function takes; ``further`` is what it hands on, where it takes options of any name."""
+    parameters = inspect.signature(make).parameters.values()
+    own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
+    handed_on = further.names if len(own) < len(parameters) else ()
+    names = dict.fromkeys((*(each.name for each in own), *handed_on))
+    return Takes(tuple(names), tuple(each.name for each in own if each.default is each.empty))
+
+
+def options_of(table: PropertyTable) -> dict[str, Any]:
+    """The options of a property; steps such as ``up = [1, 4]`` are pairs."""
+    steps = {"up", "down"}
+    return {
+        key: tuple(value) if key in steps and isinstance(value, list) else value
+        for key, value in table.get("with", {}).items()
+    }
+
+
+def refuse_options(table: PropertyTable, takes: Takes, options: Mapping[str, Any]) -> None:
+    """Refuse what a property does not take, and ask for what it needs."""
+    listed = ", ".join(takes.names)
+    for name in options:
+        if name not in takes.names:
+            raise table.error(f"{name!r} is not taken.{nearest(name, takes.names)} It takes {listed}", "with", name)
+    missing = [name for name in takes.needed if name not in options]
+    if missing:
+        raise table.error(f"expected with = {{{missing[0]} = ...}}; it takes {listed}", "with")
+
+
+def refuse_key(table: PropertyTable, key: str, why: str) -> None:
+    """Refuse a key that means nothing beside the others."""
+    if table.get(key) is not None:
+        raise table.error(f"{key} does not go here: {why}", key)
+
+
+def named_property(
+    table: PropertyTable,
+    key: str,
+    module: Any,
+    names: Sequence[str],
+    further: Takes = Takes(),  # noqa: B008  (it has no state)
+) -> Any:
+    """A property that a module has under a name, with the options that it takes."""
+    name, options = table.get(key), options_of(table)
+    if name not in names:
+        raise UsageError(f"expected one of {', '.join(names)}, but {name!r} came.{nearest(name, names)}")
+    make = getattr(module, name)
+    refuse_options(table, of_callable(make, further), options)
+    return make(**options)

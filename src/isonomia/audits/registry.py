@@ -1,0 +1,49 @@
+"""The audits, and which of them a property belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isonomia.audits.ksafety import KSAFETY
+from isonomia.audits.principal import PRINCIPAL
+from isonomia.audits.protocol import Audit, FileKey
+from isonomia.audits.rates import RATES
+from isonomia.audits.responsiveness import RESPONSIVENESS
+from isonomia.errors import UsageError
+from isonomia.records.display import view
+from isonomia.records.verdict import Verdict
+
+__all__ = ["AUDITS", "Verdict", "audit_for", "file_keys", "register"]
+
+AUDITS: list[Audit] = []
+"""Every audit."""
+
+
+def register(audit: Audit) -> None:
+    """Add an audit; its properties can then be checked, stated in audit files, resumed, replayed and reported."""
+    AUDITS.append(audit)
+    view.register(audit.view)
+
+
+def audit_for(prop: Any) -> Audit:
+    """The audit that checks a property.
+
+    Raises
+    ------
+    UsageError
+        Where it is no property that is known.
+    """
+    for audit in AUDITS:
+        if isinstance(prop, audit.property_type):
+            return audit
+    raise UsageError(f"expected property as text or as a Property, but {prop!r} of type {type(prop).__name__} came")
+
+
+def file_keys() -> dict[str, FileKey]:
+    """The keys of an audit file of which a property has exactly one: they say what kind it is."""
+    return {name: key for audit in AUDITS for name, key in audit.file_keys.items()}
+
+
+# A new audit is a folder beside these and its name here.
+for _audit in (RATES, KSAFETY, RESPONSIVENESS, PRINCIPAL):
+    register(_audit)
