@@ -1,18 +1,12 @@
-"""What the syntax alone proves: disjoint groups, implied groups, ranges.
+"""What the syntax alone proves: whether two groups can meet, whether one lies in the other, and the range of a term.
 
-What a conjunction of tests says about one term, and whether it can be true of any value.
+The first two questions are one: can a conjunction be true of any row? A conjunction is split into tests, a disjunction
+into cases, and each case is searched for a contradiction. The answer is one-sided: *yes* is certain whatever the data,
+*no* means only that it was not shown.
 
 The tests are those of :mod:`isonomia.spec.evaluate`, whose rounding matters here: a column in single precision compares
 with the literal rounded to single precision. So two numbers count as different only where they stay different after
 that rounding, and numbers so large that whole numbers are not exact are not reasoned about.
-
-What can be told about two groups from their conditions alone: whether they can meet, whether one lies in the other.
-
-Both questions are one: can a conjunction be true of any row? A conjunction is split into tests, a disjunction into
-cases, and each case is searched for a contradiction. The answer is one-sided: *yes* is certain whatever the data,
-*no* means only that it was not shown.
-
-Between which two numbers a term of a row expression must lie.
 """
 
 from __future__ import annotations
@@ -27,6 +21,7 @@ import numpy as np
 
 from isonomia.spec.columns import moment
 from isonomia.spec.tree import (
+    FLIPPED,
     Call,
     Column,
     Compare,
@@ -48,115 +43,11 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["OPPOSITE", "OUTCOMES", "Fact", "Range", "conjuncts", "contradictory", "disjoint", "implies", "range_of"]
+__all__ = ["Range", "conjuncts", "disjoint", "implies", "range_of"]
 
 
-OPPOSITE: dict[RowRelation, RowRelation] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-"""What is true of two values that are both there, where a relation is false."""
-
-OUTCOMES: dict[RowRelation, frozenset[int]] = {
-    "==": frozenset({0}),
-    "!=": frozenset({-1, 1}),
-    "<": frozenset({-1}),
-    "<=": frozenset({-1, 0}),
-    ">": frozenset({1}),
-    ">=": frozenset({0, 1}),
-}
-"""The signs of left minus right for which a relation is true."""
-
-_LARGEST = 2.0**53
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A term stands in a relation to one of some values; only ``==`` has more than one."""
-
-    relation: RowRelation
-    values: tuple[Value, ...]
-
-
-def contradictory(facts: Sequence[Fact]) -> bool:
-    """Whether no value that is there can satisfy all the facts. False where that is not certain."""
-    if _clash_at_one_bound(facts):
-        return True
-    roundings: tuple[Callable[[Value], Value], ...] = (_exact, _single)
-    return all(_contradictory([_rounded(fact, rounding) for fact in facts]) for rounding in roundings)
-
-
-def _clash_at_one_bound(facts: Sequence[Fact]) -> bool:
-    """Whether the relations to one and the same literal exclude each other, as ``<`` and ``>=`` do."""
-    possible: dict[tuple[type, Value], frozenset[int]] = {}
-    for fact in facts:
-        if len(fact.values) == 1:
-            key = (type(fact.values[0]), fact.values[0])
-            possible[key] = possible.get(key, frozenset({-1, 0, 1})) & OUTCOMES[fact.relation]
-    return not all(possible.values())
-
-
-def _contradictory(facts: Sequence[Fact]) -> bool:
-    sets = [fact.values for fact in facts if fact.relation == "=="]
-    others = [fact for fact in facts if fact.relation != "=="]
-    if not sets:
-        return _no_number_between(others)
-    return not any(
-        all(any(_may_be_equal(value, other) for other in values) for values in sets)
-        and all(_may_satisfy(value, fact) for fact in others)
-        for value in sets[0]
-    )
-
-
-def _rounded(fact: Fact, rounding: Callable[[Value], Value]) -> Fact:
-    return Fact(fact.relation, tuple(rounding(value) for value in fact.values))
-
-
-def _exact(value: Value) -> Value:
-    return int(value) if isinstance(value, bool) else value
-
-
-def _single(value: Value) -> Value:
-    if isinstance(value, str) or not _is_modest(value):
-        return value
-    return float(np.float32(value))
-
-
-def _is_modest(value: Value) -> bool:
-    return not isinstance(value, str) and abs(value) < _LARGEST
-
-
-def _may_be_equal(a: Value, b: Value) -> bool:
-    if isinstance(a, str) and isinstance(b, str):
-        # Two spellings of one moment are equal in a column of times.
-        first, second = moment(a), moment(b)
-        return a == b or (first is not None and second is not None and bool(first == second))
-    return a == b or not (_is_modest(a) and _is_modest(b))
-
-
-def _may_satisfy(value: Value, fact: Fact) -> bool:
-    bound = fact.values[0]
-    if fact.relation == "!=":
-        return value != bound or not (type(value) is type(bound) or (_is_modest(value) and _is_modest(bound)))
-    if isinstance(value, str) or isinstance(bound, str) or not (_is_modest(value) and _is_modest(bound)):
-        return True
-    return (value > bound) - (value < bound) in OUTCOMES[fact.relation]
-
-
-def _no_number_between(facts: Iterable[Fact]) -> bool:
-    low, above = -math.inf, False
-    high, below = math.inf, False
-    for fact in facts:
-        bound = fact.values[0]
-        if isinstance(bound, str) or not _is_modest(bound):
-            continue
-        if fact.relation in {">", ">="}:
-            low, above = max((low, above), (float(bound), fact.relation == ">"))
-        elif fact.relation in {"<", "<="}:
-            edge, loose = min((high, not below), (float(bound), fact.relation == "<="))
-            high, below = edge, not loose
-    return low > high or (low == high and (above or below))
-
-
-_MOST_CASES = 512
-_FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_MAX_CASES = 512
+"""How many cases a conjunction is split into before the search is given up: this bounds its cost."""
 
 
 def conjuncts(row: Row | None) -> tuple[Row, ...]:
@@ -208,7 +99,7 @@ def _impossible(conditions: Iterable[Row]) -> bool:
     cases: list[_Case] = [()]
     for condition in conditions:
         cases = [(*case, *more) for case in cases for more in _cases(condition, True)]
-        if len(cases) > _MOST_CASES:
+        if len(cases) > _MAX_CASES:
             return False
     return all(_is_contradiction(case) for case in cases)
 
@@ -223,7 +114,7 @@ def _cases(row: Row, wanted: bool) -> list[_Case]:
         case RowJunction() if (row.connective == "and") == wanted:
             cases: list[_Case] = [()]
             for operand in row.operands:
-                cases = [(*case, *more) for case in cases for more in _cases(operand, wanted)][: _MOST_CASES + 1]
+                cases = [(*case, *more) for case in cases for more in _cases(operand, wanted)][: _MAX_CASES + 1]
             return cases
         case RowJunction():
             return [case for operand in row.operands for case in _cases(operand, wanted)]
@@ -237,14 +128,14 @@ def _cases(row: Row, wanted: bool) -> list[_Case]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Statement:
     """A test taken apart: what it is about, and what it says of that.
 
     ``about`` is one term, or a pair of terms that are compared. ``fact`` is ``None`` for ``is missing``.
     """
 
     about: tuple[Row, ...]
-    fact: Fact | None
+    fact: _Fact | None
     wanted: bool
 
 
@@ -252,53 +143,164 @@ def _is_contradiction(case: _Case) -> bool:
     wanted = {test.row for test in case if test.wanted}
     if any(test.row in wanted for test in case if not test.wanted):
         return True
-    said = [part for test in case for part in _taken_apart(test)]
-    return any(_clash([part for part in said if part.about == about]) for about in {part.about for part in said})
+    statements = [statement for test in case for statement in _statements(test)]
+    subjects = {statement.about for statement in statements}
+    return any(_clash([each for each in statements if each.about == about]) for about in subjects)
 
 
-def _taken_apart(test: _Test) -> Iterator[_Said]:
+def _statements(test: _Test) -> Iterator[_Statement]:
     match test.row:
         case Missing(operand):
-            yield _Said((operand,), None, test.wanted)
+            yield _Statement((operand,), None, test.wanted)
         case Member(operand, values):
             known = tuple(value.value for value in values if isinstance(value, Literal))
             if len(known) == len(values):
-                yield _Said((operand,), Fact("==", known), test.wanted)
+                yield _Statement((operand,), _Fact("==", known), test.wanted)
         case Compare(_, Literal(), Literal()):
             pass
         case Compare(relation, left, Literal(value)):
-            yield _Said((left,), Fact(relation, (value,)), test.wanted)
+            yield _Statement((left,), _Fact(relation, (value,)), test.wanted)
         case Compare(relation, Literal(value), right):
-            yield _Said((right,), Fact(_FLIPPED[relation], (value,)), test.wanted)
+            yield _Statement((right,), _Fact(FLIPPED[relation], (value,)), test.wanted)
         case Compare(relation, left, right):
-            yield _Said((left, right), Fact(relation, ()), test.wanted)
-            yield _Said((right, left), Fact(_FLIPPED[relation], ()), test.wanted)
+            yield _Statement((left, right), _Fact(relation, ()), test.wanted)
+            yield _Statement((right, left), _Fact(FLIPPED[relation], ()), test.wanted)
         case _:
             pass
 
 
-def _clash(said: list[_Said]) -> bool:
-    missing = any(part.fact is None and part.wanted for part in said)
-    there = any((part.fact is not None) == part.wanted for part in said)
+def _clash(statements: list[_Statement]) -> bool:
+    """Whether statements about one and the same subject cannot all be true."""
+    missing = any(each.fact is None and each.wanted for each in statements)
+    there = any((each.fact is not None) == each.wanted for each in statements)
     if missing and there:
         return True
     # A test that comes out false says something about the value only where the value is known to be there.
-    facts = [fact for part in said for fact in _facts(part, there)]
-    if len(said[0].about) == 2:
-        return not frozenset.intersection(frozenset({-1, 0, 1}), *(OUTCOMES[fact.relation] for fact in facts))
-    return contradictory(facts)
+    facts = [fact for each in statements for fact in _facts(each, there)]
+    if len(statements[0].about) == 2:
+        return not frozenset.intersection(frozenset({-1, 0, 1}), *(_OUTCOMES[fact.relation] for fact in facts))
+    return _no_value_satisfies(facts)
 
 
-def _facts(part: _Said, there: bool) -> list[Fact]:
-    if part.fact is None:
+def _facts(statement: _Statement, there: bool) -> list[_Fact]:
+    fact = statement.fact
+    if fact is None:
         return []
-    if part.wanted:
-        return [part.fact]
+    if statement.wanted:
+        return [fact]
     if not there:
         return []
-    opposite = OPPOSITE[part.fact.relation]
-    return [Fact(opposite, (value,)) for value in part.fact.values] or [Fact(opposite, ())]
+    opposite = _OPPOSITE[fact.relation]
+    return [_Fact(opposite, (value,)) for value in fact.values] or [_Fact(opposite, ())]
 
+
+# ---------------------------------------------------------------------------- facts about one term
+
+_OPPOSITE: dict[RowRelation, RowRelation] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+"""What is true of two values that are both there, where a relation is false."""
+
+_OUTCOMES: dict[RowRelation, frozenset[int]] = {
+    "==": frozenset({0}),
+    "!=": frozenset({-1, 1}),
+    "<": frozenset({-1}),
+    "<=": frozenset({-1, 0}),
+    ">": frozenset({1}),
+    ">=": frozenset({0, 1}),
+}
+"""The signs of left minus right for which a relation is true."""
+
+_LARGEST = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A term stands in a relation to one of some values; only ``==`` has more than one."""
+
+    relation: RowRelation
+    values: tuple[Value, ...]
+
+
+def _no_value_satisfies(facts: Sequence[_Fact]) -> bool:
+    """Whether no value that is there can satisfy all the facts. False where that is not certain."""
+    if _clash_at_one_bound(facts):
+        return True
+    roundings: tuple[Callable[[Value], Value], ...] = (_exact, _single)
+    return all(_no_rounded_value_satisfies([_rounded(fact, rounding) for fact in facts]) for rounding in roundings)
+
+
+def _clash_at_one_bound(facts: Sequence[_Fact]) -> bool:
+    """Whether the relations to one and the same literal exclude each other, as ``<`` and ``>=`` do."""
+    possible: dict[tuple[type, Value], frozenset[int]] = {}
+    for fact in facts:
+        if len(fact.values) == 1:
+            key = (type(fact.values[0]), fact.values[0])
+            possible[key] = possible.get(key, frozenset({-1, 0, 1})) & _OUTCOMES[fact.relation]
+    return not all(possible.values())
+
+
+def _no_rounded_value_satisfies(facts: Sequence[_Fact]) -> bool:
+    sets = [fact.values for fact in facts if fact.relation == "=="]
+    others = [fact for fact in facts if fact.relation != "=="]
+    if not sets:
+        return _no_number_between(others)
+    return not any(
+        all(any(_may_be_equal(value, other) for other in values) for values in sets)
+        and all(_may_satisfy(value, fact) for fact in others)
+        for value in sets[0]
+    )
+
+
+def _rounded(fact: _Fact, rounding: Callable[[Value], Value]) -> _Fact:
+    return _Fact(fact.relation, tuple(rounding(value) for value in fact.values))
+
+
+def _exact(value: Value) -> Value:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _single(value: Value) -> Value:
+    if isinstance(value, str) or not _is_modest(value):
+        return value
+    return float(np.float32(value))
+
+
+def _is_modest(value: Value) -> bool:
+    return not isinstance(value, str) and abs(value) < _LARGEST
+
+
+def _may_be_equal(a: Value, b: Value) -> bool:
+    if isinstance(a, str) and isinstance(b, str):
+        # Two spellings of one moment are equal in a column of times.
+        first, second = moment(a), moment(b)
+        return a == b or (first is not None and second is not None and bool(first == second))
+    return a == b or not (_is_modest(a) and _is_modest(b))
+
+
+def _may_satisfy(value: Value, fact: _Fact) -> bool:
+    bound = fact.values[0]
+    if fact.relation == "!=":
+        return value != bound or not (type(value) is type(bound) or (_is_modest(value) and _is_modest(bound)))
+    if isinstance(value, str) or isinstance(bound, str) or not (_is_modest(value) and _is_modest(bound)):
+        return True
+    return (value > bound) - (value < bound) in _OUTCOMES[fact.relation]
+
+
+def _no_number_between(facts: Iterable[_Fact]) -> bool:
+    low, above = -math.inf, False
+    high, below = math.inf, False
+    for fact in facts:
+        bound = fact.values[0]
+        if isinstance(bound, str) or not _is_modest(bound):
+            continue
+        if fact.relation in {">", ">="}:
+            low, above = max((low, above), (float(bound), fact.relation == ">"))
+        elif fact.relation in {"<", "<="}:
+            edge, loose = min((high, not below), (float(bound), fact.relation == "<="))
+            high, below = edge, not loose
+    return low > high or (low == high and (above or below))
+
+
+# ---------------------------------------------------------------------------- ranges
 
 Range: TypeAlias = tuple[float, float]
 
@@ -322,8 +324,8 @@ def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None
         known. It need not be the smallest: a column that occurs twice is treated as two. Another version of a column
         or of an answer has the range of the plain one, widened to a value that the version sets it to.
     """
-    found = _range(row, declared, score)
-    return found if found is not None and all(map(math.isfinite, found)) else None
+    ends = _range(row, declared, score)
+    return ends if ends is not None and all(map(math.isfinite, ends)) else None
 
 
 def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Range | None:
@@ -350,17 +352,17 @@ def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Rang
             return (0.0, 1.0)
 
 
-def _widened(found: Range | None, name: str, version: Version | None) -> Range | None:
+def _widened(ends: Range | None, name: str, version: Version | None) -> Range | None:
     """A declared range that also holds the value to which a version sets the column, which need not lie in it."""
-    if found is None or not isinstance(version, Do):
-        return found
+    if ends is None or not isinstance(version, Do):
+        return ends
     for item in version.items:
         if isinstance(item, Setting) and item.name == name:
             if not isinstance(item.value, Literal) or isinstance(item.value.value, str):
                 return None
             number = float(item.value.value)
-            return min(found[0], number), max(found[1], number)
-    return found
+            return min(ends[0], number), max(ends[1], number)
+    return ends
 
 
 def _arithmetic(sign: str, left: Range, right: Range) -> Range | None:

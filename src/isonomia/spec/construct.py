@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
     Arithmetic,
+    ArithmeticSign,
     AsIf,
     Call,
     Change,
@@ -34,22 +35,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import place_of
 
-__all__ = [
-    "arithmetic",
-    "as_if",
-    "call",
-    "constant_value",
-    "do",
-    "extreme",
-    "mean",
-    "negative",
-    "power",
-    "row_arithmetic",
-    "row_negative",
-    "source",
-]
-
-Sign = OneOf["+", "-", "*", "/"]
 Function = OneOf["abs", "min", "max"]
 
 _SIGNS: dict[str, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
@@ -57,13 +42,7 @@ _FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"abs": lambda x: ab
 
 
 def constant_value(quantity: Quantity) -> float | None:
-    """The number that a quantity is, where nothing in it depends on the population; otherwise ``None``.
-
-    Raises
-    ------
-    SpecError
-        Where the number is too large to be represented, or there is none.
-    """
+    """The number that a quantity is, where nothing in it depends on the population; otherwise ``None``."""
     try:
         value = _constant_value(quantity)
     except OverflowError:
@@ -104,12 +83,12 @@ def negative(operand: Quantity, place: Place | None = None) -> Quantity:
     return Negative(operand)
 
 
-def arithmetic(sign: Sign, left: Quantity, right: Quantity, place: Place | None = None) -> Arithmetic:
+def arithmetic(sign: ArithmeticSign, left: Quantity, right: Quantity, place: Place | None = None) -> Arithmetic:
     """``left sign right``; a divisor that is the constant zero is refused."""
     if sign == "/" and constant_value(right) == 0:
         raise SpecError("this divides by zero", place_of(right))
     node = Arithmetic(sign, left, right, place=place)
-    constant_value(node)
+    constant_value(node)  # refuses a number too large to work with
     return node
 
 
@@ -127,7 +106,7 @@ def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Pow
     if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
         raise SpecError(f"{known:g} to the power {value:g} is no real number", place or where)
     node = Power(base, value, place=place)
-    constant_value(node)
+    constant_value(node)  # refuses a number too large to work with
     return node
 
 
@@ -157,7 +136,7 @@ def row_negative(operand: Row, place: Place | None = None) -> Row:
     return RowNegative(operand)
 
 
-def row_arithmetic(sign: Sign, left: Row, right: Row) -> RowArithmetic:
+def row_arithmetic(sign: ArithmeticSign, left: Row, right: Row) -> RowArithmetic:
     """``left sign right``, row by row; a divisor that is the literal zero is refused."""
     if sign == "/" and isinstance(right, Literal) and not isinstance(right.value, str) and right.value == 0:
         raise SpecError("this divides by zero", right.place)

@@ -1,10 +1,7 @@
-"""A formula in plain English.
+"""Saying in plain English what a formula claims.
 
-Versions of a person in plain English.
-
-Row expressions in plain English, as the end of "people ..." or of "those ...".
-
-Saying in plain English what a formula claims.
+The words are found from the outside in: the formula, its comparisons, the quantities in them, then the row expressions
+of each rate and mean, as the end of "people ..." or of "those ...", and at last other versions of a person.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from dataclasses import replace
 from isonomia.spec.construct import constant_value
 from isonomia.spec.text import chain_of, number_text, value_text
 from isonomia.spec.tree import (
+    FLIPPED,
     Arithmetic,
     AsIf,
     Call,
@@ -47,229 +45,22 @@ from isonomia.spec.tree import (
     RowJunction,
     RowNegative,
     RowNot,
+    RowRelation,
     Setting,
     Variable,
     Version,
 )
 from isonomia.spec.walk import versions_of
 
-__all__ = [
-    "condition_phrase",
-    "event_phrase",
-    "explain",
-    "feature_phrase",
-    "join_words",
-    "sameness_phrase",
-    "speaks_of_versions",
-    "term_phrase",
-]
+__all__ = ["explain", "join_words"]
 
-
-def join_words(words: Iterable[str], word: str) -> str:
-    """Join by commas, and by a word before the last: ``a, b and c``."""
-    *most, last = words
-    return f"{', '.join(most)} {word} {last}" if most else last
-
-
-def speaks_of_versions(row: Row | None) -> bool:
-    """Whether an expression speaks of anything but the person as they are."""
-    return row is not None and bool(versions_of(row))
-
-
-def feature_phrase(feature: Column | Output) -> str:
-    """A column or an answer: ``age``, ``the second person's age``, ``the prediction had sex been 'M'``."""
-    name = feature.name
-    if isinstance(feature, Output) and feature.label is not None:
-        name = f"score for {value_text(feature.label)}"
-    match feature.version:
-        case None:
-            return name
-        case Other():
-            return f"the second person's {name}"
-        case Do():
-            return f"the {name} {_had(feature.version)}"
-
-
-def sameness_phrase(row: Row) -> str | None:
-    """Whether one thing is the same in another version, as the end of "whose ..."; ``None`` for any other test."""
-    match row:
-        case Compare("==" | "!=", Column() | Output() as left, Column() | Output() as right):
-            plain, changed = (left, right) if left.version is None else (right, left)
-            if plain.version is not None or changed.version is None or replace(changed, version=None) != plain:
-                return None
-            return _sameness(feature_phrase(plain), changed.version, row.relation == "==")
-        case _:
-            return None
-
-
-def _sameness(name: str, version: Version, same: bool) -> str:
-    match version:
-        case Other():
-            return f"{name} is {'the same as' if same else 'different from'} the second person's"
-        case Do():
-            return f"{name} would have been {'the same' if same else 'different'} {_had(version)}"
-
-
-def _had(version: Do) -> str:
-    settings = [item for item in version.items if isinstance(item, Setting)]
-    mediated = [item for item in version.items if isinstance(item, AsIf)]
-    said = [_had_been(settings)] if settings else []
-    said += [f"with {item.name} as it would have been {_had_been(item.settings)}" for item in mediated]
-    return " and ".join(said)
-
-
-def _had_been(settings: Iterable[Setting]) -> str:
-    return f"had {join_words((f'{item.name} been {_value(item.value)}' for item in settings), 'and')}"
-
-
-def _value(value: Literal | Variable) -> str:
-    return value.name if isinstance(value, Variable) else value_text(value.value)
-
-
-_EVENT = {
-    "==": "equal to",
-    "!=": "other than",
-    "<": "below",
-    "<=": "at most",
-    ">": "above",
-    ">=": "at least",
-}
-_CONDITION = {relation: f"is {words}" for relation, words in _EVENT.items()} | {"==": "is", "!=": "is not"}
+_RELATIONS: dict[RowRelation, str] = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 _FUNCTIONS = {"min": "the smallest of", "max": "the largest of"}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
-def event_phrase(row: Row) -> str:
-    """An event as the end of "people ...": ``with prediction equal to 1``."""
-    return _phrase(row, event=True)
-
-
-def condition_phrase(row: Row) -> str:
-    """A condition as the end of "those ...": ``whose sex is 'F'``."""
-    return _phrase(row, event=False)
-
-
-def _phrase(row: Row, *, event: bool) -> str:
-    lead = "with" if event else "whose"
-    match row:
-        case RowJunction(connective, operands):
-            links = chain_of(row)
-            if links and len(links) == 2 and isinstance(links[0].left, Literal):
-                versions = speaks_of_versions(row)
-                return f"{'for whom' if versions else lead} {_between(links, event=event and not versions)}"
-            parts = [_phrase(operand, event=event) for operand in operands]
-            parts = [
-                f"({part})" if isinstance(x, RowJunction) else part for x, part in zip(operands, parts, strict=True)
-            ]
-            return f"{'either ' if connective == 'or' else ''}{join_words(parts, connective)}"
-        case RowNot(Compare() | RowJunction() | RowNot() as inner):
-            return f"for whom it is not true that {_clause(inner)}"
-        case Literal():
-            return "of any kind" if row.value is True else f"for whom {value_text(row.value)} is true"
-        case _ if speaks_of_versions(row):
-            return f"{'whose' if sameness_phrase(row) else 'for whom'} {_clause(row)}"
-        case _:
-            return f"{lead} {_test(row, event=event)}"
-
-
-def _test(row: Row, *, event: bool) -> str:
-    """A single test without its leading word: ``sex is 'F'``, or for an event ``sex equal to 'F'``."""
-    be = "" if event else "is "
-    match row:
-        case Compare(relation, Literal() as left, right) if not isinstance(right, Literal):
-            return _test(Compare(_FLIPPED[relation], right, left), event=event)  # type: ignore[arg-type]
-        case Compare(relation, left, right):
-            words = (_EVENT if event else _CONDITION)[relation]
-            return f"{term_phrase(left)} {words} {term_phrase(right)}"
-        case Member(operand, values):
-            return f"{term_phrase(operand)} {'equal to' if event else 'is'} {_values(values, 'or')}"
-        case RowNot(Member(operand, values)):
-            return f"{term_phrase(operand)} {be}none of {_values(values, 'and')}"
-        case Missing(operand):
-            return f"{term_phrase(operand)} {be}missing"
-        case RowNot(Missing(operand)):
-            return f"{term_phrase(operand)} {be}not missing"
-        case RowNot(operand):
-            return f"{term_phrase(operand)} {be}false"
-        case _:
-            return f"{term_phrase(row)} {be}true"
-
-
-def _between(links: Sequence[Compare], *, event: bool) -> str:
-    low, high = links
-    strict = {low.relation, high.relation} == {"<"}
-    middle = term_phrase(low.right)
-    if strict or {low.relation, high.relation} == {"<="}:
-        words = f"{'strictly ' if strict else ''}between {term_phrase(low.left)} and {term_phrase(high.right)}"
-        return f"{middle} {words}" if event else f"{middle} is {words}"
-    first = _test(Compare(low.relation, low.left, low.right), event=event)
-    return f"{first} and {(_EVENT if event else _CONDITION)[high.relation]} {term_phrase(high.right)}"
-
-
-def _clause(row: Row) -> str:
-    """A whole clause: ``sex is 'F' and age is below 25``."""
-    match row:
-        case RowJunction(connective, operands):
-            parts = [f"({_clause(x)})" if isinstance(x, RowJunction) else _clause(x) for x in operands]
-            return join_words(parts, connective)
-        case RowNot(Compare() | RowJunction() | RowNot() as inner):
-            return f"not ({_clause(inner)})"
-        case _:
-            return sameness_phrase(row) or _test(row, event=False)
-
-
-def _values(values: Iterable[Literal | Variable], word: str) -> str:
-    return join_words([term_phrase(value) for value in values], word)
-
-
-def term_phrase(row: Row) -> str:
-    """A term in words: ``income divided by 12``."""
-    match row:
-        case Column() | Output():
-            return feature_phrase(row)
-        case Variable():
-            return row.name
-        case PairCall():
-            return f"{row.name}(person, second person)"
-        case Literal():
-            return value_text(row.value)
-        case RowNegative(operand):
-            return f"minus {_grouped(operand)}"
-        case RowArithmetic(sign, left, right):
-            return f"{_grouped(left)} {_SIGNS[sign]} {_grouped(right)}"
-        case Call("abs", (argument,)):
-            return f"the absolute value of {_grouped(argument)}"
-        case Call(function, arguments):
-            return f"{_FUNCTIONS[function]} {join_words(map(_grouped, arguments), 'and')}"
-        case _:
-            return f"the truth of ({_clause(row)})"
-
-
-def _grouped(row: Row) -> str:
-    simple = isinstance(row, Column | Variable | Output | Literal | PairCall)
-    counterfactual = isinstance(row, Column | Output) and isinstance(row.version, Do)
-    return term_phrase(row) if simple and not counterfactual else f"({term_phrase(row)})"
-
-
-_WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
-_FLIPPED_EXPLAIN: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_EXTREMES = {"min": "the smallest of", "max": "the largest of"}
 
 
 def explain(formula: Formula) -> str:
-    """Say what a formula claims, as an English sentence.
-
-    Parameters
-    ----------
-    formula
-        Any formula.
-
-    Returns
-    -------
-    str
-        One sentence. It is meant for a reader; the exact statement is the formula's text.
-    """
+    """Say what a formula claims, as one English sentence for a reader; the exact statement is the formula's text."""
     sentence = _formula(formula)
     first = len(sentence) - len(sentence.lstrip("(["))
     return f"{sentence[:first]}{sentence[first].upper()}{sentence[first + 1 :]}."
@@ -298,8 +89,8 @@ def _each(node: Each) -> str:
     if isinstance(node.source, Column):
         values = f"value {node.variable} of {node.source.name}"
     else:
-        values = f"{node.variable} among {join_words(map(term_phrase, node.source), 'and')}"
-    excluded = f" except {join_words(map(term_phrase, node.excluded), 'and')}" if node.excluded else ""
+        values = f"{node.variable} among {join_words(map(_term, node.source), 'and')}"
+    excluded = f" except {join_words(map(_term, node.excluded), 'and')}" if node.excluded else ""
     return f"for every {values}{excluded}: {_formula(node.body)}"
 
 
@@ -310,19 +101,19 @@ def _comparison(first: Quantity, rest: tuple[tuple[Relation, Quantity], ...]) ->
     if len(rest) == 1:
         relation, right = rest[0]
         if constant_value(first) is not None and constant_value(right) is None:
-            return _link(right, _FLIPPED_EXPLAIN[relation], first)
+            return _link(right, FLIPPED[relation], first)
         return _link(first, relation, right)
     if len(rest) == 2:
         (lower, middle), (upper, last) = rest
         if lower == upper and constant_value(first) is not None and constant_value(last) is not None:
-            return _between_explain(middle, lower, first, last)
+            return _quantity_between(middle, lower, first, last)
     terms = [first, *(quantity for _, quantity in rest)]
     links = zip(terms, (relation for relation, _ in rest), terms[1:], strict=False)
     return " and ".join(_link(left, relation, right) for left, relation, right in links)
 
 
-def _link(left: Quantity, relation: Relation, right: Quantity) -> str:
-    words = _WORDS[relation]
+def _link(left: Quantity, relation: RowRelation, right: Quantity) -> str:
+    words = _RELATIONS[relation]
     match left, right:
         case Arithmetic("/", Rate() | Mean() as above, Rate() | Mean() as below), Constant():
             return f"{_leaf(above)} is {words} {_quantity(right)} times {_other(below, above)}"
@@ -340,7 +131,7 @@ def _link(left: Quantity, relation: Relation, right: Quantity) -> str:
             return f"{_quantity(left)} is {words} {_other(right, left)}"
 
 
-def _between_explain(middle: Quantity, relation: Relation, first: Quantity, last: Quantity) -> str:
+def _quantity_between(middle: Quantity, relation: Relation, first: Quantity, last: Quantity) -> str:
     low, high = (first, last) if relation in {"<", "<="} else (last, first)
     between = f"{'strictly ' if relation in {'<', '>'} else ''}between {_quantity(low)} and {_quantity(high)}"
     match middle:
@@ -362,42 +153,43 @@ def _quantity(node: Quantity) -> str:
         case Rate() | Mean():
             return _leaf(node)
         case Negative(operand):
-            return f"minus {_grouped_explain(operand)}"
+            return f"minus {_grouped_quantity(operand)}"
         case Arithmetic(sign, left, right):
-            return f"{_grouped_explain(left)} {_SIGNS[sign]} {_grouped_explain(right)}"
+            return f"{_grouped_quantity(left)} {_SIGNS[sign]} {_grouped_quantity(right)}"
         case Power(base, exponent):
-            return f"{_grouped_explain(base)} {'squared' if exponent == 2 else f'to the power {number_text(exponent)}'}"
+            raised = "squared" if exponent == 2 else f"to the power {number_text(exponent)}"
+            return f"{_grouped_quantity(base)} {raised}"
         case Extreme("abs", (argument,)):
-            return f"the absolute value of {_grouped_explain(argument)}"
+            return f"the absolute value of {_grouped_quantity(argument)}"
         case Extreme(function, arguments):
-            return f"{_EXTREMES[function]} {join_words(map(_grouped_explain, arguments), 'and')}"
+            return f"{_FUNCTIONS[function]} {join_words(map(_grouped_quantity, arguments), 'and')}"
 
 
-def _grouped_explain(node: Quantity) -> str:
+def _grouped_quantity(node: Quantity) -> str:
     return _quantity(node) if isinstance(node, Constant) else f"({_quantity(node)})"
 
 
 def _leaf(leaf: Leaf) -> str:
     if versions_of(leaf):
         return _leaf_of_versions(leaf)
-    group = "" if leaf.given is None else f" among those {condition_phrase(leaf.given)}"
+    group = "" if leaf.given is None else f" among those {_condition(leaf.given)}"
     if isinstance(leaf, Rate):
-        return f"the share of people {event_phrase(leaf.event)}{group}"
-    phrase = term_phrase(leaf.term)
+        return f"the share of people {_event(leaf.event)}{group}"
+    phrase = _term(leaf.term)
     return f"the mean {'of ' if phrase.startswith(('the ', 'minus ')) else ''}{phrase}{group}"
 
 
 def _leaf_of_versions(leaf: Leaf) -> str:
     """A leaf with its group in front, where it cannot be read as a part of ``had sex been 'M'``."""
-    group = [] if leaf.given is None else [condition_phrase(leaf.given)]
+    group = [] if leaf.given is None else [_condition(leaf.given)]
     if Other() in versions_of(leaf):
         among = ", ".join(["people each paired with a second person drawn at random", *group])
     else:
         among = " ".join(["those", *group]) if group else ""
     noun = f", among {among}," if among else ""
     if isinstance(leaf, Rate):
-        return f"the share{noun} of {'those' if among else 'people'} {event_phrase(leaf.event)}"
-    return f"the mean{noun} of {term_phrase(leaf.term)}"
+        return f"the share{noun} of {'those' if among else 'people'} {_event(leaf.event)}"
+    return f"the mean{noun} of {_term(leaf.term)}"
 
 
 def _other(right: Quantity, left: Quantity) -> str:
@@ -411,4 +203,175 @@ def _other(right: Quantity, left: Quantity) -> str:
             return _quantity(right)
     if right.given is None:
         return f"{noun} in the whole population"
-    return f"{noun} among those {condition_phrase(right.given)}"
+    return f"{noun} among those {_condition(right.given)}"
+
+
+# ---------------------------------------------------------------------------- row expressions
+
+_EVENT = {"==": "equal to", "!=": "other than", "<": "below", "<=": "at most", ">": "above", ">=": "at least"}
+_CONDITION = {relation: f"is {words}" for relation, words in _EVENT.items()} | {"==": "is", "!=": "is not"}
+
+
+def _event(row: Row) -> str:
+    """An event as the end of "people ...": ``with prediction equal to 1``."""
+    return _phrase(row, event=True)
+
+
+def _condition(row: Row) -> str:
+    """A condition as the end of "those ...": ``whose sex is 'F'``."""
+    return _phrase(row, event=False)
+
+
+def _phrase(row: Row, *, event: bool) -> str:
+    lead = "with" if event else "whose"
+    match row:
+        case RowJunction(connective, operands):
+            links = chain_of(row)
+            if links and len(links) == 2 and isinstance(links[0].left, Literal):
+                versions = bool(versions_of(row))
+                return f"{'for whom' if versions else lead} {_between(links, event=event and not versions)}"
+            phrases = [(operand, _phrase(operand, event=event)) for operand in operands]
+            parts = [f"({phrase})" if isinstance(operand, RowJunction) else phrase for operand, phrase in phrases]
+            return f"{'either ' if connective == 'or' else ''}{join_words(parts, connective)}"
+        case RowNot(Compare() | RowJunction() | RowNot() as inner):
+            return f"for whom it is not true that {_clause(inner)}"
+        case Literal():
+            return "of any kind" if row.value is True else f"for whom {value_text(row.value)} is true"
+        case _ if versions_of(row):
+            return f"{'whose' if _sameness(row) else 'for whom'} {_clause(row)}"
+        case _:
+            return f"{lead} {_test(row, event=event)}"
+
+
+def _test(row: Row, *, event: bool) -> str:
+    """A single test without its leading word: ``sex is 'F'``, or for an event ``sex equal to 'F'``."""
+    be = "" if event else "is "
+    match row:
+        case Compare(relation, Literal() as left, right) if not isinstance(right, Literal):
+            return _test(Compare(FLIPPED[relation], right, left), event=event)
+        case Compare(relation, left, right):
+            words = (_EVENT if event else _CONDITION)[relation]
+            return f"{_term(left)} {words} {_term(right)}"
+        case Member(operand, values):
+            return f"{_term(operand)} {'equal to' if event else 'is'} {_values(values, 'or')}"
+        case RowNot(Member(operand, values)):
+            return f"{_term(operand)} {be}none of {_values(values, 'and')}"
+        case Missing(operand):
+            return f"{_term(operand)} {be}missing"
+        case RowNot(Missing(operand)):
+            return f"{_term(operand)} {be}not missing"
+        case RowNot(operand):
+            return f"{_term(operand)} {be}false"
+        case _:
+            return f"{_term(row)} {be}true"
+
+
+def _between(links: Sequence[Compare], *, event: bool) -> str:
+    low, high = links
+    strict = {low.relation, high.relation} == {"<"}
+    middle = _term(low.right)
+    if strict or {low.relation, high.relation} == {"<="}:
+        words = f"{'strictly ' if strict else ''}between {_term(low.left)} and {_term(high.right)}"
+        return f"{middle} {words}" if event else f"{middle} is {words}"
+    first = _test(Compare(low.relation, low.left, low.right), event=event)
+    return f"{first} and {(_EVENT if event else _CONDITION)[high.relation]} {_term(high.right)}"
+
+
+def _clause(row: Row) -> str:
+    """A whole clause: ``sex is 'F' and age is below 25``."""
+    match row:
+        case RowJunction(connective, operands):
+            parts = [f"({_clause(x)})" if isinstance(x, RowJunction) else _clause(x) for x in operands]
+            return join_words(parts, connective)
+        case RowNot(Compare() | RowJunction() | RowNot() as inner):
+            return f"not ({_clause(inner)})"
+        case _:
+            return _sameness(row) or _test(row, event=False)
+
+
+def _values(values: Iterable[Literal | Variable], word: str) -> str:
+    return join_words([_term(value) for value in values], word)
+
+
+def _term(row: Row) -> str:
+    """A term in words: ``income divided by 12``."""
+    match row:
+        case Column() | Output():
+            return _feature(row)
+        case Variable():
+            return row.name
+        case PairCall():
+            return f"{row.name}(person, second person)"
+        case Literal():
+            return value_text(row.value)
+        case RowNegative(operand):
+            return f"minus {_grouped(operand)}"
+        case RowArithmetic(sign, left, right):
+            return f"{_grouped(left)} {_SIGNS[sign]} {_grouped(right)}"
+        case Call("abs", (argument,)):
+            return f"the absolute value of {_grouped(argument)}"
+        case Call(function, arguments):
+            return f"{_FUNCTIONS[function]} {join_words(map(_grouped, arguments), 'and')}"
+        case _:
+            return f"the truth of ({_clause(row)})"
+
+
+def _grouped(row: Row) -> str:
+    simple = isinstance(row, Column | Variable | Output | Literal | PairCall)
+    counterfactual = isinstance(row, Column | Output) and isinstance(row.version, Do)
+    return _term(row) if simple and not counterfactual else f"({_term(row)})"
+
+
+# ---------------------------------------------------------------------------- versions of a person
+
+
+def _feature(feature: Column | Output) -> str:
+    """A column or an answer: ``age``, ``the second person's age``, ``the prediction had sex been 'M'``."""
+    name = feature.name
+    if isinstance(feature, Output) and feature.label is not None:
+        name = f"score for {value_text(feature.label)}"
+    match feature.version:
+        case None:
+            return name
+        case Other():
+            return f"the second person's {name}"
+        case Do():
+            return f"the {name} {_had(feature.version)}"
+
+
+def _sameness(row: Row) -> str | None:
+    """Whether one thing is the same in another version, as the end of "whose ..."; ``None`` for any other test."""
+    match row:
+        case Compare("==" | "!=", Column() | Output() as left, Column() | Output() as right):
+            plain, changed = (left, right) if left.version is None else (right, left)
+            if plain.version is not None or changed.version is None or replace(changed, version=None) != plain:
+                return None
+            return _same_or_not(_feature(plain), changed.version, row.relation == "==")
+        case _:
+            return None
+
+
+def _same_or_not(name: str, version: Version, same: bool) -> str:
+    match version:
+        case Other():
+            return f"{name} is {'the same as' if same else 'different from'} the second person's"
+        case Do():
+            return f"{name} would have been {'the same' if same else 'different'} {_had(version)}"
+
+
+def _had(version: Do) -> str:
+    settings = [item for item in version.items if isinstance(item, Setting)]
+    mediated = [item for item in version.items if isinstance(item, AsIf)]
+    clauses = [_had_been(settings)] if settings else []
+    clauses += [f"with {item.name} as it would have been {_had_been(item.settings)}" for item in mediated]
+    return " and ".join(clauses)
+
+
+def _had_been(settings: Iterable[Setting]) -> str:
+    return f"had {join_words((f'{item.name} been {_term(item.value)}' for item in settings), 'and')}"
+
+
+def join_words(words: Iterable[str], word: str) -> str:
+    """Join by commas, and by a word before the last: ``a, b and c``."""
+    *most, last = words
+    return f"{', '.join(most)} {word} {last}" if most else last

@@ -1,12 +1,4 @@
-"""Row expressions on whole batches.
-
-One batch of people as columns, with what the model said about them, and with other versions of the same people.
-
-What the model answered, as an array: its predictions, its scores, or the scores of one class.
-
-Numbers that a Python function makes of two people: evaluated once a batch, and believed only after checks.
-
-Evaluating row expressions on whole columns.
+"""Evaluating row expressions on whole columns: a batch of people, what the model said about them, and other versions.
 
 Conventions
 -----------
@@ -56,7 +48,13 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import place_of
 
-__all__ = ["Batch", "as_version", "evaluate", "numbers", "output_values", "pair_values", "truth"]
+__all__ = ["Batch", "evaluate", "numbers", "truth"]
+
+
+Array: TypeAlias = NDArray[Any]
+Truth: TypeAlias = NDArray[np.bool_]
+
+_SIGNS: dict[str, Callable[[Array, Array], Array]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,207 +88,29 @@ class Batch:
     _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, looked through once.
-
-        Raises
-        ------
-        DataError
-            Where it holds what no expression can use.
-        """
+        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, looked through once."""
         if name not in self._plain:
             self._plain[name] = plain(self.columns[name], name)
         return self._plain[name]
 
 
-def as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:
-    """The people of a batch in the version that a part of an expression speaks of; ``None`` is as they are.
-
-    Raises
-    ------
-    SpecError
-        Where the batch has no such version; the error names the part.
-    DataError
-        Where the version is about another number of people.
-    """
-    if version is None:
-        return batch
-    if version not in batch.versions:
-        raise SpecError(_absent(node, version), node.place)
-    found = batch.versions[version]
-    if found.rows != batch.rows:
-        raise DataError(
-            f"expected `{to_text(version)}` to be about the {batch.rows:,} people of the batch, but it is about "
-            f"{found.rows:,}"
-        )
-    return found
-
-
-def _absent(node: Column | Output | PairCall, version: Version) -> str:
-    if isinstance(version, Other):
-        return f"`{to_text(node)}` speaks of a second person, but people are not drawn in pairs here"
-    return (
-        f"`{to_text(node)}` speaks of the same person had things been otherwise, but `{to_text(version)}` cannot be "
-        "told here: that needs a causal model of the population"
-    )
-
-
-def output_values(row: Output, batch: Batch) -> NDArray[Any]:
-    """The model's answer for each person, in the version meant; without one, the column of that name.
-
-    Raises
-    ------
-    SpecError
-        Where there is neither, where it is not clear which class's score is meant, or where the batch has no such
-        version of its people.
-    """
-    batch = as_version(row, row.version, batch)
-    answered = batch.prediction if row.name == "prediction" else batch.score
-    if answered is None:
-        return _from_column(row, batch)
-    if row.name == "score" and answered.ndim == 2:
-        return answered[:, _index(row, batch, answered.shape[1])]
-    if row.label is not None:
-        raise SpecError(f"the model gives one score for each person: write `score`, not `{to_text(row)}`", row.place)
-    return plain(answered, row.name)
-
-
-def _from_column(row: Output, batch: Batch) -> NDArray[Any]:
-    if row.name in batch.columns and row.label is None:
-        return plain(batch.columns[row.name], row.name)
-    message = f"there is no `{to_text(row)}`: the model gives no {row.name}, and there is no column of that name"
-    raise SpecError(message, row.place)
-
-
-def _index(row: Output, batch: Batch, count: int) -> int:
-    classes = batch.classes or tuple(range(count))
-    listed = ", ".join(value_text(value) for value in classes)
-    if row.label is None:
-        if count == 2:
-            return 1
-        first = value_text(classes[0])
-        raise SpecError(
-            f"the model scores {count} classes ({listed}): say which one, as in `score[{first}]`", row.place
-        )
-    for index, value in enumerate(classes):
-        if _same_class(row.label, value):
-            return index
-    raise SpecError(f"the model has no class {value_text(row.label)}; its classes are {listed}", row.place)
-
-
-def _same_class(written: Value, actual: Value) -> bool:
-    return written == actual or str(written) == str(actual)
-
-
-def pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
-    """What the function says of every pair: one finite number a row.
-
-    The function sees read-only columns in the form that row expressions see them, so it cannot change what is audited.
-
-    Raises
-    ------
-    SpecError
-        Where the people of the batch are not paired, or a column is not there.
-    DataError
-        Where the function raises, or returns something other than one finite number a row.
-    """
-    second = as_version(node, Other(), batch)
-    people = [_seen(node, person) for person in (batch, second)]
-    try:
-        returned = node.function(*people)
-    except Exception as error:
-        raise DataError(
-            f"the function `{node.name}` of two people raised {type(error).__name__}: {error}. It is called with two "
-            f"mappings, of the first and of the second person of {batch.rows:,} pairs, from a column's name to an array"
-        ) from error
-    return _checked(node, returned, batch.rows)
-
-
-def _seen(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
-    absent = [name for name in node.columns if name not in person.columns]
-    if absent:
-        raise SpecError(f"there is no column `{absent[0]}`, which the function `{node.name}` needs", node.place)
-    columns = {name: plain(person.columns[name], name).view() for name in node.columns}
-    for column in columns.values():
-        column.flags.writeable = False
-    return columns
-
-
-def _checked(node: PairCall, returned: Any, rows: int) -> NDArray[np.float64]:
-    expected = f"expected the function `{node.name}` of two people to return {rows:,} finite numbers, one for each pair"
-    try:
-        found = np.asarray(returned)
-    except ValueError:
-        raise DataError(f"{expected}, but it returned {returned!r}") from None
-    if not found.shape:
-        raise DataError(f"{expected}, but it returned {returned!r} of type {type(returned).__name__}")
-    if found.shape != (rows,) or found.dtype.kind not in "biuf":
-        raise DataError(f"{expected}, but it returned an array of {found.dtype} of shape {found.shape}")
-    values = found.astype(np.float64)
-    odd = ~np.isfinite(values)
-    if odd.any():
-        raise DataError(f"{expected}, but for pair {int(np.argmax(odd)):,} of the batch it is {values[odd][0]}")
-    return values
-
-
-Array: TypeAlias = NDArray[Any]
-Truth: TypeAlias = NDArray[np.bool_]
-
-_SIGNS: dict[str, Callable[[Array, Array], Array]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-}
-
-
 def evaluate(row: Row, batch: Batch) -> Array:
-    """The value of a row expression for each person of a batch.
+    """The value of a row expression, in which no variable of a ``for`` is left, for each person of a batch.
 
-    Parameters
-    ----------
-    row
-        An expression in which no variable of a ``for`` is left.
-    batch
-        The people, as columns, and what the model said about them.
-
-    Returns
-    -------
-    NDArray
-        Of length ``batch.rows``. Treat it as read-only: it may be a column of the batch itself.
-
-    Raises
-    ------
-    SpecError
-        Where kinds do not fit, such as text compared with a number.
-    DataError
-        Where a column holds what the expression cannot use.
+    Treat it as read-only: it may be a column of the batch itself.
     """
     values = _values(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
 
 
 def truth(row: Row, batch: Batch) -> Truth:
-    """Whether a condition is true, for each person of a batch.
-
-    Raises
-    ------
-    SpecError
-        Where the expression is no condition.
-    DataError
-        Where a column of numbers stands as a condition but holds something other than 0 and 1.
-    """
+    """Whether a condition is true, for each person of a batch."""
     values = _truth(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
 
 
 def numbers(row: Row, batch: Batch) -> NDArray[np.float64]:
-    """The number that a term is, for each person of a batch; truth values count as 0 and 1.
-
-    Raises
-    ------
-    SpecError
-        Where the term is text or a time.
-    """
+    """The number that a term is, for each person of a batch; truth values count as 0 and 1."""
     values = _number(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
 
@@ -300,9 +120,9 @@ def _values(row: Row, batch: Batch) -> Array:
         case Column():
             return _column(row, batch)
         case Output():
-            return output_values(row, batch)
+            return _output_values(row, batch)
         case PairCall():
-            return pair_values(row, batch)
+            return _pair_values(row, batch)
         case Literal():
             return np.asarray(row.value, dtype=object if isinstance(row.value, str) else None)
         case Variable():
@@ -315,7 +135,7 @@ def _values(row: Row, batch: Batch) -> Array:
 
 
 def _column(row: Column, batch: Batch) -> Array:
-    people = as_version(row, row.version, batch)
+    people = _as_version(row, row.version, batch)
     if row.name not in people.columns:
         whose = "" if row.version is None else f" of `{to_text(row.version)}`"
         raise SpecError(f"there is no column `{row.name}`{whose}", row.place)
@@ -383,3 +203,116 @@ def _as_condition(row: Column | Output, values: Array) -> Truth:
             f"{values[odd][0].item()!r}; compare it with a value instead"
         )
     return np.asarray(ones)
+
+
+# ---------------------------------------------------------------------------- versions of a person
+
+
+def _as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:
+    """The people of a batch in the version that a part of an expression speaks of; ``None`` is as they are."""
+    if version is None:
+        return batch
+    if version not in batch.versions:
+        raise SpecError(_absent(node, version), node.place)
+    changed = batch.versions[version]
+    if changed.rows != batch.rows:
+        raise DataError(
+            f"expected `{to_text(version)}` to be about the {batch.rows:,} people of the batch, but it is about "
+            f"{changed.rows:,}"
+        )
+    return changed
+
+
+def _absent(node: Column | Output | PairCall, version: Version) -> str:
+    if isinstance(version, Other):
+        return f"`{to_text(node)}` speaks of a second person, but people are not drawn in pairs here"
+    return (
+        f"`{to_text(node)}` speaks of the same person had things been otherwise, but `{to_text(version)}` cannot be "
+        "told here: that needs a causal model of the population"
+    )
+
+
+# ---------------------------------------------------------------------------- the model's answers
+
+
+def _output_values(row: Output, batch: Batch) -> NDArray[Any]:
+    """The model's answer for each person, in the version meant; without one, the column of that name."""
+    batch = _as_version(row, row.version, batch)
+    answered = batch.prediction if row.name == "prediction" else batch.score
+    if answered is None:
+        return _from_column(row, batch)
+    if row.name == "score" and answered.ndim == 2:
+        return answered[:, _index(row, batch, answered.shape[1])]
+    if row.label is not None:
+        raise SpecError(f"the model gives one score for each person: write `score`, not `{to_text(row)}`", row.place)
+    return plain(answered, row.name)
+
+
+def _from_column(row: Output, batch: Batch) -> NDArray[Any]:
+    if row.name in batch.columns and row.label is None:
+        return plain(batch.columns[row.name], row.name)
+    message = f"there is no `{to_text(row)}`: the model gives no {row.name}, and there is no column of that name"
+    raise SpecError(message, row.place)
+
+
+def _index(row: Output, batch: Batch, count: int) -> int:
+    classes = batch.classes or tuple(range(count))
+    listed = ", ".join(value_text(value) for value in classes)
+    if row.label is None:
+        if count == 2:
+            return 1
+        first = value_text(classes[0])
+        raise SpecError(
+            f"the model scores {count} classes ({listed}): say which one, as in `score[{first}]`", row.place
+        )
+    for index, value in enumerate(classes):
+        if row.label == value or str(row.label) == str(value):
+            return index
+    raise SpecError(f"the model has no class {value_text(row.label)}; its classes are {listed}", row.place)
+
+
+# ---------------------------------------------------------------------------- functions of two people
+
+
+def _pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
+    """The number that a Python function makes of every pair of people; it is believed only after checks.
+
+    The function sees read-only columns in the form that row expressions see them, so it cannot change what is audited.
+    """
+    second = _as_version(node, Other(), batch)
+    people = [_columns_for(node, person) for person in (batch, second)]
+    try:
+        returned = node.function(*people)
+    except Exception as error:
+        raise DataError(
+            f"the function `{node.name}` of two people raised {type(error).__name__}: {error}. It is called with two "
+            f"mappings, of the first and of the second person of {batch.rows:,} pairs, from a column's name to an array"
+        ) from error
+    return _checked_numbers(node, returned, batch.rows)
+
+
+def _columns_for(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
+    absent = [name for name in node.columns if name not in person.columns]
+    if absent:
+        raise SpecError(f"there is no column `{absent[0]}`, which the function `{node.name}` needs", node.place)
+    columns = {name: plain(person.columns[name], name).view() for name in node.columns}
+    for column in columns.values():
+        column.flags.writeable = False
+    return columns
+
+
+def _checked_numbers(node: PairCall, returned: Any, rows: int) -> NDArray[np.float64]:
+    expected = f"expected the function `{node.name}` of two people to return {rows:,} finite numbers, one for each pair"
+    try:
+        array = np.asarray(returned)
+    except ValueError:
+        raise DataError(f"{expected}, but it returned {returned!r}") from None
+    if not array.shape:
+        raise DataError(f"{expected}, but it returned {returned!r} of type {type(returned).__name__}")
+    if array.shape != (rows,) or array.dtype.kind not in "biuf":
+        raise DataError(f"{expected}, but it returned an array of {array.dtype} of shape {array.shape}")
+    values = array.astype(np.float64)
+    odd = ~np.isfinite(values)
+    if odd.any():
+        raise DataError(f"{expected}, but for pair {int(np.argmax(odd)):,} of the batch it is {values[odd][0]}")
+    return values

@@ -1,14 +1,11 @@
-"""P, E, col, each, minimum, do, as_if, other, pair_function.
-
-Properties written with Python operators.
+"""Properties written with Python operators: P, E and each; col, prediction and score; other, do and as_if.
 
 >>> rate = lambda group: P(prediction == 1, given=col("sex") == group)
 >>> rate("F") / rate("M") >= 0.8
 Property("P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8")
 
-Other versions of a person, and functions of two people, written in Python.
+Another version of a person is called with what is meant of it:
 
->>> from isonomia.spec.operators import col, prediction, score
 >>> do(sex="M")(prediction) == prediction
 Term(do(sex = 'M').prediction == prediction)
 >>> do(education=as_if(sex="M"))("income")
@@ -50,7 +47,6 @@ from isonomia.spec.walk import nodes
 
 __all__ = [
     "E",
-    "Mediated",
     "P",
     "PersonVersion",
     "as_if",
@@ -265,6 +261,9 @@ def _variables(claim: Any) -> Iterable[str]:
     own = code.co_varnames[0] if code is not None and code.co_argcount else "g"
     name = own if is_plain_name(own) else "g"
     return chain([name], (f"{name}{number}" for number in count(2)))
+
+
+# ---------------------------------------------------------------------------- versions of a person
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,6 +18,7 @@ from isonomia.spec import construct
 from isonomia.spec.syntax_errors import FORMULAS, Wording, grammar_error
 from isonomia.spec.text import unquote
 from isonomia.spec.tree import (
+    ArithmeticSign,
     Change,
     Column,
     Compare,
@@ -186,7 +187,7 @@ def place_in(text: str, branch: Branch | Token) -> Place:
 # ---------------------------------------------------------------------------- formulas and quantities
 
 
-_SIGNS: dict[str, construct.Sign] = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+_SIGNS: dict[str, ArithmeticSign] = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 def _formula(branch: Branch, scope: _Scope) -> Formula:
@@ -295,7 +296,7 @@ def _given(child: Branch | Token, scope: _Scope) -> Row | None:
 # ---------------------------------------------------------------------------- row expressions
 
 
-_ROW_SIGNS: dict[str, construct.Sign] = {"row_add": "+", "row_subtract": "-", "row_multiply": "*", "row_divide": "/"}
+_ROW_SIGNS: dict[str, ArithmeticSign] = {"row_add": "+", "row_subtract": "-", "row_multiply": "*", "row_divide": "/"}
 
 
 def _row(branch: Branch, scope: _Scope) -> Row:

@@ -1,9 +1,4 @@
-"""The operator classes Term and Measure.
-
-Terms: row expressions built with Python operators.
-
-Measures: quantities built with Python operators.
-"""
+"""What Python operators build: a Term is a row expression, a Measure a quantity; compared measures are a property."""
 
 from __future__ import annotations
 
@@ -22,6 +17,7 @@ from isonomia.spec.columns import moment
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
+    ArithmeticSign,
     Compare,
     Comparison,
     Connective,
@@ -157,13 +153,7 @@ TermLike: TypeAlias = Term | str | bool | int | float | date | np.generic
 
 
 def value_of(value: Any) -> Value:
-    """A plain value from one that may be NumPy's, or a date.
-
-    Raises
-    ------
-    UsageError
-        For anything that cannot be written in a property.
-    """
+    """A plain value from one that may be NumPy's, or a date; what cannot be written in a property is refused."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, date):
         plain = plain.isoformat()
@@ -183,13 +173,7 @@ def row_of(value: Any) -> Row:
 
 
 def item_of(value: Any, where: str) -> Literal | Variable:
-    """A plain value, or the variable of an enclosing ``each``.
-
-    Raises
-    ------
-    UsageError
-        For any other term; the message begins with ``where``, such as ``a set can only hold``.
-    """
+    """A plain value, or the variable of an enclosing ``each``; ``where`` begins the message that refuses the rest."""
     node = row_of(value)
     if not isinstance(node, Literal | Variable):
         raise UsageError(f"{where} values, but here is the term `{to_text(node)}`")
@@ -200,7 +184,7 @@ def _compare(relation: RowRelation, left: Term, right: Any) -> Term:
     return Term(Compare(relation, left.node, row_of(right)))
 
 
-def _arithmetic(sign: construct.Sign, left: Any, right: Any) -> Term:
+def _arithmetic(sign: ArithmeticSign, left: Any, right: Any) -> Term:
     return Term(construct.row_arithmetic(sign, row_of(left), row_of(right)))
 
 
@@ -210,8 +194,7 @@ def _join(connective: Connective, left: Any, right: Any) -> Term:
 
 def _operands(connective: Connective, value: Any) -> tuple[Row, ...]:
     node = row_of(value)
-    same = isinstance(node, RowJunction) and node.connective == connective
-    return node.operands if same and isinstance(node, RowJunction) else (node,)
+    return node.operands if isinstance(node, RowJunction) and node.connective == connective else (node,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -295,13 +278,7 @@ MeasureLike: TypeAlias = Measure | int | float | np.number[Any]
 
 
 def quantity_of(value: Any) -> Quantity:
-    """The quantity that a measure holds, or a constant of a plain number.
-
-    Raises
-    ------
-    UsageError
-        For anything else.
-    """
+    """The quantity that a measure holds, or a constant of a plain number."""
     if isinstance(value, Measure):
         return value.node
     plain = value.item() if isinstance(value, np.generic) else value
@@ -324,5 +301,5 @@ def _compare_measures(left: Measure, relation: Relation, right: Any) -> Property
     return Property(Comparison(left.node, ((relation, quantity_of(right)),)))
 
 
-def _arithmetic_measures(sign: construct.Sign, left: Any, right: Any) -> Measure:
+def _arithmetic_measures(sign: ArithmeticSign, left: Any, right: Any) -> Measure:
     return Measure(construct.arithmetic(sign, quantity_of(left), quantity_of(right)))

@@ -1,11 +1,4 @@
-"""Counterfactual, total effect, path-specific.
-
-What would have been decided about the same people, had they belonged to another group.
-
-What would be decided, were everybody of one group or everybody of another.
-
-What the attribute does to the decision other than through accepted mediators.
-"""
+"""Properties that need a causal model: what would be decided about people, had they belonged to another group."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Parity, odds, predictive, regression.
-
-Equal rates of favourable decisions.
-
-Equal rates of favourable decisions among people whose outcome is the same.
-
-Equal reliability of what is decided.
-
-Equal means of a predicted number.
-"""
+"""Properties that compare groups: equal rates of favourable decisions, equal errors, equal reliability, equal means."""
 
 from __future__ import annotations
 

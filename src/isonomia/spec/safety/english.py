@@ -1,15 +1,11 @@
-"""A specification in plain English.
-
-What expressions of a specification do with records: read a feature, set one, draw a number.
-
-A specification in plain words: what is taken, what is varied, and what must be true then.
-"""
+"""A specification in plain English: what is taken, what is varied, and what must be true then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from isonomia.spec.english import join_words
 from isonomia.spec.nomos import PlainBlock, Spec, expression_text, read_block
 from isonomia.spec.nomos.tree import (
     Binary,
@@ -19,92 +15,12 @@ from isonomia.spec.nomos.tree import (
     FunctionCall,
     Name,
     ScalarLiteral,
-    Unary,
     Update,
+    names_in,
 )
+from isonomia.spec.walk import rebuilt
 
-__all__ = ["ends_of", "feature_read", "feature_set", "in_words", "listed", "names_in", "rebuilt"]
-
-
-def ends_of(node: Expression) -> tuple[float, float] | None:
-    """The ends of a number that is drawn between two constants."""
-    match node:
-        case FunctionCall(function="randInt" | "randReal", domain=None, arguments=(low, high)):
-            ends = _constant(low), _constant(high)
-            return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
-        case _:
-            return None
-
-
-def _constant(node: Expression) -> float | None:
-    """The number that is written; ``-3`` is one constant as it is read."""
-    match node:
-        case ScalarLiteral(value=int() | float() as number):
-            return number
-        case _:
-            return None
-
-
-def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The same expression with each of its direct parts changed."""
-    match node:
-        case Unary():
-            return Unary(node.operator, change(node.operand))
-        case Binary():
-            return Binary(node.operator, change(node.left), change(node.right))
-        case FunctionCall():
-            return FunctionCall(node.function, tuple(map(change, node.arguments)), node.domain)
-        case FeatureRead():
-            return FeatureRead(change(node.record), node.feature)
-        case Update():
-            return Update(change(node.record), node.feature, change(node.value))
-        case ScalarLiteral() | Name():
-            return node
-
-
-def names_in(node: Expression) -> set[str]:
-    """The names that an expression uses."""
-    found: set[str] = set()
-
-    def collected(part: Expression) -> Expression:
-        if isinstance(part, Name):
-            found.add(part.name)
-        return rebuilt(part, collected)
-
-    collected(node)
-    return found
-
-
-def feature_read(node: Expression, function: str = "getFeat") -> tuple[Expression, str] | None:
-    """The record and the feature of ``getFeat(x1, "age")`` or ``x1.age``."""
-    match node:
-        case FunctionCall(domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature))) if (
-            node.function == function
-        ):
-            return record, _written(feature)
-        case FeatureRead(record=record, feature=name) if function == "getFeat":
-            return record, name
-        case _:
-            return None
-
-
-def feature_set(node: Expression) -> tuple[Expression, str, Expression] | None:
-    """The record, the feature and the value of ``setFeat(x1, "age", v)`` or ``x1[age := v]``."""
-    match node:
-        case FunctionCall(
-            function="setFeat", domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature), value)
-        ):
-            return record, _written(feature), value
-        case Update(record=record, feature=name, value=value):
-            return record, name, value
-        case _:
-            return None
-
-
-def _written(feature: str | int) -> str:
-    """A feature as it stands behind a dot; the one with the number 3 is ``f3``."""
-    return feature if isinstance(feature, str) else f"f{feature}"
-
+__all__ = ["in_words"]
 
 _WAYS = {
     "<=": "must not be higher than",
@@ -118,7 +34,7 @@ _ASKED = {"predict": "prediction", "score": "score"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Meanings:
     """What the names of a specification stand for.
 
     Attributes
@@ -141,23 +57,16 @@ def in_words(spec: Spec) -> str:
 
     Whatever has no words of its own stands as it is written: nothing is left out, and nothing is guessed.
     """
-    known = _Known({step.name: step.value for step in spec.variables}, _features(spec), _answers(spec))
-    told = [f"Take any {listed(spec.inputs)}."] if spec.inputs else []
-    told += [f"Let {name} be {_value(value, known)}." for name, value in known.values.items() if _is_told(name, known)]
+    known = _Meanings({step.name: step.value for step in spec.variables}, _features(spec), _answers(spec))
+    sentences = [f"Take any {join_words(spec.inputs, 'and')}."] if spec.inputs else []
+    # A feature needs no sentence of its own: it is told where it is set.
+    told = {name: value for name, value in known.values.items() if name not in known.features}
+    sentences += [f"Let {name} be {_value(value, known)}." for name, value in told.items()]
     if spec.requires:
-        told.append(f"Only cases with {listed([_text(step.condition, known) for step in spec.requires])} count.")
-    told += [f"Let {step.name} be {_value(step.value, known)}." for step in spec.after]
-    return " ".join([*told, *(_ensured(item, known) for item in spec.ensures)])
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words one after the other: ``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def _is_told(name: str, known: _Known) -> bool:
-    """Whether a variable has a sentence of its own: a feature needs none, it is told where it is set."""
-    return name not in known.features
+        conditions = [_text(step.condition, known) for step in spec.requires]
+        sentences.append(f"Only cases with {join_words(conditions, 'and')} count.")
+    sentences += [f"Let {step.name} be {_value(step.value, known)}." for step in spec.after]
+    return " ".join([*sentences, *(_ensured(item, known) for item in spec.ensures)])
 
 
 def _features(spec: Spec) -> dict[str, str]:
@@ -165,7 +74,7 @@ def _features(spec: Spec) -> dict[str, str]:
     found: dict[str, str] = {}
     declared, used = {step.name for step in spec.variables}, set()
     for step in spec.variables:
-        read, change = feature_read(step.value), feature_set(step.value)
+        read, change = _feature_read(step.value), _feature_set(step.value)
         if read is not None and isinstance(read[0], Name):
             found.setdefault(step.name, f"{read[0].name}.{read[1]}")
         elif change is not None and isinstance(change[2], Name) and change[2].name in declared:
@@ -193,55 +102,55 @@ def _answers(spec: Spec) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _value(node: Expression, known: _Known) -> str:
+def _value(node: Expression, known: _Meanings) -> str:
     """What a variable is: a record with a feature changed, the right answer, or as it is written."""
-    change = feature_set(node)
+    change = _feature_set(node)
     if change is not None:
         record, feature, value = change
         return f"{_value(record, known)} with {feature} {_changed(record, feature, value, known)}"
     match node:
         case FunctionCall(function="label", domain=None, arguments=(Name(name=name),)):
             return f"the right answer for {name}"
-        case FunctionCall(function="randInt" | "randReal" as drawn) if ends_of(node) is not None:
+        case FunctionCall(function="randInt" | "randReal" as drawn) if _ends_of(node) is not None:
             return f"any {'whole ' if drawn == 'randInt' else ''}number from {_amount(node, known)}"
         case _:
             return _text(node, known)
 
 
-def _changed(record: Expression, feature: str, value: Expression, known: _Known) -> str:
+def _changed(record: Expression, feature: str, value: Expression, known: _Meanings) -> str:
     """What becomes of a feature: raised, lowered, moved or set, and by how much."""
     whole = _resolved(value, known)
     match whole:
         case Binary(operator="+" | "-" as sign, left=left, right=amount) if _is_own(left, record, feature, known):
             return _moved(amount, "raised" if sign == "+" else "lowered", known)
-        case FunctionCall(function="randFeat", domain=None) if feature_read(whole, "randFeat") == (record, feature):
+        case FunctionCall(function="randFeat", domain=None) if _feature_read(whole, "randFeat") == (record, feature):
             return "set to any value that occurs"
         case _:
             return f"set to {_amount(whole, known)}"
 
 
-def _is_own(node: Expression, record: Expression, feature: str, known: _Known) -> bool:
+def _is_own(node: Expression, record: Expression, feature: str, known: _Meanings) -> bool:
     """Whether a value is the feature that the record has before it is set."""
-    read = feature_read(_resolved(node, known))
+    read = _feature_read(_resolved(node, known))
     if read is None or read[1] != feature:
         return False
     while record != read[0]:
-        change = feature_set(known.values.get(record.name, record) if isinstance(record, Name) else record)
+        change = _feature_set(known.values.get(record.name, record) if isinstance(record, Name) else record)
         if change is None or change[1] == feature:
             return False
         record = change[0]
     return True
 
 
-def _resolved(node: Expression, known: _Known) -> Expression:
+def _resolved(node: Expression, known: _Meanings) -> Expression:
     """What a name without a sentence stands for; a variable is declared before it is used, so this ends."""
     while isinstance(node, Name) and node.name in known.features:
         node = known.values[node.name]
     return node
 
 
-def _moved(amount: Expression, way: str, known: _Known) -> str:
-    ends = ends_of(amount)
+def _moved(amount: Expression, way: str, known: _Meanings) -> str:
+    ends = _ends_of(amount)
     if ends is not None and ends[0] == -ends[1]:
         return f"moved by up to {ends[1]!r} either way"
     if way == "raised" and ends is not None and ends[0] < 0:
@@ -249,23 +158,24 @@ def _moved(amount: Expression, way: str, known: _Known) -> str:
     return f"{way} by {_amount(amount, known)}"
 
 
-def _amount(node: Expression, known: _Known) -> str:
-    ends = ends_of(node)
+def _amount(node: Expression, known: _Meanings) -> str:
+    ends = _ends_of(node)
     return _text(node, known) if ends is None else f"{ends[0]!r} to {ends[1]!r}"
 
 
-def _ensured(item: Ensures, known: _Known) -> str:
+def _ensured(item: Ensures, known: _Meanings) -> str:
     rate = "" if item.rate is None else f" in at least {item.rate * 100:g}% of cases"
     pair = _pair(item.condition, known)
     if pair is not None:
         (what, record), way, (_, other) = pair
         return f"Then the {what} for {record} {way} that for {other}{rate}."
-    names = names_in(item.condition)
+    names = {name.name for name in names_in(item.condition)}
     where = [f"{name} is the {what} for {record}" for name, (what, record) in known.answers.items() if name in names]
-    return f"Then {_text(item.condition, known)} must be true{rate}{f', where {listed(where)}' if where else ''}."
+    answers = f", where {join_words(where, 'and')}" if where else ""
+    return f"Then {_text(item.condition, known)} must be true{rate}{answers}."
 
 
-def _pair(node: Expression, known: _Known) -> tuple[tuple[str, str], str, tuple[str, str]] | None:
+def _pair(node: Expression, known: _Meanings) -> tuple[tuple[str, str], str, tuple[str, str]] | None:
     """Two answers that are compared, the later one first: that is the one of the changed record."""
     if not (isinstance(node, Binary) and node.operator in _WAYS):
         return None
@@ -278,11 +188,11 @@ def _pair(node: Expression, known: _Known) -> tuple[tuple[str, str], str, tuple[
     return known.answers[first], _WAYS[_TURNED[node.operator] if turned else node.operator], known.answers[second]
 
 
-def _text(node: Expression, known: _Known) -> str:
+def _text(node: Expression, known: _Meanings) -> str:
     """An expression as it is written, but for features, which are written ``x1.age``."""
 
     def dotted(part: Expression) -> Expression:
-        read = feature_read(part)
+        read = _feature_read(part)
         if read is not None and isinstance(read[0], Name):
             return Name(f"{read[0].name}.{read[1]}")
         if isinstance(part, Name):
@@ -290,3 +200,56 @@ def _text(node: Expression, known: _Known) -> str:
         return rebuilt(part, dotted)
 
     return expression_text(dotted(node))
+
+
+# ---------------------------------------------------------------------------- what expressions do with records
+
+
+def _ends_of(node: Expression) -> tuple[float, float] | None:
+    """The ends of a number that is drawn between two constants."""
+    match node:
+        case FunctionCall(function="randInt" | "randReal", domain=None, arguments=(low, high)):
+            ends = _constant(low), _constant(high)
+            return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+        case _:
+            return None
+
+
+def _constant(node: Expression) -> float | None:
+    """The number that is written; ``-3`` is one constant as it is read."""
+    match node:
+        case ScalarLiteral(value=int() | float() as number):
+            return number
+        case _:
+            return None
+
+
+def _feature_read(node: Expression, function: str = "getFeat") -> tuple[Expression, str] | None:
+    """The record and the feature of ``getFeat(x1, "age")`` or ``x1.age``."""
+    match node:
+        case FunctionCall(domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature))) if (
+            node.function == function
+        ):
+            return record, _written(feature)
+        case FeatureRead(record=record, feature=name) if function == "getFeat":
+            return record, name
+        case _:
+            return None
+
+
+def _feature_set(node: Expression) -> tuple[Expression, str, Expression] | None:
+    """The record, the feature and the value of ``setFeat(x1, "age", v)`` or ``x1[age := v]``."""
+    match node:
+        case FunctionCall(
+            function="setFeat", domain=None, arguments=(record, ScalarLiteral(value=str() | int() as feature), value)
+        ):
+            return record, _written(feature), value
+        case Update(record=record, feature=name, value=value):
+            return record, name, value
+        case _:
+            return None
+
+
+def _written(feature: str | int) -> str:
+    """A feature as it stands behind a dot; the one with the number 3 is ``f3``."""
+    return feature if isinstance(feature, str) else f"f{feature}"
