@@ -21,16 +21,11 @@ from simulation import FALSE_ALARM, REPETITIONS, batches, most_errors, two_strea
 from simulation import peaks as peaks_of
 
 import isonomia as iso
-from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
-from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.inputs import domain_of, inputs_of
-from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.runner import Questioner, Runner
-from isonomia.audits.ksafety.sampled import Sampling
+from isonomia.audits.ksafety.sampling import SampledCases
+from isonomia.audits.ksafety.setup import Setup
 from isonomia.audits.protocol import Check
-from isonomia.engine.budget import Budget
-from isonomia.engine.loop import Plan, Schedule
+from isonomia.engine.loop import Plan
 from isonomia.models.adapt import adapt
 
 Violations = NDArray[np.bool_]
@@ -87,15 +82,10 @@ def share() -> float:
 def violations(kind: str, n: int) -> Violations:
     """Which of ``n`` random cases violate, as the audit draws them."""
     prop = iso.safety.property(SPEC)
-    request = Check(prop, adapt(model), population(kind, n), 0.05, Budget(), 11 + KINDS.index(kind), Schedule())
-    domain, make = domain_of(request, {})
-    program = lower(prop.spec, RANDOM)
-    runner = Runner(program, Questioner(Asker(request.model)), 10.0, False)
-    inputs = inputs_of(request, program, domain, make)
-    work = Sampling(runner, inputs, request.seed)
-    reading = work.measure(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
-    assert reading.rejected > n // 20
-    found = np.concatenate([judged.violating for judged, _, _ in reading.pieces])
+    check = Check(prop, adapt(model), population(kind, n), seed=11 + KINDS.index(kind))
+    batch, judgements = SampledCases(Setup(check)).draw(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
+    assert batch.rejected > n // 20
+    found = np.concatenate([judgement.violating for judgement in judgements])
     assert len(found) >= n
     return found[:n]
 
@@ -110,7 +100,7 @@ def wrongly_held(kind: str, delta: float, cases: int) -> int:
     bound = evidence(delta)
     cut = violations(kind, CASES)[: REPETITIONS * cases].reshape(REPETITIONS, cases)
     states = [bound.step(bound.begin(), row[None], np.zeros(cases, dtype=bool)) for row in cut]
-    return sum(not state.violated for state in states)
+    return sum(not state.tally.violating for state in states)
 
 
 def cases_for(delta: float) -> int:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases
+from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.runner import Questioner, Runner
+from isonomia.audits.ksafety.runner import Runner
 from isonomia.models.adapt import adapt
 from isonomia.populations.domains import Games
 from isonomia.populations.table import Table
@@ -71,12 +71,12 @@ def test_blocks_that_play_give_what_one_case_at_a_time_gives(goals: list[int], d
     n = len(goals)
     relaxed, drawn = (np.array(data.draw(st.lists(SEEDS, min_size=n, max_size=n))) for _ in range(2))
     domain = Games(Walk(), {"goal": goals})
-    program = lower(parse_nomos(BLOCK), RANDOM | {"relax", "unrelax"}, frozenset({"play"}))
-    runner = Runner(program, Questioner(Asker(adapt(policy(moves)))), 10.0, True)
+    program = compile_spec(parse_nomos(BLOCK), RANDOM | {"relax", "unrelax"}, frozenset({"play"}))
+    runner = Runner(program, Asker(adapt(policy(moves))), 10.0, True)
     cases = Cases((np.arange(n),), (relaxed, drawn))
-    together, _ = runner.run(domain, cases)
+    together = runner.run(domain, cases)
     for index in range(n):
-        alone, _ = runner.run(domain, cases.take(np.array([index])))
+        alone = runner.run(domain, cases.take(np.array([index])))
         for name in ("o1", "o2"):
-            assert together.batch.known[name].data[index] == alone.batch.known[name].data[0]
+            assert together.batch.values[name].data[index] == alone.batch.values[name].data[0]
         assert together.violating[index] == alone.violating[0]

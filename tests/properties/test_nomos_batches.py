@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases, Counts, all_cases
+from isonomia.audits.ksafety.cases import Cases, all_cases
+from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.program import lower
-from isonomia.audits.ksafety.runner import Questioner, Runner
+from isonomia.audits.ksafety.runner import Runner
+from isonomia.audits.ksafety.tally import Tally
 from isonomia.models.adapt import adapt
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
@@ -58,7 +59,7 @@ def model(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 
 def runner(text: str) -> Runner:
-    return Runner(lower(parse_nomos(text), RANDOM), Questioner(Asker(adapt(model))), 10.0, False)
+    return Runner(compile_spec(parse_nomos(text), RANDOM), Asker(adapt(model)), 10.0, False)
 
 
 def results(text: str, rows: list[tuple[int, int]], one_by_one: bool) -> Counter[Any]:
@@ -66,16 +67,13 @@ def results(text: str, rows: list[tuple[int, int]], one_by_one: bool) -> Counter
     table = Table.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     domain, run = table_domain(table, {}, {}, None, {}), runner(text)
     found: Counter[Any] = Counter()
-    for cases in all_cases(run.program, domain, 1e6, Counts()):
+    for cases in all_cases(run.program, domain, 1e6, Tally.empty(1)) or ():
         pieces = [cases.take(np.array([i])) for i in range(len(cases))] if one_by_one else [cases]
         for piece in pieces:
             if len(piece):
-                judged, kept = run.run(domain, piece)
-                found.update(
-                    zip(
-                        map(tuple, kept.keys().tolist()), judged.violating.tolist(), judged.failed.tolist(), strict=True
-                    )
-                )
+                judgement = run.run(domain, piece)
+                keys = map(tuple, judgement.cases.keys().tolist())
+                found.update(zip(keys, judgement.violating.tolist(), judgement.failed.tolist(), strict=True))
     return found
 
 
@@ -99,8 +97,9 @@ def test_listing_every_case_is_listing_every_choice(rows: Any, bound: int, sign:
     text = spec(f"v2 + w {sign} {bound}", "d1 <= d2", PLAIN)
     table = Table.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     domain = table_domain(table, {}, {}, None, {})
-    program = lower(parse_nomos(text), RANDOM)
-    listed = [key for cases in all_cases(program, domain, 1e6, Counts()) for key in map(tuple, cases.keys().tolist())]
+    program = compile_spec(parse_nomos(text), RANDOM)
+    parts = all_cases(program, domain, 1e6, Tally.empty(1)) or ()
+    listed = [key for cases in parts for key in map(tuple, cases.keys().tolist())]
     true = {"<=": int.__le__, "==": int.__eq__, ">": int.__gt__}[sign]
     expected = [
         (index, step, choice)

@@ -1,96 +1,36 @@
-"""Cases: inputs, choices, preconditions.
+"""Cases: which inputs and which random choices, and every case that there is.
 
-The part of a case that needs no model: variables and preconditions.
-
-Cases: which inputs and which random choices, and how likely each is.
+A case is known completely before the model is asked: :func:`prepare` computes its variables and preconditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.evaluate import Batch, Booleans, Given, ReachedError, Supply, Value, evaluate, tested
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.evaluate import (
+    Choices,
+    Evaluation,
+    GivenChoices,
+    OpenChoiceError,
+    Value,
+    evaluate,
+    tested,
+)
 from isonomia.audits.ksafety.functions import call_function
-from isonomia.audits.ksafety.program import Program
+from isonomia.audits.ksafety.tally import Tally
 from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.tree import Requires, Var
 
-__all__ = [
-    "Cases",
-    "Counts",
-    "Prepared",
-    "TooManyError",
-    "all_cases",
-    "every_choice",
-    "joined_cases",
-    "prepare",
-    "prepare_known",
-]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """A batch whose inputs, variables and preconditions are known.
-
-    Attributes
-    ----------
-    batch
-        The values.
-    accepted
-        Cases that no precondition rejects, although one may have had no value.
-    unclear
-        Of the accepted ones, those in which a precondition could not be computed.
-    empty
-        Cases in which a random choice had nothing to choose from; they are not accepted.
-    """
-
-    batch: Batch
-    accepted: Booleans
-    unclear: Booleans
-    empty: Booleans
-
-
-def prepare(program: Program, domain: Domain, inputs: Sequence[NDArray[np.intp]], supply: Supply) -> Prepared:
-    """Compute everything that needs no model, for cases with these inputs."""
-    known = {name: Value(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
-    return prepare_known(program, domain, known, supply)
-
-
-def prepare_known(program: Program, domain: Domain, known: dict[str, Value], supply: Supply) -> Prepared:
-    """The same for inputs that are at hand."""
-    n = len(next(iter(known.values())).data)
-    batch = Batch(n, domain, known, supply, call_function)
-    accepted, unclear = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    try:
-        for step in program.preparation:
-            _take(step, batch, accepted, unclear)
-    except ReachedError as reached:
-        reached.rejected = ~accepted
-        raise
-    accepted &= ~batch.empty
-    return Prepared(batch, accepted, unclear & accepted, batch.empty)
-
-
-def _take(step: Var | Requires, batch: Batch, accepted: Booleans, unclear: Booleans) -> None:
-    if isinstance(step, Var):
-        batch.known[step.name] = evaluate(step.value, batch)
-        return
-    met, no_value = tested(evaluate(step.condition, batch), batch, step.place)
-    accepted &= met | no_value
-    unclear |= no_value
-
+__all__ = ["Cases", "all_cases", "every_choice", "joined_cases", "prepare", "prepare_known"]
 
 CHUNK = 2**17
 """How many cases are held in memory together while they are listed."""
-
-
-class TooManyError(Exception):
-    """There are more cases than may be listed, or infinitely many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,74 +84,92 @@ def joined_cases(parts: Sequence[Cases]) -> Cases:
     )
 
 
-@dataclass(slots=True)
-class Counts:
-    """How many cases were turned away, and why."""
-
-    rejected: int = 0
-    without_choice: int = 0
+def prepare(program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Choices) -> Evaluation:
+    """Compute everything that needs no model, for cases with these inputs."""
+    values = {name: Value(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
+    return prepare_known(program, domain, values, choices)
 
 
-def all_cases(program: Program, domain: Domain, most: float, counts: Counts) -> Iterator[Cases]:
+def prepare_known(program: CompiledSpec, domain: Domain, values: dict[str, Value], choices: Choices) -> Evaluation:
+    """The same for inputs that are at hand."""
+    n = len(next(iter(values.values())).data)
+    batch = Evaluation(n, domain, values, choices, call_function)
+    try:
+        for step in program.preparation:
+            _take(step, batch)
+    except OpenChoiceError as choice:
+        choice.rejected = ~batch.accepted
+        raise
+    batch.accepted &= ~batch.empty
+    batch.unclear &= batch.accepted
+    return batch
+
+
+def _take(step: Var | Requires, batch: Evaluation) -> None:
+    if isinstance(step, Var):
+        batch.values[step.name] = evaluate(step.value, batch)
+        return
+    met, no_value = tested(evaluate(step.condition, batch), batch, step.place)
+    batch.accepted &= met | no_value
+    batch.unclear |= no_value
+
+
+def all_cases(program: CompiledSpec, domain: Domain, max_n: float, tally: Tally) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
-    Raises
-    ------
-    TooManyError
-        Where there are more than ``most``, or a choice is not from a finite range.
+    ``None`` where there are more than ``max_n``, or a choice is not from a finite range.
     """
     inputs = len(program.spec.inputs)
     total = domain.size**inputs
-    if total > most:
-        raise TooManyError
-    left = [float(most)]
+    if total > max_n:
+        return None
+    parts: list[Cases] = []
     for start in range(0, total, CHUNK):
         numbers = np.arange(start, min(start + CHUNK, total))
         columns = tuple(part.astype(np.intp) for part in np.unravel_index(numbers, (domain.size,) * inputs))
-        yield from every_choice(
-            program, domain, Cases(columns, (), np.ones(len(numbers), dtype=np.int64)), left, counts
-        )
+        begun = Cases(columns, (), np.ones(len(numbers), dtype=np.int64))
+        completed = every_choice(program, domain, begun, max_n - sum(map(len, parts)), tally)
+        if completed is None:
+            return None
+        parts += completed
+    return parts
 
 
-def every_choice(program: Program, domain: Domain, begun: Cases, left: list[float], counts: Counts) -> Iterator[Cases]:
-    """Every way to complete cases whose first choices are made.
-
-    Parameters
-    ----------
-    begun
-        Cases with their inputs and perhaps some choices.
-    left
-        How many cases may still be listed, counted down.
-    counts
-        Where those are counted that are turned away.
-    """
+def every_choice(program: CompiledSpec, domain: Domain, begun: Cases, max_n: float, tally: Tally) -> list[Cases] | None:
+    """Every way to complete cases whose first choices are made, in parts; ``None`` where there are too many."""
+    parts: list[Cases] = []
     waiting = [begun]
     while waiting:
         cases = waiting.pop()
         try:
-            prepared = prepare(program, domain, cases.inputs, Given(list(cases.choices)))
-        except ReachedError as reached:
-            waiting += _completed(cases, reached, left, counts)
+            batch = prepare(program, domain, cases.inputs, GivenChoices(cases.choices))
+        except OpenChoiceError as choice:
+            completed = _completed(cases, choice, max_n, tally)
+            if completed is None:
+                return None
+            waiting += completed
             continue
-        counts.rejected += int(np.count_nonzero(~prepared.accepted & ~prepared.empty))
-        counts.without_choice += int(np.count_nonzero(prepared.empty))
-        left[0] -= int(np.count_nonzero(prepared.accepted))
-        if left[0] < 0:
-            raise TooManyError
-        yield cases.take(np.flatnonzero(prepared.accepted))
+        tally.rejected += batch.rejected
+        tally.without_choice += batch.without_choice
+        accepted = cases.take(np.flatnonzero(batch.accepted))
+        max_n -= len(accepted)
+        if max_n < 0:
+            return None
+        parts.append(accepted)
+    return parts
 
 
-def _completed(cases: Cases, reached: ReachedError, left: list[float], counts: Counts) -> list[Cases]:
+def _completed(cases: Cases, choice: OpenChoiceError, max_n: float, tally: Tally) -> list[Cases] | None:
     """The cases with one choice more, in parts that fit in memory; the part that comes first is last in the list."""
-    if reached.way != "whole":
-        raise TooManyError
-    low = np.ceil(reached.low)
-    times = np.nan_to_num(np.maximum(np.floor(reached.high) - low + 1, 0.0), nan=0.0)
-    counts.rejected += int(np.count_nonzero(reached.rejected))
-    counts.without_choice += int(np.count_nonzero((times == 0) & ~reached.rejected))
-    times[reached.rejected] = 0.0
-    if times.sum() > left[0]:
-        raise TooManyError
+    if choice.kind != "whole":
+        return None
+    low = np.ceil(choice.low)
+    times = np.nan_to_num(np.maximum(np.floor(choice.high) - low + 1, 0.0), nan=0.0)
+    tally.rejected += int(np.count_nonzero(choice.rejected))
+    tally.without_choice += int(np.count_nonzero((times == 0) & ~choice.rejected))
+    times[choice.rejected] = 0.0
+    if times.sum() > max_n:
+        return None
     keep = np.flatnonzero(times > 0)
     cases, low, count = cases.take(keep), low[keep].astype(np.int64), times[keep].astype(np.int64)
     parts = []

@@ -1,12 +1,7 @@
-"""Expressions on batches; where random choices come from.
+"""The interpreter of expressions, a whole batch of cases at a time.
 
-Values of a whole batch: a column or records, and for which cases there is no value.
-
-Arithmetic and comparisons on whole columns, and where they have no result.
-
-Where random choices come from: drawn, or given beforehand.
-
-Computing expressions for whole batches of cases.
+A value is a column or the records of a domain, and says for which cases it could not be computed. Random choices are
+drawn, or given beforehand.
 """
 
 from __future__ import annotations
@@ -14,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 import numpy as np
@@ -36,26 +31,27 @@ from isonomia.spec.nomos.tree import (
 )
 
 __all__ = [
-    "Answered",
-    "AtEnds",
-    "Batch",
-    "Drawn",
-    "Given",
-    "ReachedError",
-    "Supply",
+    "SEEDS",
+    "Answers",
+    "Booleans",
+    "ChoiceKind",
+    "Choices",
+    "Evaluation",
+    "GivenChoices",
+    "OpenChoiceError",
+    "RandomChoices",
     "Value",
-    "Way",
     "arithmetic",
     "compare",
     "constant_column",
     "either",
     "evaluate",
     "is_column",
-    "joined",
-    "joined_values",
+    "joined_truths",
     "missing",
+    "read_feature",
     "tested",
-    "truth",
+    "write_feature",
 ]
 
 
@@ -84,38 +80,8 @@ class Value:
         return Value(data, None if self.bad is None else self.bad[indices])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answered:
-    """What the model answered for some records.
-
-    Attributes
-    ----------
-    data
-        The answers.
-    why
-        For each record why there is no answer, ``None`` where there is one; ``None`` where there always is.
-    """
-
-    data: NDArray[Any]
-    why: NDArray[Any] | None = None
-
-    @property
-    def bad(self) -> Booleans | None:
-        """For which records there is no answer."""
-        return None if self.why is None else np.array([reason is not None for reason in self.why], dtype=bool)
-
-    def take(self, indices: NDArray[np.intp]) -> Answered:
-        """The answers for these records."""
-        return Answered(self.data[indices], None if self.why is None else self.why[indices])
-
-
-def joined(parts: Sequence[Answered]) -> Answered:
-    """The answers of several batches as those of one."""
-    data = np.concatenate([part.data for part in parts])
-    if all(part.why is None for part in parts):
-        return Answered(data)
-    reasons = [np.full(len(part.data), None) if part.why is None else part.why for part in parts]
-    return Answered(data, np.concatenate(reasons))
+Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
+"""What the model answered for some records, and why there is no answer for one, where there is none for some."""
 
 
 def is_column(value: Value) -> bool:
@@ -131,7 +97,7 @@ def either(*masks: Booleans | None) -> Booleans | None:
     return np.asarray(np.logical_or.reduce(present))
 
 
-def truth(value: Value) -> Booleans:
+def _truth(value: Value) -> Booleans:
     """A column as truth values: numbers are true unless they are 0, missing values are false."""
     column = value.data
     if column.dtype == np.bool_:
@@ -159,6 +125,7 @@ _MAKE: dict[str, Callable[[Any, Any], Any]] = {
     "**": operator.pow,
 }
 _LARGE = 2.0**62
+"""Whole numbers below this are added and multiplied exactly."""
 
 
 def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
@@ -228,125 +195,111 @@ def _one_by_one(
     return column, bad if bad.any() else None, why
 
 
-Way: TypeAlias = OneOf["whole", "real", "seed"]
+ChoiceKind: TypeAlias = OneOf["whole", "real", "seed"]
 """What is chosen: a whole number, a real number, or the seed of a function that draws for itself."""
 
 SEEDS = 2**32
+"""How many seeds there are."""
+
 Floats = NDArray[np.float64]
 
 
-class ReachedError(Exception):
-    """No choice is given yet at this place; carries what could be chosen, a case at a time.
+class OpenChoiceError(Exception):
+    """No choice is given yet at this point; carries what could be chosen, a case at a time.
 
     ``rejected`` says which cases a precondition has turned away already.
     """
 
-    def __init__(self, way: Way, low: Floats, high: Floats) -> None:
-        super().__init__(way)
-        self.way, self.low, self.high = way, low, high
+    def __init__(self, kind: ChoiceKind, low: Floats, high: Floats) -> None:
+        super().__init__(kind)
+        self.kind, self.low, self.high = kind, low, high
         self.rejected = np.zeros(len(low), dtype=bool)
 
 
-class Supply(Protocol):
-    """Answers, in the order in which a specification asks."""
-
-    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """A choice for each case from its range, both ends included, and for which cases there is none."""
-        ...
-
-
 @dataclass(slots=True)
-class Drawn:
-    """Choices drawn independently and uniformly; what was drawn is kept."""
+class RandomChoices:
+    """Choices drawn independently and uniformly, or at the ends of their ranges; what was chosen is kept.
 
-    rng: np.random.Generator
-    choices: list[NDArray[Any]] = field(default_factory=list)
-
-    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Draw for each case; where the range is empty there is no choice."""
-        values, empty = draw(self.rng, way, low, high)
-        self.choices.append(values)
-        return values, empty
-
-
-def draw(rng: np.random.Generator, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """One choice a case, uniform over its range."""
-    if way == "seed":
-        return rng.integers(0, SEEDS, size=len(low)), np.zeros(len(low), dtype=bool)
-    if way == "real":
-        empty = ~(low <= high)
-        return np.where(empty, 0.0, rng.uniform(np.where(empty, 0.0, low), np.where(empty, 0.0, high))), empty
-    first, last = np.ceil(low), np.floor(high)
-    empty = ~(first <= last)
-    least, most = (np.where(empty, 0, end).astype(np.int64) for end in (first, last))
-    return rng.integers(least, most, endpoint=True), empty
-
-
-@dataclass(slots=True)
-class AtEnds:
-    """Choices at the ends of their ranges: the lowest, the highest, zero or what is nearest to it, any; kept as above.
-
-    Each of these four is chosen for a fourth of the cases, in an order of its own for every choice.
+    At the ends: the lowest, the highest, zero or what is nearest to it, any. Each of these four is chosen for a fourth
+    of the cases, in an order of its own for every choice.
     """
 
     rng: np.random.Generator
+    at_ends: bool = False
     choices: list[NDArray[Any]] = field(default_factory=list)
     bounded: bool = False
     """Whether there was a choice that has ends."""
 
-    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Choose for each case; the seed of a function that draws for itself has no ends."""
-        values, empty = draw(self.rng, way, low, high)
-        if way != "seed":
+    def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
+        """A choice for each case from its range, both ends included, and for which cases the range is empty."""
+        values, empty = self._drawn(kind, low, high)
+        if kind != "seed":
             self.bounded = True
-            first, last = (np.ceil(low), np.floor(high)) if way == "whole" else (low, high)
-            first, last = (np.where(empty, 0, end).astype(values.dtype) for end in (first, last))
-            kind = self.rng.permutation(len(values)) % 4
-            zero = np.clip(np.zeros_like(values), first, last)
-            values = np.select([kind == 0, kind == 1, kind == 2], [first, last, zero], values)
+            if self.at_ends:
+                first, last = (np.ceil(low), np.floor(high)) if kind == "whole" else (low, high)
+                first, last = (np.where(empty, 0, end).astype(values.dtype) for end in (first, last))
+                which = self.rng.permutation(len(values)) % 4
+                zero = np.clip(np.zeros_like(values), first, last)
+                values = np.select([which == 0, which == 1, which == 2], [first, last, zero], values)
         self.choices.append(values)
         return values, empty
 
+    def _drawn(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
+        rng = self.rng
+        if kind == "seed":
+            return rng.integers(0, SEEDS, size=len(low)), np.zeros(len(low), dtype=bool)
+        if kind == "real":
+            empty = ~(low <= high)
+            return np.where(empty, 0.0, rng.uniform(np.where(empty, 0.0, low), np.where(empty, 0.0, high))), empty
+        first, last = np.ceil(low), np.floor(high)
+        empty = ~(first <= last)
+        least, largest = (np.where(empty, 0, end).astype(np.int64) for end in (first, last))
+        return rng.integers(least, largest, endpoint=True), empty
+
 
 @dataclass(slots=True)
-class Given:
-    """Choices fixed beforehand; at the first that is not, ``ReachedError`` says what could be chosen there."""
+class GivenChoices:
+    """Choices fixed beforehand; at the first that is not, ``OpenChoiceError`` says what could be chosen there."""
 
-    choices: list[NDArray[Any]]
-    asked: int = 0
+    choices: Sequence[NDArray[Any]]
+    used: int = 0
 
-    def choose(self, way: Way, low: Floats, high: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
         """The next choice; there is none where it lies outside the range or is no whole number, as a stored one may."""
-        if self.asked == len(self.choices):
-            raise ReachedError(way, low, high)
-        values = self.choices[self.asked]
-        self.asked += 1
-        if way == "seed":
+        if self.used == len(self.choices):
+            raise OpenChoiceError(kind, low, high)
+        values = self.choices[self.used]
+        self.used += 1
+        if kind == "seed":
             return values, np.zeros(len(values), dtype=bool)
         outside = ~((values >= low) & (values <= high))
-        if way == "whole" and values.dtype.kind == "f":
+        if kind == "whole" and values.dtype.kind == "f":
             outside |= values != np.floor(values)
         return values, outside
 
 
+Choices: TypeAlias = RandomChoices | GivenChoices
+"""Where random choices come from, in the order in which a specification makes them."""
+
+
 @dataclass(slots=True)
-class Batch:
+class Evaluation:
     """A batch of cases while it is computed.
 
     Attributes
     ----------
-    n
-        How many cases there are.
-    domain
-        Where the inputs come from.
-    known
+    n, domain
+        How many cases there are, and where their inputs come from.
+    values
         The value of every name so far.
-    supply
+    choices
         Where random choices come from.
-    ask
-        Asks the model about records: ``ask("predict", records)``; ``None`` before the model may be asked.
     call
         Calls a function of the language or the domain by name.
+    ask
+        Asks the model about records: ``ask("predict", records)``; ``None`` before the model may be asked.
+    accepted, unclear
+        Cases that no precondition rejects, although one may have had no value; and those in which one had none.
     empty
         Cases in which a random choice had nothing to choose from.
     faults
@@ -355,15 +308,37 @@ class Batch:
 
     n: int
     domain: Domain
-    known: dict[str, Value]
-    supply: Supply
-    call: Callable[[Batch, FunctionCall], Value]
-    ask: Callable[[str, Any], Answered] | None = None
-    empty: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    values: dict[str, Value]
+    choices: Choices
+    call: Callable[[Evaluation, FunctionCall], Value]
+    ask: Callable[[str, Any], Answers] | None = None
+    accepted: Booleans = field(init=False)
+    unclear: Booleans = field(init=False)
+    empty: Booleans = field(init=False)
     faults: list[tuple[str, Booleans]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.empty = np.zeros(self.n, dtype=bool)
+        self.accepted = np.ones(self.n, dtype=bool)
+        self.unclear, self.empty = np.zeros(self.n, dtype=bool), np.zeros(self.n, dtype=bool)
+
+    @property
+    def rejected(self) -> int:
+        """How many cases a precondition rejects."""
+        return int(np.count_nonzero(~self.accepted & ~self.empty))
+
+    @property
+    def without_choice(self) -> int:
+        """How many cases had nothing to choose from."""
+        return int(np.count_nonzero(self.empty))
+
+    def accepted_only(self) -> Evaluation:
+        """The accepted cases alone."""
+        keep = np.flatnonzero(self.accepted)
+        values = {name: value.take(keep) for name, value in self.values.items()}
+        part = Evaluation(len(keep), self.domain, values, self.choices, self.call)
+        part.unclear = self.unclear[keep]
+        part.faults = [(why, bad[keep]) for why, bad in self.faults]
+        return part
 
     def fault(self, bad: Booleans | None, why: str, place: Place | None) -> None:
         """Note that something could not be computed for some cases."""
@@ -372,13 +347,13 @@ class Batch:
             self.faults.append((f"{why}{where}", bad))
 
 
-def evaluate(node: Expression, batch: Batch) -> Value:
+def evaluate(node: Expression, batch: Evaluation) -> Value:
     """The value of an expression for every case of a batch."""
     match node:
         case ScalarLiteral():
             return Value(constant_column(node.value, batch.n))
         case Name():
-            return batch.known[node.name] if node.name in batch.known else _named(node, batch)
+            return batch.values[node.name] if node.name in batch.values else _named(node, batch)
         case FeatureRead():
             return read_feature(batch, evaluate(node.record, batch), node.feature, node.place)
         case Update():
@@ -397,24 +372,24 @@ def evaluate(node: Expression, batch: Batch) -> Value:
             return _binary(node, batch)
 
 
-def tested(met: Value, batch: Batch, place: Place | None) -> tuple[Booleans, Booleans]:
+def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans, Booleans]:
     """Where a condition is true, and where it has no value; a text is neither true nor false."""
     none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
     if met.data.dtype.kind in "OU":
         texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
         batch.fault(texts, "a text came where something true or false was expected", place)
         none = none | texts
-    return truth(met), none
+    return _truth(met), none
 
 
-def read_feature(batch: Batch, record: Value, feature: str | int, place: Place | None) -> Value:
+def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
     """A feature of every record."""
     data, bad = batch.domain.get(record.data, batch.domain.feature(feature))
     batch.fault(bad, f"the feature {feature!r} has no single value", place)
     return Value(data, either(record.bad, bad))
 
 
-def write_feature(batch: Batch, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
+def write_feature(batch: Evaluation, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
     """Every record with a feature set."""
     name = batch.domain.feature(feature)
     data, bad = batch.domain.set(record.data, name, value.data)
@@ -432,25 +407,25 @@ def constant_column(value: Scalar, n: int) -> NDArray[Any]:
     return np.full(n, value)
 
 
-def _named(node: Name, batch: Batch) -> Value:
+def _named(node: Name, batch: Evaluation) -> Value:
     return Value(constant_column(CONSTANTS[node.name], batch.n))
 
 
-def _binary(node: Binary, batch: Batch) -> Value:
+def _binary(node: Binary, batch: Evaluation) -> Value:
     left, right = evaluate(node.left, batch), evaluate(node.right, batch)
     match node.operator:
         case "&&" | "||" | "==>":
             sides = (tested(side, batch, node.place) for side in (left, right))
-            return joined_values(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
+            return joined_truths(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compared(node, left, right, batch)
         case _:
             return _arithmetic(node.operator, left, right, batch, node.place)
 
 
-def joined_values(sign: str, left: Value, right: Value) -> Value:
+def joined_truths(sign: str, left: Value, right: Value) -> Value:
     """Left to right: where the left side settles it, it does not matter that the right side has no value."""
-    first, second = truth(left), truth(right)
+    first, second = _truth(left), _truth(right)
     settled = first if sign == "||" else ~first
     match sign:
         case "&&":
@@ -463,7 +438,7 @@ def joined_values(sign: str, left: Value, right: Value) -> Value:
     return Value(result, either(left.bad, right_bad))
 
 
-def _compared(node: Binary, left: Value, right: Value, batch: Batch) -> Value:
+def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Value:
     bad = either(left.bad, right.bad)
     if not is_column(left):
         same = batch.domain.equal(left.data, right.data)
@@ -476,14 +451,14 @@ def _compared(node: Binary, left: Value, right: Value, batch: Batch) -> Value:
     return Value(result, _noted(batch, worse, bad, why, node.place))
 
 
-def _arithmetic(sign: str, left: Value, right: Value, batch: Batch, place: Place | None) -> Value:
+def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
     bad = either(left.bad, right.bad)
     result, worse, why = arithmetic(sign, left.data, right.data)
     return Value(result, _noted(batch, worse, bad, why, place))
 
 
 def _noted(
-    batch: Batch, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
+    batch: Evaluation, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
 ) -> Booleans | None:
     """Note what went wrong here, but not what follows from something that went wrong before."""
     if worse is not None:

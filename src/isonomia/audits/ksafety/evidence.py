@@ -1,61 +1,43 @@
-"""Shares, tallies, bets.
-
-What random cases prove about the share of all cases that violate.
+"""What random cases prove about the share of all cases that violate, and the shares that a verdict states.
 
 An ``ensures`` without a rate must be true of every case. One violation refutes it, and no number of good cases proves
 it; what they prove is that violations are rarer than ``eps``. An ``ensures`` with a rate is a claim about a share, and
 is decided by bets like every other share.
-
-What all cases so far add up to, as numbers.
-
-The share of cases that violate: an interval from counts, and the comparison with what is allowed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from math import ceil, log, log1p
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Counts
-from isonomia.audits.ksafety.runner import Judged
+from isonomia.audits.ksafety.tally import Cells, Tally
 from isonomia.errors import NumericalError
 from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
 from isonomia.records.verdict import Expression
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures
-from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Column, Leaf, Rate
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Rate
 
 __all__ = [
-    "Cells",
-    "Piece",
     "RateEvidence",
     "RateState",
     "Share",
-    "Totals",
-    "always",
     "compared_share",
     "complete_share",
     "drawn_share",
-    "piece_of",
     "rate_evidence",
 ]
 
-
 Booleans = NDArray[np.bool_]
 
-Cells: TypeAlias = tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]
-"""What bets on shares are settled by, channel by channel: cases that failed count as violations in the first, as none
-in the second. Empty where there are no bets."""
+Share: TypeAlias = tuple[float | None, float, float]
+"""Estimate, lowest and highest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +46,14 @@ class RateState:
 
     Attributes
     ----------
-    n
-        How many cases.
-    violated, failed
-        Whether an ``ensures`` without a rate was violated; whether any case failed.
+    tally
+        What became of the cases.
     holding, violating
-        The bets on those with a rate: cases that failed count as violations in the first, as none in the second.
+        The bets on the ``ensures`` with a rate: cases that failed count as violations in the first, as none in the
+        second.
     """
 
-    n: int
-    violated: bool
-    failed: bool
+    tally: Tally
     holding: tuple[AnyWealth, ...] = ()
     violating: tuple[AnyWealth, ...] = ()
 
@@ -115,12 +94,18 @@ class RateEvidence:
     def begin(self) -> RateState:
         """Nothing seen."""
         states = () if self.bets is None else self.bets.begin()
-        return RateState(0, False, False, states, states)
+        return RateState(Tally.empty(len(self.strict) + len(self.rated)), states, states)
 
     def step(self, state: RateState, violates: Booleans, failed: Booleans) -> RateState:
         """Take in cases: for each ``ensures`` which of them violate it, and which failed."""
-        bad = [int(np.count_nonzero(cases)) for cases in violates]
-        return self.settle(state, len(failed), bad, int(np.count_nonzero(failed)), self.cells(violates, failed))
+        tally = Tally(
+            [int(np.count_nonzero(bad)) for bad in violates],
+            tested=len(failed),
+            violating=int(np.count_nonzero(violates.any(axis=0))),
+            failed=int(np.count_nonzero(failed)),
+            cells=self.cells(violates, failed),
+        )
+        return self.settle(state, tally)
 
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
         """The counts that the bets are settled by."""
@@ -128,25 +113,29 @@ class RateEvidence:
             return (), ()
         return self._cells(violates | failed), self._cells(violates)
 
-    def settle(self, state: RateState, n: int, bad: Sequence[int], failed: int, cells: Cells) -> RateState:
-        """Take in ``n`` cases that were counted: how many violate each ``ensures``, and how many failed."""
+    def settle(self, state: RateState, tally: Tally) -> RateState:
+        """Take in cases that were counted."""
         holding, violating = state.holding, state.violating
         if self.bets is not None:
-            holding = self.bets.step(holding, dict(zip(self.bets.channels, cells[0], strict=True)))
-            violating = self.bets.step(violating, dict(zip(self.bets.channels, cells[1], strict=True)))
-        broken = any(bad[number] for number in self.strict)
-        return RateState(state.n + n, state.violated or broken, state.failed or failed > 0, holding, violating)
+            holding = self.bets.step(holding, dict(zip(self.bets.channels, tally.cells[0], strict=True)))
+            violating = self.bets.step(violating, dict(zip(self.bets.channels, tally.cells[1], strict=True)))
+        return RateState(state.tally + tally, holding, violating)
 
-    def fits(self, n: int, bad: Sequence[int], failed: int, cells: Cells) -> bool:
-        """Whether cells can be those of ``n`` cases of which so many violate each ``ensures``, and so many failed."""
+    def fits(self, tally: Tally) -> bool:
+        """Whether the cells of a tally can be those of its cases, so many of which violate and failed."""
         channels = () if self.bets is None else self.bets.channels
-        if any(len(side) != len(channels) for side in cells):
+        if any(len(side) != len(channels) for side in tally.cells):
             return False
-        for side, most in zip(cells, (failed, 0), strict=True):
+        for side, most in zip(tally.cells, (tally.failed, 0), strict=True):
             for channel, cell in zip(channels, side, strict=True):
-                seen = cell @ channel.grid.values()
-                told = np.array([bad[_number(leaf)] for leaf in channel.leaves])
-                if cell.min() < 0 or cell.sum() != n or (seen < told).any() or (seen > told + most).any():
+                counted = cell @ channel.grid.values()
+                bad = np.array([tally.by_ensures[_number(leaf)] for leaf in channel.leaves])
+                if (
+                    cell.min() < 0
+                    or cell.sum() != tally.tested
+                    or (counted < bad).any()
+                    or (counted > bad + most).any()
+                ):
                     return False
         return True
 
@@ -158,17 +147,19 @@ class RateEvidence:
 
     def decision(self, state: RateState) -> bool | None:
         """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
-        if state.violated or (self.bets is not None and self.bets.decision(state.violating) is False):
+        tally = state.tally
+        violated = any(tally.by_ensures[number] for number in self.strict)
+        if violated or (self.bets is not None and self.bets.decision(state.violating) is False):
             return False
-        strict = not self.strict or (state.n >= self.needed and not state.failed)
+        strict = not self.strict or (tally.tested >= self.needed and not tally.failed)
         rated = self.bets is None or self.bets.decision(state.holding) is True
-        return True if strict and rated and state.n > 0 else None
+        return True if strict and rated and tally.tested > 0 else None
 
     def progress(self, state: RateState) -> float:
         """How far the nearer answer has come, from 0 to 1."""
         if self.decision(state) is not None:
             return 1.0
-        strict = min(state.n / self.needed, 1.0) if self.strict else 1.0
+        strict = min(state.tally.tested / self.needed, 1.0) if self.strict else 1.0
         rated = self.bets.progress(state.holding) if self.bets is not None else 1.0
         return min(strict, rated)
 
@@ -185,13 +176,21 @@ def rate_evidence(rates: Sequence[float | None], eps: float, delta: float) -> Ra
 
 
 def _bets(rates: Sequence[float | None], rated: tuple[int, ...], delta: float) -> BetEvidence:
-    # 1 - rate in decimals: a claim of 99% allows 0.01, not the float next to it.
-    claims = [f"P[`{number}`] <= {round(1.0 - (rates[number] or 0.0), 12)!r}" for number in rated]
-    formula = parse_formula(" and ".join(claims))
-    found = bets_for(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,), delta)
-    if found is None:
+    leaves = [Rate(Column(str(number))) for number in rated]
+    claims = tuple(
+        Comparison(leaf, (("<=", Constant(_allowed(rates[number]))),))
+        for leaf, number in zip(leaves, rated, strict=True)
+    )
+    formula: Formula = claims[0] if len(claims) == 1 else Junction("and", claims)
+    bets = bets_for(formula, dict.fromkeys(leaves, (0.0, 1.0)), (None,), delta)
+    if bets is None:
         raise NumericalError("expected bets on the shares of violating cases, but there are none for this claim")
-    return found
+    return bets
+
+
+def _allowed(rate: float | None) -> float:
+    """The share that may violate, in decimals: a claim of 99% allows 0.01, not the float next to it."""
+    return round(1.0 - (rate or 0.0), 12)
 
 
 def _number(leaf: Leaf) -> int:
@@ -200,118 +199,18 @@ def _number(leaf: Leaf) -> int:
     return int(leaf.event.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What became of some cases.
-
-    Attributes
-    ----------
-    tested
-        Cases that met the preconditions and were put to the model.
-    violating, by_ensures, failed, vacuous
-        Those that violate, those that violate each ``ensures``, those in which something could not be computed, and
-        those in which nothing was tested.
-    reasons
-        Why cases failed, and how many.
-    """
-
-    tested: int
-    violating: int
-    by_ensures: Sequence[int]
-    failed: int
-    vacuous: int
-    reasons: Sequence[tuple[str, int]]
-
-
-def piece_of(judged: Judged) -> Piece:
-    """Count judged cases."""
-    return Piece(
-        len(judged.failed),
-        int(np.count_nonzero(judged.violating)),
-        tuple(int(np.count_nonzero(bad)) for bad in judged.violates),
-        int(np.count_nonzero(judged.failed)),
-        int(np.count_nonzero(judged.vacuous)),
-        tuple(judged.reasons.items()),
-    )
-
-
-@dataclass(slots=True)
-class Totals:
-    """Counts of cases and of what became of them.
-
-    Attributes
-    ----------
-    tested, violating, by_ensures, failed, vacuous, reasons
-        As in a :class:`Piece`, of all of them together.
-    turned_away
-        Cases that did not meet the preconditions.
-    weight, bad_weight, failed_weight
-        For a complete list of cases, how likely they are together, those that violate each ``ensures``, and those that
-        failed without violating it, in units of one input.
-    """
-
-    ensures: int
-    tested: int = 0
-    turned_away: Counts = field(default_factory=Counts)
-    violating: int = 0
-    by_ensures: list[int] = field(default_factory=list)
-    failed: int = 0
-    vacuous: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    weight: Fraction = Fraction(0)
-    bad_weight: list[Fraction] = field(default_factory=list)
-    failed_weight: list[Fraction] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.by_ensures = [0] * self.ensures
-        self.bad_weight = [Fraction(0)] * self.ensures
-        self.failed_weight = [Fraction(0)] * self.ensures
-
-    def add(self, piece: Piece) -> None:
-        """Take in some cases."""
-        self.tested += piece.tested
-        self.violating += piece.violating
-        self.failed += piece.failed
-        self.vacuous += piece.vacuous
-        self.reasons.update(dict(piece.reasons))
-        for number, bad in enumerate(piece.by_ensures):
-            self.by_ensures[number] += bad
-
-    def weigh(self, judged: Judged, cases: Cases) -> None:
-        """Take in how likely cases of a complete list are."""
-        self.weight += weight_of(cases.parts)
-        for number, bad in enumerate(judged.violates):
-            self.bad_weight[number] += weight_of(cases.parts[bad])
-            self.failed_weight[number] += weight_of(cases.parts[judged.failed & ~bad])
-
-
-def weight_of(parts: NDArray[np.int64]) -> Fraction:
-    """The sum of ``1 / part``, exactly."""
-    values, counts = np.unique(parts, return_counts=True)
-    return sum((Fraction(int(n), int(part)) for part, n in zip(values, counts, strict=True)), Fraction(0))
-
-
-Share = tuple[float | None, float, float]
-"""Estimate, lowest and highest."""
-
-
-def always(item: Ensures) -> bool:
-    """Whether an ``ensures`` must be true of every case."""
-    return item.rate is None or item.rate >= 1.0
-
-
-def complete_share(totals: Totals, number: int) -> Share:
+def complete_share(tally: Tally, number: int) -> Share:
     """The share of all cases that violate one ``ensures``, where every case was tried."""
-    certain, possible = totals.bad_weight[number], totals.bad_weight[number] + totals.failed_weight[number]
-    share = float(certain / totals.weight)
-    return share, share, float(possible / totals.weight)
+    certain, possible = tally.bad_weight[number], tally.bad_weight[number] + tally.failed_weight[number]
+    share = float(certain / tally.weight)
+    return share, share, float(possible / tally.weight)
 
 
-def drawn_share(totals: Totals, number: int, delta: float) -> Share:
+def drawn_share(tally: Tally, number: int, delta: float) -> Share:
     """The share that violate one ``ensures``, from random cases: it is missed with probability at most ``delta``."""
-    if not totals.tested or totals.weight:  # nothing, or a part of all cases in order: no random sample
+    if not tally.tested or tally.weight:  # nothing, or a part of all cases in order: no random sample
         return None, 0.0, 1.0
-    bad, failed, n = totals.by_ensures[number], totals.failed, totals.tested
+    bad, failed, n = tally.by_ensures[number], tally.failed, tally.tested
     ends = np.array([0.0, 1.0])
     low = mean_interval(ends, np.array([n - bad, bad], dtype=float), delta)[0]
     most = min(bad + failed, n)
@@ -320,23 +219,14 @@ def drawn_share(totals: Totals, number: int, delta: float) -> Share:
 
 
 def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = False) -> Expression:
-    """A share and what it must not exceed.
+    """The share that violates an ``ensures``, and what it must not exceed.
 
-    Parameters
-    ----------
-    item
-        What is ensured.
-    share
-        The share that violates it.
-    eps
-        What is left open of an ``ensures`` that must always be true, where no case violates it; ``None`` where nothing
-        is left open.
-    held
-        Whether the answer is *holds*.
+    ``eps`` is what is left open of one that must always be true, where no case violates it; ``None`` where nothing is
+    left open. ``held`` says whether the answer is *holds*.
     """
     estimate, low, high = share
-    allowed = 0.0 if item.rate is None else round(1.0 - item.rate, 12)
-    if always(item) and eps is not None:
+    allowed = 0.0 if item.rate is None else _allowed(item.rate)
+    if (item.rate is None or item.rate >= 1.0) and eps is not None:
         allowed = eps
         if held:
             # The test of the first violation is sharper than an interval that is made for any number of them.

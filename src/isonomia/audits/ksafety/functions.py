@@ -1,9 +1,4 @@
-"""Functions of the language, the domain and the user.
-
-Functions that a domain, a property or an import brings along: called for whole batches, or one case at a time.
-
-The functions of the language, and those of the domain, on whole batches.
-"""
+"""Calling functions for a whole batch of cases: those of the language, the domain, a property and its imports."""
 
 from __future__ import annotations
 
@@ -16,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.evaluate import (
-    Answered,
-    Batch,
+    Answers,
     Booleans,
+    ChoiceKind,
+    Evaluation,
     Value,
-    Way,
     either,
     evaluate,
     read_feature,
@@ -32,147 +27,7 @@ from isonomia.populations.domains import Function
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
 
-__all__ = ["BUILT_IN", "RANDOM", "answered", "as_function", "call_custom", "call_function", "feature_of"]
-
-
-ENOUGH = 8
-"""A function that raises in all of so many cases is itself at fault, and not the cases."""
-
-
-def as_function(value: Any, written: int | None = None) -> Function:
-    """A function of the domain, as it is or made of a Python function of one case.
-
-    Parameters
-    ----------
-    value
-        The function.
-    written
-        How many arguments a specification writes; it takes so many where it can, and otherwise as many as it must have.
-
-    Raises
-    ------
-    UsageError
-        Where it is no function, or does not say what it takes.
-    """
-    if isinstance(value, Function):
-        return value
-    try:
-        signature = inspect.signature(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"expected a Python function of one case or a Function, but {value!r} came: {error}") from None
-    if written is not None and _takes(signature, written):
-        return Function(value, written, single=True)
-    least = next((n for n in range(len(signature.parameters) + 1) if _takes(signature, n)), 0)
-    return Function(value, least, single=True)
-
-
-def _takes(signature: inspect.Signature, n: int) -> bool:
-    try:
-        signature.bind(*range(n))
-    except TypeError:
-        return False
-    return True
-
-
-def call_custom(batch: Batch, call: FunctionCall, function: Function) -> Value:
-    """Call a function for every case of a batch."""
-    values = [evaluate(argument, batch) for argument in call.arguments]
-    bad = either(*(value.bad for value in values))
-    arguments = [value.data for value in values]
-    if function.random:
-        seeds, _ = batch.supply.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
-        arguments.append(seeds)
-    if function.asks:
-        arguments.append(partial(_predictions, batch))
-    if function.single:
-        result, worse = _one_by_one(batch, call, function, arguments, bad)
-        return Value(result, either(bad, worse))
-    try:
-        result = function.call(*arguments)
-    except IsonomiaError:
-        raise
-    except Exception as error:
-        raise DataError(f"{call.function}(...) raised {type(error).__name__}: {error}") from error
-    if function.asks:
-        return answered(batch, Answered(*result), bad)
-    if isinstance(result, tuple):
-        result, none = result
-        batch.empty |= none if bad is None else none & ~bad
-        bad = either(bad, none if none.any() else None)
-    return Value(_checked(batch, call, result), bad)
-
-
-def _checked(batch: Batch, call: FunctionCall, result: Any) -> Any:
-    found = column_from(result, f"{call.function}(...)") if isinstance(result, list) else result
-    if not hasattr(found, "__len__") or len(found) != batch.n:
-        told = f"{len(found):,}" if hasattr(found, "__len__") else f"a {type(found).__name__}"
-        raise DataError(
-            f"expected {call.function}(...) to give a result for each of {batch.n:,} cases, but {told} came"
-        )
-    return found
-
-
-def _predictions(batch: Batch, table: Table) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """What a function of the domain asks the model."""
-    assert batch.ask is not None
-    found = batch.ask("predict", table)
-    return found.data, found.why
-
-
-def answered(batch: Batch, found: Answered, bad: Booleans | None) -> Value:
-    """Answers as a value; why there is none is noted, unless there was nothing to ask about in the first place."""
-    for why in dict.fromkeys(() if found.why is None else found.why):
-        if why is not None and found.why is not None:
-            here = np.asarray(found.why == why, dtype=bool)
-            batch.fault(here if bad is None else here & ~bad, str(why), None)
-    return Value(found.data, either(bad, found.bad))
-
-
-def _one_by_one(
-    batch: Batch, call: FunctionCall, function: Function, arguments: list[Any], bad: Booleans | None
-) -> tuple[Any, Booleans | None]:
-    """Call a function of one case for every case, and say in which it raised.
-
-    A record is handed over, and comes back, as its plain values, or as the object that it is.
-    """
-    results: list[Any] = [None] * batch.n
-    why: dict[str, list[int]] = {}
-    skipped = np.zeros(batch.n, dtype=bool) if bad is None else bad
-    for index in np.flatnonzero(~skipped).tolist():
-        try:
-            results[index] = function.call(*(_single(batch, argument, index) for argument in arguments))
-        except Exception as error:
-            why.setdefault(f"{call.function}(...) raised {type(error).__name__}: {error}", []).append(index)
-    raised = np.zeros(batch.n, dtype=bool)
-    for reason, indices in why.items():
-        here = np.zeros(batch.n, dtype=bool)
-        here[indices] = True
-        raised |= here
-        batch.fault(here, reason, call.place)
-    if raised.all() and batch.n >= ENOUGH:
-        raise DataError(f"{next(iter(why))}. It did so in every case")
-    return _gathered(batch, call, function, results, raised | skipped), raised if raised.any() else None
-
-
-def _gathered(batch: Batch, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Any:
-    """The results as records or as a column; where there is none, any other stands in for it."""
-    good = next((result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks), None)
-    filled: list[Any] = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
-    many = getattr(batch.domain, "many", None)
-    if many is not None and function.gives in {"record", "anything"}:
-        made = many(filled)
-        if made is not None:
-            return made
-    if isinstance(good, Mapping):
-        return batch.domain.restore(filled)
-    return column_from(filled, f"{call.function}(...)")
-
-
-def _single(batch: Batch, argument: Any, index: int) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument[index : index + 1].tolist()[0]
-    one = getattr(batch.domain, "one", batch.domain.show)
-    return one(argument, index)
+__all__ = ["BUILT_IN", "RANDOM", "as_function", "call_function"]
 
 
 BUILT_IN: Mapping[str, int] = {
@@ -194,12 +49,11 @@ BUILT_IN: Mapping[str, int] = {
 RANDOM = frozenset({"randInt", "randReal", "randFeat"})
 """Those that draw."""
 
-
 LARGEST = 2.0**62
 """The largest end that a range may have."""
 
 
-def feature_of(call: FunctionCall) -> str | int:
+def _feature_of(call: FunctionCall) -> str | int:
     """The feature that ``getFeat``, ``setFeat`` or ``randFeat`` names."""
     node = call.arguments[1]
     assert isinstance(node, ScalarLiteral)
@@ -207,22 +61,22 @@ def feature_of(call: FunctionCall) -> str | int:
     return node.value
 
 
-def call_function(batch: Batch, call: FunctionCall) -> Value:
+def call_function(batch: Evaluation, call: FunctionCall) -> Value:
     """Call a function by name for every case; a function of the domain goes before one of the language."""
     custom = batch.domain.functions.get(call.function)
     if custom is not None:
-        return call_custom(batch, call, custom)
+        return _call_custom(batch, call, custom)
     first = evaluate(call.arguments[0], batch)
     match call.function:
         case "getFeat":
-            return read_feature(batch, first, feature_of(call), call.place)
+            return read_feature(batch, first, _feature_of(call), call.place)
         case "setFeat":
-            return write_feature(batch, first, feature_of(call), evaluate(call.arguments[2], batch), call.place)
+            return write_feature(batch, first, _feature_of(call), evaluate(call.arguments[2], batch), call.place)
         case "label":
             return Value(batch.domain.label(first.data), first.bad)
         case "predict" | "score":
             assert batch.ask is not None
-            return answered(batch, batch.ask(call.function, first.data), first.bad)
+            return _answered(batch, batch.ask(call.function, first.data), first.bad)
         case "randFeat":
             return _any_value(batch, call, first)
         case "abs":
@@ -232,7 +86,7 @@ def call_function(batch: Batch, call: FunctionCall) -> Value:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
 
 
-def _of_two(batch: Batch, call: FunctionCall, first: Value, second: Value) -> Value:
+def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) -> Value:
     if call.function == "strConcat":
         return Value(_joined_text(first.data, second.data), either(first.bad, second.bad))
     low, high = _number(batch, call, first), _number(batch, call, second)
@@ -246,7 +100,7 @@ def _of_two(batch: Batch, call: FunctionCall, first: Value, second: Value) -> Va
             return Value(pick(low.data, high.data), either(low.bad, high.bad))
 
 
-def _number(batch: Batch, call: FunctionCall, value: Value) -> Value:
+def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
     """A value as numbers; what is missing stays so, and anything else has none."""
     if value.data.dtype.kind in "biuf":
         return value
@@ -261,7 +115,7 @@ def _number(batch: Batch, call: FunctionCall, value: Value) -> Value:
     return Value(numbers, either(value.bad, other if other.any() else None))
 
 
-def _chosen(batch: Batch, call: FunctionCall, way: Way, low: Value, high: Value) -> Value:
+def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value, high: Value) -> Value:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
     known = either(low.bad, high.bad)
     endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
@@ -270,16 +124,16 @@ def _chosen(batch: Batch, call: FunctionCall, way: Way, low: Value, high: Value)
     if unknown is not None:
         # Nothing can be chosen, and the case has failed; one choice keeps it from being counted many times, or never.
         ends = [np.where(unknown, 0.0, end) for end in ends]
-    values, empty = batch.supply.choose(way, *ends)
+    values, empty = batch.choices.choose(kind, *ends)
     batch.empty |= empty if unknown is None else empty & ~unknown
     return Value(values, either(unknown, empty if empty.any() else None))
 
 
-def _any_value(batch: Batch, call: FunctionCall, record: Value) -> Value:
+def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
     """One of the values that a feature has somewhere."""
-    values = batch.domain.values(batch.domain.feature(feature_of(call)))
+    values = batch.domain.values(batch.domain.feature(_feature_of(call)))
     low, high = np.zeros(batch.n), np.full(batch.n, len(values) - 1.0)
-    positions, empty = batch.supply.choose("whole", low, high)
+    positions, empty = batch.choices.choose("whole", low, high)
     batch.empty |= empty
     column = column_from(list(values), "the values of a feature")[np.clip(positions, 0, len(values) - 1)]
     return Value(column, either(record.bad, empty if empty.any() else None))
@@ -289,3 +143,135 @@ def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     pairs = zip(left.tolist(), right.tolist(), strict=True)
     texts = ["".join("" if part is None else str(part) for part in pair) for pair in pairs]
     return np.fromiter(texts, dtype=object, count=len(texts))
+
+
+ENOUGH = 8
+"""A function that raises in all of so many cases is itself at fault, and not the cases."""
+
+
+def as_function(value: Any, written: int | None = None) -> Function:
+    """A function of the domain, as it is or made of a Python function of one case.
+
+    It takes as many arguments as a specification writes, where it can, and otherwise as many as it must have.
+    """
+    if isinstance(value, Function):
+        return value
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"expected a Python function of one case or a Function, but {value!r} came: {error}") from None
+    if written is not None and _takes(signature, written):
+        return Function(value, written, single=True)
+    least = next((n for n in range(len(signature.parameters) + 1) if _takes(signature, n)), 0)
+    return Function(value, least, single=True)
+
+
+def _takes(signature: inspect.Signature, n: int) -> bool:
+    try:
+        signature.bind(*range(n))
+    except TypeError:
+        return False
+    return True
+
+
+def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:
+    """Call a function for every case of a batch."""
+    values = [evaluate(argument, batch) for argument in call.arguments]
+    bad = either(*(value.bad for value in values))
+    arguments = [value.data for value in values]
+    if function.random:
+        seeds, _ = batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
+        arguments.append(seeds)
+    if function.asks:
+        arguments.append(partial(_predictions, batch))
+    if function.single:
+        result, worse = _one_by_one(batch, call, function, arguments, bad)
+        return Value(result, either(bad, worse))
+    try:
+        result = function.call(*arguments)
+    except IsonomiaError:
+        raise
+    except Exception as error:
+        raise DataError(f"{call.function}(...) raised {type(error).__name__}: {error}") from error
+    if function.asks:
+        return _answered(batch, result, bad)
+    if isinstance(result, tuple):
+        result, none = result
+        batch.empty |= none if bad is None else none & ~bad
+        bad = either(bad, none if none.any() else None)
+    return Value(_checked(batch, call, result), bad)
+
+
+def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
+    values = column_from(result, f"{call.function}(...)") if isinstance(result, list) else result
+    if not hasattr(values, "__len__") or len(values) != batch.n:
+        given = f"{len(values):,}" if hasattr(values, "__len__") else f"a {type(values).__name__}"
+        raise DataError(
+            f"expected {call.function}(...) to give a result for each of {batch.n:,} cases, but {given} came"
+        )
+    return values
+
+
+def _predictions(batch: Evaluation, table: Table) -> Answers:
+    """What a function of the domain asks the model."""
+    assert batch.ask is not None
+    return batch.ask("predict", table)
+
+
+def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Value:
+    """Answers as a value; why there is none is noted, unless there was nothing to ask about in the first place."""
+    data, why = answers
+    if why is None:
+        return Value(data, bad)
+    for reason in dict.fromkeys(why):
+        if reason is not None:
+            here = np.asarray(why == reason, dtype=bool)
+            batch.fault(here if bad is None else here & ~bad, str(reason), None)
+    return Value(data, either(bad, np.array([reason is not None for reason in why], dtype=bool)))
+
+
+def _one_by_one(
+    batch: Evaluation, call: FunctionCall, function: Function, arguments: list[Any], bad: Booleans | None
+) -> tuple[Any, Booleans | None]:
+    """Call a function of one case for every case, and say in which it raised.
+
+    A record is handed over, and comes back, as its plain values, or as the object that it is.
+    """
+    results: list[Any] = [None] * batch.n
+    why: dict[str, list[int]] = {}
+    skipped = np.zeros(batch.n, dtype=bool) if bad is None else bad
+    for index in np.flatnonzero(~skipped).tolist():
+        try:
+            results[index] = function.call(*(_single(batch, argument, index) for argument in arguments))
+        except Exception as error:
+            why.setdefault(f"{call.function}(...) raised {type(error).__name__}: {error}", []).append(index)
+    raised = np.zeros(batch.n, dtype=bool)
+    for reason, indices in why.items():
+        here = np.zeros(batch.n, dtype=bool)
+        here[indices] = True
+        raised |= here
+        batch.fault(here, reason, call.place)
+    if raised.all() and batch.n >= ENOUGH:
+        raise DataError(f"{next(iter(why))}. It did so in every case")
+    return _as_values(batch, call, function, results, raised | skipped), raised if raised.any() else None
+
+
+def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Any:
+    """The results as records or as a column; where there is none, any other stands in for it."""
+    good = next((result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks), None)
+    filled: list[Any] = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
+    many = getattr(batch.domain, "many", None)
+    if many is not None and function.gives in {"record", "anything"}:
+        made = many(filled)
+        if made is not None:
+            return made
+    if isinstance(good, Mapping):
+        return batch.domain.restore(filled)
+    return column_from(filled, f"{call.function}(...)")
+
+
+def _single(batch: Evaluation, argument: Any, index: int) -> Any:
+    if isinstance(argument, np.ndarray):
+        return argument[index : index + 1].tolist()[0]
+    one = getattr(batch.domain, "one", batch.domain.show)
+    return one(argument, index)

@@ -1,12 +1,7 @@
-"""What imports offer.
-
-Finding and running the module that a specification imports. Running one needs permission; ask for it first.
-
-What the imports of a specification offer: inputs, right answers and functions.
+"""What the imports of a specification offer: inputs, right answers and functions.
 
 An import names a Python module, or an entry that somebody gave: in Python by ``domains={...}``, or in an audit file.
-
-The inputs that an import offers, made into a population or a domain.
+Importing a module runs its code, which needs permission.
 """
 
 from __future__ import annotations
@@ -39,52 +34,170 @@ from isonomia.spec.nomos import Spec
 from isonomia.spec.safety import Safety
 
 __all__ = [
-    "MissingError",
-    "Offer",
+    "ImportedDomain",
     "domain_named",
+    "imported_domains",
     "is_domain",
-    "is_population",
-    "module_named",
     "no_inputs",
-    "offers_of",
-    "place_of",
     "population_of",
 ]
 
+WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
+"""What an entry may say."""
 
-class MissingError(SpecError):
-    """There is no such module."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportedDomain:
+    """What an import offers.
+
+    Attributes
+    ----------
+    name, label
+        What it is called, and how messages speak of it.
+    inputs
+        A domain, a population, a table, an array or a list, as it was given; ``None`` where there are none.
+    labels
+        The right answers, one an input, or the column that has them.
+    groups, orders
+        What the columns of a table mean, as for a property.
+    functions
+        Functions of one case, or a ``Function``.
+    folder
+        Where files that it names are looked for.
+    """
+
+    name: str
+    label: str
+    inputs: Any = None
+    labels: Any = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    folder: str | None = None
 
 
-def module_named(name: str, folder: str | None, place: Place | None) -> ModuleType:
-    """Import a module: one beside the specification first, then one in the current folder, then an installed one.
-
-    Two specifications in different folders may each have a module of the same name beside them; each gets its own.
+def domain_named(
+    name: str,
+    entries: Mapping[str, Any],
+    *,
+    folder: str | None = None,
+    allow_code: bool = False,
+    place: Place | None = None,
+    needed: bool = True,
+) -> ImportedDomain | None:
+    """What a name stands for that a specification imports.
 
     Parameters
     ----------
     name
-        What ``import`` names.
+        The name.
+    entries
+        What names stand for without any module: a domain, a population, a table, an array, a list, or a mapping with
+        some of ``domain``, ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An entry goes before a
+        module of the same name.
     folder
-        The folder of the specification, where it was read from a file.
+        Where modules are looked for before the current folder.
+    allow_code
+        Whether a module may be imported, which runs its code.
     place
         Where the import stands, for messages.
+    needed
+        Whether a module that does not exist is an error.
 
-    Raises
-    ------
-    MissingError
-        Where there is no such module.
-    SpecError
-        Where it raises.
+    Returns
+    -------
+    ImportedDomain or None
+        ``None`` where only a module could offer something, and none may be imported or there is none.
+    """
+    if name in entries:
+        return _entered(name, entries[name], folder)
+    if not allow_code:
+        return None
+    module = _module_named(name, folder, place, needed)
+    return None if module is None else _imported(module, name)
+
+
+def imported_domains(prop: Safety, *, needed: bool) -> list[ImportedDomain]:
+    """What the imports of a property offer, in order; ``needed`` where a module that does not exist is an error."""
+    imported = []
+    for name in prop.spec.imports:
+        place = _place_of(prop.spec, name)
+        domain = domain_named(
+            name, prop.domains, folder=prop.folder, allow_code=prop.allow_code, place=place, needed=needed
+        )
+        if domain is not None:
+            imported.append(domain)
+    return imported
+
+
+def _place_of(spec: Spec, name: str) -> Place | None:
+    """Where an import stands."""
+    return next((place for known, place in spec.places if known == name), None)
+
+
+def _entered(name: str, entry: Any, folder: str | None) -> ImportedDomain:
+    label = f"the entry {name!r}"
+    if isinstance(entry, ModuleType):
+        return _imported(entry, name)
+    if not isinstance(entry, Mapping) or not {"domain", "inputs", "functions"} & set(entry):
+        return ImportedDomain(name, label, entry, folder=folder)
+    unknown = [str(word) for word in entry if word not in WORDS]
+    if unknown:
+        raise UsageError(f"expected {label} to say some of {', '.join(WORDS)}, but it has {', '.join(unknown)}")
+    return _offer(name, label, entry, dict(entry.get("functions") or {}), folder)
+
+
+def _imported(module: ModuleType, name: str) -> ImportedDomain:
+    public: Sequence[str] = getattr(module, "__all__", [word for word in vars(module) if not word.startswith("_")])
+    functions = {
+        word: value
+        for word in public
+        if word not in WORDS and _is_function(value := getattr(module, word, None)) and not isinstance(value, type)
+    }
+    file = getattr(module, "__file__", None)
+    label = f"the module {name!r}" + (f" ({file})" if file else "")
+    entry = {word: getattr(module, word) for word in WORDS if hasattr(module, word)}
+    # `groups`, `orders` and `functions` are common words: in a module they count only where they can be meant.
+    stated = {word: value for word, value in entry.items() if word in WORDS[:3] or isinstance(value, Mapping)}
+    return _offer(
+        name,
+        label,
+        stated,
+        {**functions, **stated.get("functions", {})},
+        str(file.rpartition("/")[0]) if file else None,
+    )
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, Function) or (callable(value) and not isinstance(value, type))
+
+
+def _offer(
+    name: str, label: str, entry: Mapping[str, Any], functions: Mapping[str, Any], folder: str | None
+) -> ImportedDomain:
+    inputs = entry.get("domain")
+    if inputs is None:
+        inputs = entry.get("inputs")
+    options = [entry.get(word) or {} for word in ("groups", "orders")]
+    return ImportedDomain(name, label, inputs, entry.get("labels"), options[0], options[1], functions, folder)
+
+
+def _module_named(name: str, folder: str | None, place: Place | None, needed: bool) -> ModuleType | None:
+    """Import a module: one beside the specification first, then one in the current folder, then an installed one.
+
+    Two specifications in different folders may each have a module of the same name beside them; each gets its own.
+    ``None`` where there is no such module, and that is no error.
     """
     folders = list(dict.fromkeys(([] if folder is None else [Path(folder).resolve()]) + [Path.cwd()]))
-    file = next((found for here in folders for found in _files(here, name) if found.is_file()), None)
+    file = next((file for here in folders for file in _files(here, name) if file.is_file()), None)
     with _searched(folders):
         try:
             if file is not None:
                 return _run(name, file)
             if find_spec(name) is None:
-                raise _missing(name, folders, place)
+                if needed:
+                    raise _missing(name, folders, place)
+                return None
             return import_module(name)
         except SpecError:
             raise
@@ -128,10 +241,10 @@ def _run(name: str, file: Path) -> ModuleType:
     return module
 
 
-def _missing(name: str, folders: Sequence[Path], place: Place | None) -> MissingError:
+def _missing(name: str, folders: Sequence[Path], place: Place | None) -> SpecError:
     beside = [file.stem for folder in folders for file in folder.glob("*.py")]
     where = " or ".join(map(str, folders))
-    return MissingError(
+    return SpecError(
         f"there is no module {name!r} in {where}, nor among the installed packages.{nearest(name, beside)}", place
     )
 
@@ -142,173 +255,28 @@ def _raised(name: str, file: Path | None, error: BaseException, place: Place | N
         where = f" ({file}, line {error.lineno})"
     else:
         where = f" ({file}, line {lines[-1].lineno})" if lines else ""
-    told = error.msg if isinstance(error, SyntaxError) else error
+    message = error.msg if isinstance(error, SyntaxError) else error
     return SpecError(
-        f"the module {name!r}{where} raised an error while it was imported: {type(error).__name__}: {told}", place
+        f"the module {name!r}{where} raised an error while it was imported: {type(error).__name__}: {message}", place
     )
 
 
-WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
-"""What an entry may say."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Offer:
-    """What an import offers.
-
-    Attributes
-    ----------
-    name, told
-        What it is called, and how messages speak of it.
-    inputs
-        A domain, a population, a table, an array or a list, as it was given; ``None`` where there are none.
-    labels
-        The right answers, one an input, or the column that has them.
-    groups, orders
-        What the columns of a table mean, as for a property.
-    functions
-        Functions of one case, or a ``Function``.
-    folder
-        Where files that it names are looked for.
-    """
-
-    name: str
-    told: str
-    inputs: Any = None
-    labels: Any = None
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    functions: Mapping[str, Any] = field(default_factory=dict)
-    folder: str | None = None
-
-
-def domain_named(
-    name: str,
-    entries: Mapping[str, Any],
-    *,
-    folder: str | None = None,
-    allow_code: bool = False,
-    place: Place | None = None,
-) -> Offer | None:
-    """What a name stands for that a specification imports.
-
-    Parameters
-    ----------
-    name
-        The name.
-    entries
-        What names stand for without any module: a domain, a population, a table, an array, a list, or a mapping with
-        some of ``domain``, ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An entry goes before a
-        module of the same name.
-    folder
-        Where modules are looked for before the current folder.
-    allow_code
-        Whether a module may be imported, which runs its code.
-    place
-        Where the import stands, for messages.
-
-    Returns
-    -------
-    Offer or None
-        ``None`` where only a module could offer something and none may be imported.
-
-    Raises
-    ------
-    SpecError
-        Where there is no such module, or it raises.
-    UsageError
-        Where an entry says something that has no meaning.
-    """
-    if name in entries:
-        return _entered(name, entries[name], folder)
-    return _imported(module_named(name, folder, place), name) if allow_code else None
-
-
-def offers_of(prop: Safety, *, needed: bool) -> list[Offer]:
-    """What the imports of a property offer, in order.
-
-    Parameters
-    ----------
-    prop
-        The property.
-    needed
-        Whether a module that does not exist is an error; otherwise it is passed over.
-    """
-    found = []
-    for name in prop.spec.imports:
-        place = place_of(prop.spec, name)
-        try:
-            offer = domain_named(name, prop.domains, folder=prop.folder, allow_code=prop.allow_code, place=place)
-        except MissingError:
-            if needed:
-                raise
-            continue
-        if offer is not None:
-            found.append(offer)
-    return found
-
-
-def place_of(spec: Spec, name: str) -> Place | None:
-    """Where an import stands."""
-    return next((place for known, place in spec.places if known == name), None)
-
-
-def _entered(name: str, entry: Any, folder: str | None) -> Offer:
-    told = f"the entry {name!r}"
-    if isinstance(entry, ModuleType):
-        return _imported(entry, name)
-    if not isinstance(entry, Mapping) or not {"domain", "inputs", "functions"} & set(entry):
-        return Offer(name, told, entry, folder=folder)
-    unknown = [str(word) for word in entry if word not in WORDS]
-    if unknown:
-        raise UsageError(f"expected {told} to say some of {', '.join(WORDS)}, but it has {', '.join(unknown)}")
-    return _offer(name, told, entry, dict(entry.get("functions") or {}), folder)
-
-
-def _imported(module: ModuleType, name: str) -> Offer:
-    public: Sequence[str] = getattr(module, "__all__", [word for word in vars(module) if not word.startswith("_")])
-    functions = {
-        word: value
-        for word in public
-        if word not in WORDS and _is_function(value := getattr(module, word, None)) and not isinstance(value, type)
-    }
-    file = getattr(module, "__file__", None)
-    told = f"the module {name!r}" + (f" ({file})" if file else "")
-    entry = {word: getattr(module, word) for word in WORDS if hasattr(module, word)}
-    # `groups`, `orders` and `functions` are common words: in a module they count only where they can be meant.
-    said = {word: value for word, value in entry.items() if word in WORDS[:3] or isinstance(value, Mapping)}
-    return _offer(
-        name, told, said, {**functions, **said.get("functions", {})}, str(file.rpartition("/")[0]) if file else None
-    )
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, Function) or (callable(value) and not isinstance(value, type))
-
-
-def _offer(name: str, told: str, entry: Mapping[str, Any], functions: Mapping[str, Any], folder: str | None) -> Offer:
-    inputs = entry.get("domain")
-    if inputs is None:
-        inputs = entry.get("inputs")
-    options = [entry.get(word) or {} for word in ("groups", "orders")]
-    return Offer(name, told, inputs, entry.get("labels"), options[0], options[1], functions, folder)
-
-
-def no_inputs(spec: Spec, offers: Sequence[Offer], allow_code: bool) -> SpecError:
+def no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool) -> SpecError:
     """What to say where nothing is given to check a property on, and no import offers inputs."""
     name = spec.imports[0]
-    if not allow_code and not offers:
+    if not allow_code and not imported:
         return SpecError(
             f"nothing was given to check this on. The module {name!r} may offer inputs, but importing a module runs "
             "its code: allow it with allow_code=True or --allow-code if you trust it, or give a population, as in "
             "check(property, model, table) or --data people.csv",
-            place_of(spec, name),
+            _place_of(spec, name),
         )
-    told = " and ".join(offer.told for offer in offers) or f"the module {name!r}"
+    label = " and ".join(item.label for item in imported) or f"the module {name!r}"
     return SpecError(
-        f"nothing was given to check this on, and {told} offers no inputs: let it set `inputs` to a table, an array or "
-        "a list, or `domain` to a domain, or give a population, as in check(property, model, table) or --data FILE",
-        place_of(spec, name),
+        f"nothing was given to check this on, and {label} offers no inputs: let it set `inputs` to a table, an "
+        "array or a list, or `domain` to a domain, or give a population, as in check(property, model, table) or --data "
+        "FILE",
+        _place_of(spec, name),
     )
 
 
@@ -322,7 +290,7 @@ def is_population(value: object) -> bool:
     return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
 
 
-def population_of(offer: Offer, prop: Safety) -> tuple[Any, Safety]:
+def population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     """The inputs of an import, and the property with what the import says of them.
 
     A bare table, array or list stands for itself: its inputs are all that there are. What the property says of groups,
@@ -333,34 +301,34 @@ def population_of(offer: Offer, prop: Safety) -> tuple[Any, Safety]:
     SpecError
         Where the inputs are nothing that a property can be checked on.
     """
-    labels, inputs = offer.labels, offer.inputs
-    groups = {**{name: tuple(columns) for name, columns in offer.groups.items()}, **prop.groups}
-    orders = {**{name: tuple(levels) for name, levels in offer.orders.items()}, **prop.orders}
+    labels, inputs = imported.labels, imported.inputs
+    groups = {**{name: tuple(columns) for name, columns in imported.groups.items()}, **prop.groups}
+    orders = {**{name: tuple(levels) for name, levels in imported.orders.items()}, **prop.orders}
     label = labels if prop.label is None and isinstance(labels, str) else prop.label
-    said = replace(prop, groups=groups, orders=orders, label=label)
+    stated = replace(prop, groups=groups, orders=orders, label=label)
     if is_domain(inputs) or is_population(inputs):
         if labels is not None and (is_domain(inputs) or not isinstance(labels, str)):
-            raise UsageError(f"{offer.told} has labels beside a {type(inputs).__name__}, which brings its own")
-        return inputs, said
+            raise UsageError(f"{imported.label} has labels beside a {type(inputs).__name__}, which brings its own")
+        return inputs, stated
     try:
-        return _made(offer, said)
+        return _made(imported, stated)
     except SpecError:
         raise
     except IsonomiaError as error:
-        raise DataError(f"the inputs of {offer.told}: {error}") from error
+        raise DataError(f"the inputs of {imported.label}: {error}") from error
 
 
-def _made(offer: Offer, prop: Safety) -> tuple[Any, Safety]:
-    inputs, labels = offer.inputs, offer.labels
+def _made(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
+    inputs, labels = imported.inputs, imported.labels
     apart = None if labels is None or isinstance(labels, str) else column_from(_listed(labels), "labels")
     if isinstance(inputs, str | PathLike):
-        return _of_table(Census(_found(inputs, offer.folder)).table, apart, prop)
+        return _of_table(Census(_found(inputs, imported.folder)).table, apart, prop)
     if isinstance(inputs, list | tuple) and inputs and all(isinstance(text, str) for text in inputs):
         return Texts(list(inputs), apart), prop
     if _is_table(inputs):
         return _of_table(Table.of(inputs), apart, prop)
     if isinstance(inputs, list | tuple) or (isinstance(inputs, np.ndarray) and inputs.ndim):
-        return Items(inputs if isinstance(inputs, np.ndarray) else list(inputs), apart, name=offer.told), prop
+        return Items(inputs if isinstance(inputs, np.ndarray) else list(inputs), apart, name=imported.label), prop
     raise DataError(
         f"expected a domain, a population, a table, an array or a list, but {inputs!r} of type {type(inputs).__name__} "
         "came"

@@ -1,131 +1,62 @@
-"""The verdict.
-
-What became of the corners, as numbers and in words.
-
-The verdict of a k-safety check: shares with intervals, counts, and counterexamples.
-"""
+"""The verdict of a k-safety check: shares with intervals, counts, and counterexamples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.audits.ksafety.evidence import (
-    RateEvidence,
-    Share,
-    Totals,
-    always,
-    compared_share,
-    complete_share,
-    drawn_share,
-)
-from isonomia.audits.ksafety.inputs import Subject
-from isonomia.audits.ksafety.program import Program
-from isonomia.audits.ksafety.violations import Findings
-from isonomia.audits.protocol import Check
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.corners import Corners
+from isonomia.audits.ksafety.evidence import Share, compared_share, complete_share, drawn_share
+from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.tally import Tally
+from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
 from isonomia.audits.verdicts import ANSWERS, model_stated
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
-from isonomia.spec.safety import Safety
 from isonomia.version import __version__
-from isonomia.wording import chance
+from isonomia.wording import chance, plural
 
-__all__ = ["AUDIT", "SHOWN", "Corners", "Outcome", "is_proof", "verdict_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Corners:
-    """What became of the cases at the ends of ranges, which were tried before any was drawn.
-
-    Attributes
-    ----------
-    tried, violating, failed
-        How many there were, how many violate what must always be true, and in how many something could not be computed.
-    counterexamples
-        The smallest of those that violate it, which did so again.
-    seconds
-        How long it took.
-    """
-
-    tried: int
-    violating: int
-    failed: int
-    counterexamples: tuple[Mapping[str, Any], ...]
-    seconds: float
-
-    @property
-    def refuting(self) -> bool:
-        """Whether one of them is proof."""
-        return bool(self.counterexamples)
-
-    def counts(self) -> dict[str, int]:
-        """How many there were, and what became of them."""
-        return {"tried": self.tried, "violating": self.violating, "failed": self.failed}
-
-    def remarks(self) -> list[str]:
-        """What they came to; that they are no random cases, a reader must know who sees a share beside them."""
-        if not self.tried:
-            return []
-        found, failed = f"{_many(self.tried)} (at the ends of ranges) tried before the draws: ", []
-        if self.refuting:
-            does = "violates" if self.violating == 1 else "violate"
-            found += f"{self.violating:,} {does} it, which is proof. No share rests on them"
-        elif self.violating:
-            found += f"{self.violating:,} violated it, and did not when computed once more"
-        else:
-            found += "no violation"
-        if self.failed:
-            failed = [f"{_many(self.failed)} failed, which proves nothing"]
-        return [found, *failed]
-
-
-def _many(count: int) -> str:
-    return f"{count:,} corner{'' if count == 1 else 's'}"
-
+__all__ = ["AUDIT", "SafetyOutcome", "verdict_of"]
 
 AUDIT = "k-safety"
 """How the details of a verdict say that they are of this kind."""
 
 
-SHOWN = 10
-"""How many counterexamples among all cases, or among those drawn, a verdict holds."""
-
-
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SafetyOutcome:
     """How a check ended.
 
     Attributes
     ----------
     answer
         ``True`` for holds, ``False`` for violated, ``None`` for undecided.
-    totals, found
+    tally, summary
         What was counted, and what is known of the violations.
     complete
         Whether every case was tried.
     tested
-        How many cases were put to the model in all: those of ``totals``, and further ones.
+        How many cases were put to the model in all: those of ``tally``, and further ones.
     stopped, seconds
         Why it stopped, and how long it took.
     remarks
         What a reader should know besides.
     drawn
-        Random cases from which shares are estimated, where they are not those of ``totals``.
+        Random cases from which shares are estimated, where they are not those of ``tally``.
     corners
         What became of the corners, where some were tried.
     """
 
     answer: bool | None
-    totals: Totals
-    found: Findings
+    tally: Tally
+    summary: ViolationSummary
     complete: bool
     tested: int
     stopped: str
     seconds: float
     remarks: tuple[str, ...] = ()
-    drawn: Totals | None = None
+    drawn: Tally | None = None
     corners: Corners | None = None
 
     @property
@@ -134,23 +65,21 @@ class Outcome:
         return self.corners is not None and self.corners.refuting
 
     @property
-    def estimating(self) -> Totals:
+    def estimating(self) -> Tally:
         """What shares are estimated from."""
-        return self.totals if self.drawn is None else self.drawn
+        return self.tally if self.drawn is None else self.drawn
 
 
-def verdict_of(
-    request: Check[Safety], program: Program, subject: Subject, evidence: RateEvidence, outcome: Outcome
-) -> Verdict:
+def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
     """Seal the verdict."""
-    prop, shown = request.prop, outcome.found.counterexamples
-    fact = outcome.complete or (outcome.answer is False and any(is_proof(program, found) for found in shown))
-    shares = [_share(number, outcome, request.delta) for number in range(len(program.spec.ensures))]
+    check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
+    fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
+    shares = [_share(number, outcome, check.delta) for number in range(len(program.spec.ensures))]
     return Verdict(
-        text=str(prop).rstrip(),
+        text=str(check.prop).rstrip(),
         answer=ANSWERS[outcome.answer],
-        delta=request.delta,
-        risk=0.0 if fact or outcome.answer is None else request.delta,
+        delta=check.delta,
+        risk=0.0 if fact or outcome.answer is None else check.delta,
         method="exact" if outcome.complete else "tests",
         samples=outcome.tested,
         leaves=tuple(
@@ -158,54 +87,49 @@ def verdict_of(
             for item, share in zip(program.spec.ensures, shares, strict=True)
         ),
         expressions=tuple(
-            _expression(item, number, share, outcome, prop.eps)
+            _expression(item, number, share, outcome, check.prop.eps)
             for number, (item, share) in enumerate(zip(program.spec.ensures, shares, strict=True))
         ),
         stopped=outcome.stopped,
-        assumptions=_assumptions(program, subject, outcome),
-        remarks=(*outcome.remarks, *_remarks(outcome, evidence, request, program)),
-        seed=request.seed,
+        assumptions=_assumptions(setup, outcome),
+        remarks=(*outcome.remarks, *_remarks(setup, outcome)),
+        seed=check.seed,
         seconds=outcome.seconds,
-        population=subject.population,
-        model=model_stated(request.model),
+        population=setup.subject.population,
+        model=model_stated(check.model),
         counterexamples=shown,
-        name=prop.name,
+        name=check.prop.name,
         version=__version__,
-        details=_details(request, program, outcome),
+        details=_details(setup, outcome),
         counted="cases",
     )
 
 
-def is_proof(program: Program, found: Mapping[str, Any]) -> bool:
-    """Whether a counterexample settles it: it violates an ``ensures`` that must always be true."""
-    strict = [item for item in program.spec.ensures if always(item)]
-    return any(expression_text(item.condition) in found["violates"] for item in strict)
-
-
-def _share(number: int, outcome: Outcome, delta: float) -> Share:
+def _share(number: int, outcome: SafetyOutcome, delta: float) -> Share:
     if outcome.complete:
         return complete_share(outcome.estimating, number)
     return drawn_share(outcome.estimating, number, delta)
 
 
-def _expression(item: Ensures, number: int, share: Share, outcome: Outcome, eps: float) -> Expression:
-    some_left_open = not outcome.complete and not outcome.totals.by_ensures[number] and not outcome.refuted
+def _expression(item: Ensures, number: int, share: Share, outcome: SafetyOutcome, eps: float) -> Expression:
+    some_left_open = not outcome.complete and not outcome.tally.by_ensures[number] and not outcome.refuted
     return compared_share(item, share, eps if some_left_open else None, outcome.answer is True)
 
 
-def _assumptions(program: Program, subject: Subject, outcome: Outcome) -> tuple[str, ...]:
-    found = [*subject.assumptions, "the model answers the same whenever it is asked about the same input"]
+def _assumptions(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+    program, subject = setup.program, setup.subject
+    assumptions = [*subject.assumptions, "the model answers the same whenever it is asked about the same input"]
     steady = sorted(_called(program) & subject.own)
     if steady:
-        found.append(f"{', '.join(steady)} gives the same whenever it is called with the same")
+        assumptions.append(f"{', '.join(steady)} gives the same whenever it is called with the same")
     if program.code is not None:
-        found.append("the block draws random numbers by randInt, randReal and the domain's functions only")
+        assumptions.append("the block draws random numbers by randInt, randReal and the domain's functions only")
     if not outcome.complete and outcome.answer is not False:
-        found.append("cases are drawn independently, every choice uniform over its range")
-    return tuple(found)
+        assumptions.append("cases are drawn independently, every choice uniform over its range")
+    return tuple(assumptions)
 
 
-def _called(program: Program) -> set[str]:
+def _called(program: CompiledSpec) -> set[str]:
     """Every function that is called, and every name that code reads."""
     steps = (*program.preparation, *program.finish, *program.ensures)
     parts = (step.value if isinstance(step, Var) else step.condition for step in steps)
@@ -213,84 +137,84 @@ def _called(program: Program) -> set[str]:
     return called | (set() if program.code is None else set(program.code.reads))
 
 
-def _remarks(outcome: Outcome, evidence: RateEvidence, request: Check[Safety], program: Program) -> tuple[str, ...]:
-    totals, found, remarks = outcome.totals, outcome.found, [] if outcome.corners is None else outcome.corners.remarks()
-    away = totals.turned_away
-    if away.rejected or away.without_choice:
+def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+    tally, summary = outcome.tally, outcome.summary
+    remarks = [] if outcome.corners is None else outcome.corners.remarks()
+    if tally.rejected or tally.without_choice:
         remarks.append(
-            f"{away.rejected:,} draws were rejected by a precondition and {away.without_choice:,} had nothing to "
+            f"{tally.rejected:,} draws were rejected by a precondition and {tally.without_choice:,} had nothing to "
             "choose from; neither counts as a case"
         )
-    if totals.vacuous:
-        whole = "all cases" if totals.vacuous == totals.tested else f"{totals.vacuous:,} of {totals.tested:,} cases"
-        remarks.append(f"in {whole} the condition of the implication was false, so that nothing was put to the test")
-    for reason, count in totals.reasons.most_common(5):
-        remarks.append(f"{_many_verdicts(count, 'case')} failed: {reason}")
-    if totals.failed:
+    if tally.vacuous:
+        cases = "all cases" if tally.vacuous == tally.tested else f"{tally.vacuous:,} of {tally.tested:,} cases"
+        remarks.append(f"in {cases} the condition of the implication was false, so that nothing was put to the test")
+    for reason, count in tally.reasons.most_common(5):
+        remarks.append(f"{plural(count, 'case')} failed: {reason}")
+    if tally.failed:
         remarks.append("cases that failed count against holds, and not as violations")
-    if evidence.strict and not outcome.complete and not totals.violating and not totals.weight:
-        remarks += _without_violation(outcome, evidence, request)
-    if totals.violating:
-        about, inputs = "" if found.exact else "about ", _many_verdicts(found.inputs, "input")
-        remarks.append(f"{about}{_many_verdicts(found.distinct, 'distinct violation')} of {inputs} were found")
-    if totals.violating and found.gone > 0:
+    if setup.evidence.strict and not outcome.complete and not tally.violating and not tally.weight:
+        remarks += _without_violation(setup, outcome)
+    if tally.violating:
+        remarks.append(_distinct(summary))
+    if tally.violating and summary.gone > 0:
         remarks.append(
-            f"{_many_verdicts(found.gone, 'violation')} did not occur again when the same case was computed once more: "
+            f"{plural(summary.gone, 'violation')} did not occur again when the same case was computed once more: "
             "something in it draws from something else than its seed, or does not answer the same to the same question"
         )
-    if program.code is not None:
+    if setup.program.code is not None:
         remarks.append("the block was run as Python, as was allowed")
     return tuple(remarks)
 
 
-def _without_violation(outcome: Outcome, evidence: RateEvidence, request: Check[Safety]) -> list[str]:
+def _distinct(summary: ViolationSummary) -> str:
+    violations, inputs = plural(summary.distinct, "distinct violation"), plural(summary.inputs, "input")
+    if summary.exact:
+        return f"{violations} of {inputs} were found"
+    least = "at least " if summary.inputs >= summary.distinct else ""
+    return f"more than {violations} of {least}{inputs} were found"
+
+
+def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
     """What random cases prove of which none violates, and why an interval says less."""
-    n = outcome.totals.tested
-    if not n or outcome.totals.failed:
+    n, check = outcome.tally.tested, setup.check
+    if not n or outcome.tally.failed:
         return []
-    shown = f"{_many_verdicts(n, 'case')} showed no violation"
+    shown, proved = f"{plural(n, 'case')} showed no violation", setup.evidence.proved(n)
     if outcome.refuted:
-        few = f"less than {evidence.proved(n):.3g} of the cases violate it, at the risk {chance(request.delta)}"
-        return [f"{_many_verdicts(n, 'random case')} showed no violation: {few}"]
+        few = f"less than {proved:.3g} of the cases violate it, at the risk {chance(check.delta)}"
+        return [f"{plural(n, 'random case')} showed no violation: {few}"]
     if outcome.answer is True:
-        return [f"{shown}: it holds for all but {request.prop.eps:.3g} of the cases"]
+        return [f"{shown}: it holds for all but {check.prop.eps:.3g} of the cases"]
     return [
-        f"{shown}, which by itself proves that it holds for all but {evidence.proved(n):.3g} of the cases, at the risk "
-        f"{chance(request.delta)}; the interval of the share has to be right after violations too, and is wider"
+        f"{shown}, which by itself proves that it holds for all but {proved:.3g} of the cases, at the risk "
+        f"{chance(check.delta)}; the interval of the share has to be right after violations too, and is wider"
     ]
 
 
-def _many_verdicts(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _details(request: Check[Safety], program: Program, outcome: Outcome) -> dict[str, Any]:
-    totals, found = outcome.totals, outcome.found
-    away = totals.turned_away
+def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
+    tally, summary, corners = outcome.tally, outcome.summary, outcome.corners
+    conditions = [expression_text(item.condition) for item in setup.program.spec.ensures]
     return {
         "audit": AUDIT,
-        "k": program.k,
-        "eps": request.prop.eps,
+        "k": setup.program.k,
+        "eps": setup.check.prop.eps,
         "complete": outcome.complete,
         "cases": {
-            "tested": totals.tested,
-            **({"further": outcome.tested - totals.tested} if outcome.tested > totals.tested else {}),
-            "rejected": away.rejected,
-            "without_choice": away.without_choice,
-            "vacuous": totals.vacuous,
-            "failed": totals.failed,
-            "inputs": found.tested,
+            "tested": tally.tested,
+            **({"further": outcome.tested - tally.tested} if outcome.tested > tally.tested else {}),
+            "rejected": tally.rejected,
+            "without_choice": tally.without_choice,
+            "vacuous": tally.vacuous,
+            "failed": tally.failed,
+            "inputs": summary.tested,
         },
         "violations": {
-            "cases": totals.violating,
-            "distinct": found.distinct,
-            "inputs": found.inputs,
-            "by_ensures": _by_ensures(program.spec.ensures, totals),
+            "cases": tally.violating,
+            "distinct": summary.distinct,
+            **({} if summary.exact else {"exact": False}),
+            "inputs": summary.inputs,
+            "by_ensures": dict(zip(conditions, tally.by_ensures, strict=True)),
         },
-        "failures": dict(totals.reasons.most_common(20)),
-        **({"corners": outcome.corners.counts()} if outcome.corners and outcome.corners.tried else {}),
+        "failures": dict(tally.reasons.most_common(20)),
+        **({"corners": corners.counts()} if corners and corners.tried else {}),
     }
-
-
-def _by_ensures(ensures: Sequence[Ensures], totals: Totals) -> dict[str, int]:
-    return {expression_text(item.condition): count for item, count in zip(ensures, totals.by_ensures, strict=True)}

@@ -94,7 +94,8 @@ def _counts(details: Mapping[str, Any]) -> str:
         "failed": "failed",
     }
     words += [f"{cases[key]:,} {label}" for key, label in labels.items() if cases[key]]
-    words.append(f"{bad['distinct']:,} distinct violations of {bad['inputs']:,} inputs")
+    more = "" if bad.get("exact", True) else "more than "
+    words.append(f"{more}{bad['distinct']:,} distinct violations of {bad['inputs']:,} inputs")
     if corners["tried"] and corners["violating"]:
         words.append(f"{corners['violating']:,} corners that violate")
     return ", ".join(words)

@@ -1,76 +1,274 @@
-"""Violations seen, distinct, kept.
+"""Violations: how many distinct ones there are; the smallest of them kept, shrunk and shown.
 
-Counting what is distinct among very many cases, in little memory.
+Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
+from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
+2e-27 for a million. A remembered case takes 16 bytes, and some 50 while new ones are sorted in. Beyond
+``MAX_DISTINCT`` of them nothing is remembered, and all that is known is that there are more.
 
-A case is remembered by 128 bits computed from its numbers. Among ``n`` cases, two different ones are taken for one
-with probability below ``n**2 / 2**129``: 2e-27 for a million. A remembered case takes 16 bytes, and some 50 while new
-ones are sorted in. Beyond ``MOST`` of them a random half is forgotten, and what is left counts double: then the count
-is an estimate (adaptive sampling: Flajolet, "On adaptive sampling", Computing 43, 1990), whose relative standard error
-is about ``1.2 / sqrt(MOST)``.
-
-Violations: counted by the choices that made them, the smallest changes kept.
-
-Which cases were seen: the violations among them, and how many different inputs they had.
-
-What a k-safety check keeps in its journal, besides the batches: as plain values, exact.
+A violation is shrunk to the smallest change that still violates: fewest features, then nearest values. The inputs stay;
+the random choices are varied. Where all of them can be tried, the result is the smallest there is. Elsewhere each
+choice is moved in turn to the best of many values, nearer and nearer, until nothing improves.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Counts
-from isonomia.audits.ksafety.evidence import Totals
-from isonomia.audits.ksafety.runner import Judged
+from isonomia.audits.ksafety.cases import Cases, every_choice, joined_cases, prepare
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, is_column
+from isonomia.audits.ksafety.runner import Judgement, Runner
+from isonomia.audits.ksafety.tally import Tally
 from isonomia.engine.journal import Entry
+from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
-from isonomia.records.strict_json import rational
+from isonomia.spec.nomos.text import expression_text
 
 __all__ = [
     "KEPT",
-    "MOST",
-    "Distinct",
-    "Find",
-    "Findings",
-    "Finds",
-    "Seen",
+    "MAX_DISTINCT",
+    "SHOWN",
+    "SHRUNK",
+    "DistinctCount",
+    "Violation",
+    "ViolationSummary",
+    "Violations",
     "digests",
-    "findings_of",
     "first_of_each",
-    "packed_findings",
-    "packed_totals",
-    "totals_of",
+    "is_proof",
+    "show",
+    "show_violations",
+    "shrink_all",
 ]
 
+MAX_DISTINCT = 2**22
+"""How many distinct violations are counted: 64 MiB."""
+
+KEPT = 256
+"""How many violations are kept for showing."""
+
+SHOWN = 10
+"""How many counterexamples among all cases, or among those drawn, a verdict holds."""
+
+SHRUNK = 5
+"""How many violations are made smaller."""
+
+ENOUGH = 20_000
+"""How many choices of one input are all tried."""
+
+GRID = 65
+"""How many values of one choice are tried together; that costs nothing more than time."""
+
+ROUNDS = 12
+"""How often every choice is moved at most."""
+
+LATER = 2**16
+"""New digests are sorted in when there are this many, or as many as are known already."""
 
 Words = NDArray[np.uint64]
 
-MOST = 2**22
-"""How many are remembered exactly: 64 MiB."""
-
-LATER = 2**16
-"""New ones are sorted in when there are this many, or as many as are known already."""
+Origin = tuple[int, ...]
+"""The draw that inputs come from, and their numbers in it."""
 
 _STARTS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 _MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Violation:
+    """One case that violates.
+
+    Attributes
+    ----------
+    domain, case
+        Where its inputs are, and the case.
+    cost
+        How many features its records differ in, and how far.
+    minimal
+        Whether it is certain that no smaller change of its inputs violates.
+    """
+
+    domain: Domain
+    case: Cases
+    cost: tuple[float, float]
+    minimal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ViolationSummary:
+    """What is known of the violations of a check, besides how many cases violate.
+
+    Attributes
+    ----------
+    counterexamples
+        The smallest changes first; facts about the model, which only the model can confirm.
+    gone
+        Violations that did not occur again when they were computed once more.
+    distinct, exact
+        How many distinct violations there are; more than that where the number is not exact.
+    inputs
+        How many different inputs had one; at least so many where ``distinct`` is not exact.
+    tested
+        How many different inputs had a case that was tested; ``None`` where that was not counted.
+    """
+
+    counterexamples: tuple[Mapping[str, Any], ...] = ()
+    gone: int = 0
+    distinct: int = 0
+    exact: bool = True
+    inputs: int = 0
+    tested: int | None = None
+
+    def pack(self) -> Entry:
+        """As plain values."""
+        return {
+            "counterexamples": list(self.counterexamples),
+            "gone": self.gone,
+            "distinct": self.distinct,
+            "exact": self.exact,
+            "inputs": self.inputs,
+            "tested": self.tested,
+        }
+
+    @classmethod
+    def unpack(cls, entry: Entry) -> ViolationSummary:
+        """The summary that was packed."""
+        return cls(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
+
+
+@dataclass(slots=True)
+class DistinctCount:
+    """How many different cases there were, as far as a limit."""
+
+    limit: int = field(default_factory=lambda: MAX_DISTINCT)
+    _exceeded: bool = False
+    _known: Words = field(default_factory=lambda: np.zeros((2, 0), dtype=np.uint64), repr=False)
+    _waiting: list[Words] = field(default_factory=list, repr=False)
+    _count: int = 0
+
+    def __len__(self) -> int:
+        """How many there were; the limit where there were more."""
+        self._sort_in()
+        return self.limit if self._exceeded else int(self._known.shape[1])
+
+    @property
+    def exact(self) -> bool:
+        """Whether there were no more than the limit."""
+        self._sort_in()
+        return not self._exceeded
+
+    def add(self, words: Words) -> None:
+        """Take in the digests of some cases."""
+        if self._exceeded:
+            return
+        self._waiting.append(words)
+        self._count += words.shape[1]
+        if self._count >= max(LATER, self._known.shape[1]):
+            self._sort_in()
+
+    def _sort_in(self) -> None:
+        if not self._waiting:
+            return
+        both = np.concatenate([self._known, *self._waiting], axis=1)
+        self._waiting, self._count = [], 0
+        self._known = both[:, first_of_each(both)]
+        if self._known.shape[1] > self.limit:
+            self._exceeded, self._known = True, np.zeros((2, 0), dtype=np.uint64)
+
+
+@dataclass(slots=True)
+class Violations:
+    """The violations of a check, and which inputs were tested.
+
+    The smallest changes are kept, no more than one for each input: fewest features first, nearest values then.
+
+    Attributes
+    ----------
+    distinct, inputs
+        How many distinct violations there were, and of how many different inputs.
+    smallest
+        The smallest changes, by draw and inputs.
+    worst
+        What a change must not exceed to be among the ``KEPT`` smallest; ``None`` while fewer are known.
+    tested
+        Which inputs had a case that was tested, one truth value an input; ``None`` where a case has several inputs or
+        they are fresh in every draw.
+    draws
+        How often something was added.
+    """
+
+    distinct: DistinctCount = field(default_factory=DistinctCount)
+    inputs: DistinctCount = field(default_factory=DistinctCount)
+    smallest: dict[Origin, Violation] = field(default_factory=dict)
+    worst: tuple[tuple[float, float], Origin] | None = None
+    tested: NDArray[np.bool_] | None = None
+    draws: int = 0
+
+    def add(self, judgement: Judgement, *, fresh: bool = False) -> None:
+        """Take in judged cases; ``fresh`` where their inputs are of no other draw, whatever their numbers."""
+        cases, violating = judgement.cases, np.flatnonzero(judgement.violating)
+        if len(cases.inputs) == 1 and not fresh:
+            if self.tested is None:
+                self.tested = np.zeros(judgement.domain.size, dtype=bool)
+            self.tested[cases.inputs[0]] = True
+        self.draws += 1
+        draw = self.draws if fresh else 0
+        self.add_cases(judgement.domain, cases.take(violating), judgement.changed[:, violating], draw)
+
+    def add_cases(self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0) -> None:
+        """Take in violating cases; ``draw`` tells inputs of one draw from those of another, where they are fresh."""
+        if not len(cases):
+            return
+        self.distinct.add(digests((*cases.inputs, *cases.choices), draw))
+        origins = digests(cases.inputs, draw)
+        self.inputs.add(origins)
+        for index in self._smallest_of(origins, cases, costs).tolist():
+            origin = (draw, *(int(column[index]) for column in cases.inputs))
+            cost = (float(costs[0, index]), float(costs[1, index]))
+            if self.worst is not None and (cost, origin) > self.worst:
+                break
+            known = self.smallest.get(origin)
+            if known is None or cost < known.cost:
+                self.smallest[origin] = Violation(domain, cases.take(np.array([index], dtype=np.intp)), cost)
+        if len(self.smallest) > 2 * KEPT:
+            kept = self._ranked()[:KEPT]
+            self.smallest, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
+
+    def ranked(self, max_n: int) -> list[Violation]:
+        """The smallest changes."""
+        return [violation for _, violation in self._ranked()[:max_n]]
+
+    def _ranked(self) -> list[tuple[Origin, Violation]]:
+        return sorted(self.smallest.items(), key=lambda item: (item[1].cost, item[0]))
+
+    def _smallest_of(self, origins: Words, cases: Cases, costs: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The smallest change of each input, and of these the ``KEPT`` smallest: no others can be the best of all."""
+        small = np.arange(len(cases))
+        if self.worst is not None:
+            few, near = self.worst[0]
+            small = small[(costs[0] < few) | ((costs[0] == few) & (costs[1] <= near))]
+        order = small[np.lexsort((costs[1, small], costs[0, small]))]
+        each = order[first_of_each(origins[:, order])]
+        ranks = np.lexsort((*(column[each] for column in reversed(cases.inputs)), costs[1, each], costs[0, each]))
+        return np.asarray(each[ranks[:KEPT]])
+
+    def summary(self, shown: Sequence[Mapping[str, Any]], tried: int) -> ViolationSummary:
+        """What is known of them, of which so many were tried again and these occurred again."""
+        tested = None if self.tested is None else int(np.count_nonzero(self.tested))
+        distinct, inputs = len(self.distinct), len(self.inputs)
+        return ViolationSummary(tuple(shown), tried - len(shown), distinct, self.distinct.exact, inputs, tested)
+
+
 def digests(columns: Sequence[NDArray[Any]], salt: int = 0) -> Words:
     """Two words for each case, the same for cases with the same numbers.
 
-    Parameters
-    ----------
-    columns
-        Whole or real numbers, one a case. The same number as a whole and as a real one counts as different, so a column
-        has to keep its kind.
-    salt
-        Tells cases apart whose numbers mean something else.
+    The same number as a whole and as a real one counts as different, so a column has to keep its kind. ``salt`` tells
+    cases apart whose numbers mean something else.
     """
     lanes = np.empty((2, len(columns[0])), dtype=np.uint64)
     for lane, start in zip(lanes, _STARTS, strict=True):
@@ -99,250 +297,168 @@ def _mix(lane: Words) -> None:
     lane ^= lane >> np.uint64(31)
 
 
-def first_of_each(found: Words) -> NDArray[np.intp]:
+def first_of_each(words: Words) -> NDArray[np.intp]:
     """Where each digest occurs for the first time, in the order of the digests."""
     # Sorting by one word is much faster; the second decides only where two cases share the first by accident.
-    order = np.argsort(found[0], kind="stable")
-    first, second = found[0][order], found[1][order]
+    order = np.argsort(words[0], kind="stable")
+    first, second = words[0][order], words[1][order]
     same = first[1:] == first[:-1]
     if (same & (second[1:] != second[:-1])).any():
-        order = np.lexsort((found[1], found[0]))
-        first, second = found[0][order], found[1][order]
+        order = np.lexsort((words[1], words[0]))
+        first, second = words[0][order], words[1][order]
         same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
     return np.asarray(order[np.concatenate([np.ones(min(len(order), 1), dtype=bool), ~same])])
 
 
-@dataclass(slots=True)
-class Distinct:
-    """How many different cases there were.
+def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
+    """Whether a counterexample settles it: it violates an ``ensures`` that must always be true."""
+    strict = [item for item in program.spec.ensures if item.rate is None or item.rate >= 1.0]
+    return any(expression_text(item.condition) in counterexample["violates"] for item in strict)
 
-    Attributes
-    ----------
-    most
-        How many are remembered.
-    halvings
-        How often half of them were forgotten; 0 as long as the count is exact.
+
+def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:
+    """Violations with the first of them made smaller, the smallest first."""
+    tried = [_shrunk(runner, violation) if index < SHRUNK else violation for index, violation in enumerate(violations)]
+    return sorted(tried, key=lambda violation: violation.cost)
+
+
+def _shrunk(runner: Runner, violation: Violation) -> Violation:
+    """The smallest change of the same inputs that still violates."""
+    if not violation.case.choices:
+        return replace(violation, minimal=True)
+    if runner.draws:
+        return violation
+    begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
+    tally = Tally.empty(len(runner.program.ensures))
+    choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally)
+    if choices is None:
+        return _moved(runner, violation)
+    for cases in choices:
+        violation = _best(runner, violation, cases)
+    return replace(violation, minimal=True)
+
+
+def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation:
+    """The least of some cases that violate and of the one at hand."""
+    if not len(cases):
+        return violation
+    judgement = runner.run(violation.domain, cases)
+    changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
+    if not len(bad):
+        return violation
+    least = bad[np.lexsort((changed[1, bad], changed[0, bad]))[0]]
+    cost = (float(changed[0, least]), float(changed[1, least]))
+    if cost < violation.cost:
+        return Violation(violation.domain, judgement.cases.take(np.array([least])), cost)
+    return violation
+
+
+def _moved(runner: Runner, violation: Violation) -> Violation:
+    for _ in range(ROUNDS):
+        before = violation.cost
+        for site in range(len(violation.case.choices)):
+            violation = _along(runner, violation, site)
+        if violation.cost >= before:
+            break
+    return violation
+
+
+def _along(runner: Runner, violation: Violation, site: int) -> Violation:
+    """Move one choice, the others fixed: over its whole range first, then ever nearer to the best."""
+    ends = _range(runner, violation, site)
+    if ends is None:
+        return violation
+    low, high, whole = ends
+    reach = high - low
+    while True:
+        here = float(violation.case.choices[site][0])
+        centre = (low, high) if reach >= high - low else (max(low, here - reach), min(high, here + reach))
+        values = np.unique(np.append(np.linspace(*centre, GRID), np.clip(0.0, low, high)))
+        values = np.unique(np.round(values)) if whole else values
+        varied = _varied(violation.case, site, values.astype(np.int64) if whole else values)
+        violation = _best(runner, violation, varied)
+        reach /= GRID // 4
+        if reach < (1.0 if whole else 1e-9 * (high - low)):
+            return violation
+
+
+def _range(runner: Runner, violation: Violation, site: int) -> tuple[float, float, bool] | None:
+    """What could be chosen here; ``None`` where a seed is chosen."""
+    try:
+        prepare(runner.program, violation.domain, violation.case.inputs, GivenChoices(violation.case.choices[:site]))
+    except OpenChoiceError as choice:
+        if choice.kind == "seed":
+            return None
+        low, high = float(choice.low[0]), float(choice.high[0])
+        return (float(np.ceil(low)), float(np.floor(high)), True) if choice.kind == "whole" else (low, high, False)
+    return None
+
+
+def _varied(case: Cases, site: int, values: NDArray[np.int64] | NDArray[np.float64]) -> Cases:
+    again = case.take(np.zeros(len(values), dtype=np.intp))
+    return replace(again, choices=(*again.choices[:site], values, *again.choices[site + 1 :]))
+
+
+def show_violations(runner: Runner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
+    """Violations, computed once more from their inputs and choices; those of one domain together.
+
+    One that does not occur again is left out: the model, a function or the block draws from something else than its
+    seed.
     """
-
-    most: int = MOST
-    halvings: int = 0
-    _known: Words = field(default_factory=lambda: np.zeros((2, 0), dtype=np.uint64), repr=False)
-    _waiting: list[Words] = field(default_factory=list, repr=False)
-    _count: int = 0
-
-    def __len__(self) -> int:
-        """How many there were; about so many after a halving."""
-        self._sort_in()
-        return int(self._known.shape[1]) << self.halvings
-
-    @property
-    def exact(self) -> bool:
-        """Whether the count is exact."""
-        self._sort_in()
-        return self.halvings == 0
-
-    def add(self, found: Words) -> None:
-        """Take in the digests of some cases."""
-        kept = self._chosen(found)
-        self._waiting.append(kept)
-        self._count += kept.shape[1]
-        if self._count >= max(LATER, self._known.shape[1]):
-            self._sort_in()
-
-    def _chosen(self, found: Words) -> Words:
-        if not self.halvings:
-            return found
-        return found[:, found[0] >> np.uint64(64 - self.halvings) == 0]
-
-    def _sort_in(self) -> None:
-        if not self._waiting:
-            return
-        both = np.concatenate([self._known, *self._waiting], axis=1)
-        self._waiting, self._count = [], 0
-        self._known = both[:, first_of_each(both)]
-        while self._known.shape[1] > self.most:
-            self.halvings += 1
-            self._known = self._chosen(self._known)
+    shown: dict[int, dict[str, Any]] = {}
+    for domain in {id(violation.domain): violation.domain for violation in violations}.values():
+        ranks = [rank for rank, violation in enumerate(violations) if violation.domain is domain]
+        cases = joined_cases([violations[rank].case for rank in ranks])
+        judgement = runner.run(domain, cases)
+        if len(judgement.cases) < len(cases):
+            continue
+        for index in np.flatnonzero(judgement.violating).tolist():
+            choices = [plain_value(column[index]) for column in cases.choices]
+            inputs = zip(runner.program.spec.inputs, cases.inputs, strict=True)
+            rows = {name: int(column[index]) for name, column in inputs}
+            minimal = violations[ranks[index]].minimal
+            shown[ranks[index]] = show(runner.program, judgement, choices, rows, index) | {"minimal": minimal}
+    return [shown[rank] for rank in sorted(shown)]
 
 
-KEPT = 256
-"""How many violations are kept for showing."""
-
-Origin = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Find:
-    """One case that violates: where its inputs are, and how much its records differ."""
-
-    domain: Domain
-    case: Cases
-    cost: tuple[float, float]
-
-
-@dataclass(slots=True)
-class Finds:
-    """All violations so far.
-
-    Two are the same when their inputs and their random choices are. The smallest changes are kept, no more than one
-    for each input: fewest features first, nearest values then.
-
-    Attributes
-    ----------
-    distinct, inputs
-        How many different violations there were, and of how many different inputs.
-    best
-        The smallest changes, by draw and inputs.
-    worst
-        What a change must not exceed to be among the ``KEPT`` smallest; ``None`` while fewer are known.
-    """
-
-    distinct: Distinct = field(default_factory=Distinct)
-    inputs: Distinct = field(default_factory=Distinct)
-    best: dict[Origin, Find] = field(default_factory=dict)
-    worst: tuple[tuple[float, float], Origin] | None = None
-
-    def add(self, domain: Domain, cases: Cases, costs: NDArray[np.float64], piece: int | None) -> None:
-        """Take in violating cases; ``piece`` tells inputs of one draw from those of another, where they are fresh."""
-        if not len(cases):
-            return
-        salt = 0 if piece is None else piece + 1
-        self.distinct.add(digests((*cases.inputs, *cases.choices), salt))
-        origins = digests(cases.inputs, salt)
-        self.inputs.add(origins)
-        for index in self._smallest(origins, cases, costs).tolist():
-            origin = (salt, *(int(column[index]) for column in cases.inputs))
-            cost = (float(costs[0, index]), float(costs[1, index]))
-            if self.worst is not None and (cost, origin) > self.worst:
-                break
-            known = self.best.get(origin)
-            if known is None or cost < known.cost:
-                self.best[origin] = Find(domain, cases.take(np.array([index], dtype=np.intp)), cost)
-        if len(self.best) > 2 * KEPT:
-            kept = self._ranked()[:KEPT]
-            self.best, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
-
-    def ranked(self, most: int) -> list[Find]:
-        """The smallest changes."""
-        return [find for _, find in self._ranked()[:most]]
-
-    def _ranked(self) -> list[tuple[Origin, Find]]:
-        return sorted(self.best.items(), key=lambda item: (item[1].cost, item[0]))
-
-    def _smallest(self, origins: NDArray[np.uint64], cases: Cases, costs: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The smallest change of each input, and of these the ``KEPT`` smallest: no others can be the best of all."""
-        small = np.arange(len(cases))
-        if self.worst is not None:
-            few, near = self.worst[0]
-            small = small[(costs[0] < few) | ((costs[0] == few) & (costs[1] <= near))]
-        order = small[np.lexsort((costs[1, small], costs[0, small]))]
-        each = order[first_of_each(origins[:, order])]
-        ranks = np.lexsort((*(column[each] for column in reversed(cases.inputs)), costs[1, each], costs[0, each]))
-        return np.asarray(each[ranks[:KEPT]])
-
-
-@dataclass(slots=True)
-class Seen:
-    """The cases of a check, as far as they are remembered.
-
-    Attributes
-    ----------
-    finds
-        The violations.
-    inputs
-        Which inputs had a case that was tested, one truth value an input; ``None`` where a case has several inputs or
-        they are fresh in every piece.
-    pieces
-        How often something was added.
-    """
-
-    finds: Finds = field(default_factory=Finds)
-    inputs: NDArray[np.bool_] | None = None
-    pieces: int = 0
-
-    def add(self, judged: Judged, cases: Cases, domain: Domain, *, fresh: bool = False) -> None:
-        """Take in a piece of a batch; ``fresh`` where its inputs are of no other, whatever their numbers."""
-        violating = np.flatnonzero(judged.violating)
-        if len(cases.inputs) == 1 and not fresh:
-            if self.inputs is None:
-                self.inputs = np.zeros(domain.size, dtype=bool)
-            self.inputs[cases.inputs[0]] = True
-        self.finds.add(domain, cases.take(violating), judged.changed[:, violating], self.pieces if fresh else None)
-        self.pieces += 1
-
-    def found(self, shown: list[dict[str, Any]], looked_at: int) -> Findings:
-        """What is known of the violations, of which so many were looked at again and these occurred again."""
-        finds = self.finds
-        inputs = None if self.inputs is None else int(np.count_nonzero(self.inputs))
-        told = len(finds.distinct), finds.distinct.exact, len(finds.inputs), inputs
-        return Findings(tuple(shown), looked_at - len(shown), *told)
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What is known of the violations of a check, besides how many there are.
-
-    Attributes
-    ----------
-    counterexamples
-        The smallest changes first; facts about the model, which only the model can confirm.
-    gone
-        Violations that did not occur again when they were computed once more.
-    distinct, exact
-        How many different violations there were, and whether that number is exact.
-    inputs
-        How many different inputs had one.
-    tested
-        How many different inputs had a case that was tested; ``None`` where that was not counted.
-    """
-
-    counterexamples: tuple[Mapping[str, Any], ...] = ()
-    gone: int = 0
-    distinct: int = 0
-    exact: bool = True
-    inputs: int = 0
-    tested: int | None = None
-
-
-def packed_totals(totals: Totals) -> Entry:
-    """Counts and weights of every case; fractions as text."""
+def show(
+    program: CompiledSpec, judgement: Judgement, choices: list[Any], rows: dict[str, int], index: int = 0
+) -> dict[str, Any]:
+    """One case of a batch, as plain values that JSON can hold."""
+    batch, domain = judgement.batch, judgement.domain
+    first = program.spec.inputs[0]
+    records, scalars = {}, {}
+    for name, value in batch.values.items():
+        if not is_column(value):
+            records[name] = value.data
+        elif name in {step.name for step in program.spec.variables}:
+            scalars[name] = plain_value(value.data[index])
     return {
-        "tested": totals.tested,
-        "violating": totals.violating,
-        "by_ensures": list(totals.by_ensures),
-        "failed": totals.failed,
-        "vacuous": totals.vacuous,
-        "reasons": [list(pair) for pair in totals.reasons.items()],
-        "weight": str(totals.weight),
-        "bad_weight": list(map(str, totals.bad_weight)),
-        "failed_weight": list(map(str, totals.failed_weight)),
+        "inputs": {name: domain.show(records[name], index) for name in program.spec.inputs},
+        "rows": rows,
+        "choices": choices,
+        "variables": scalars,
+        "outputs": {name: plain_value(batch.values[final].data[index]) for name, final in program.finals.items()},
+        "differs": {
+            name: changes
+            for name, record in records.items()
+            if name != first
+            and ((changes := _difference(domain, records[first], record, index)) or name in program.compared)
+        },
+        "violates": [
+            expression_text(item.condition)
+            for item, bad in zip(program.spec.ensures, judgement.violates, strict=True)
+            if bad[index]
+        ],
+        "features_changed": int(judgement.changed[0, index]),
+        "distance": float(np.round(judgement.changed[1, index], 12)),
     }
 
 
-def totals_of(entry: Entry, turned_away: Counts) -> Totals:
-    """The totals that were packed; who was turned away is kept apart from them."""
-    totals = Totals(len(entry["by_ensures"]), entry["tested"], turned_away, entry["violating"])
-    totals.by_ensures = list(entry["by_ensures"])
-    totals.failed, totals.vacuous = entry["failed"], entry["vacuous"]
-    totals.reasons = Counter(dict(entry["reasons"]))
-    totals.weight = rational(entry["weight"])
-    totals.bad_weight = list(map(rational, entry["bad_weight"]))
-    totals.failed_weight = list(map(rational, entry["failed_weight"]))
-    return totals
-
-
-def packed_findings(findings: Findings) -> Entry:
-    """Counterexamples and numbers of distinct violations."""
-    return {
-        "counterexamples": list(findings.counterexamples),
-        "gone": findings.gone,
-        "distinct": findings.distinct,
-        "exact": findings.exact,
-        "inputs": findings.inputs,
-        "tested": findings.tested,
-    }
-
-
-def findings_of(entry: Entry) -> Findings:
-    """The findings that were packed."""
-    return Findings(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
+def _difference(domain: Domain, before: Any, after: Any, index: int) -> dict[str, list[Any]]:
+    """What two records differ in: as the domain says it, or every value that is shown differently."""
+    own = getattr(domain, "difference", None)
+    if own is not None:
+        return dict(own(before, after, index))
+    old, new = domain.show(before, index), domain.show(after, index)
+    return {name: [old[name], new[name]] for name in old if old[name] != new.get(name)}

@@ -8,21 +8,24 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import isonomia as iso
+from isonomia.audits.ksafety import violations as violations_module
 from isonomia.audits.ksafety.cases import Cases
-from isonomia.audits.ksafety.violations import KEPT, Distinct, Finds, digests, first_of_each
+from isonomia.audits.ksafety.violations import KEPT, DistinctCount, Violations, digests, first_of_each
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 
 DOMAIN = table_domain(Table.of({"a": [0]}), {}, {}, None, {})
 MILLION = 1_000_000
+NEVER = "input x1;\noutput d1;\n{ d1 = predict(x1) }\nensures d1 == 0;\n"
 
 
-def finds_of(cases: Cases, costs: np.ndarray, size: int) -> Finds:
-    finds = Finds()
+def violations_of(cases: Cases, costs: np.ndarray, size: int) -> Violations:
+    violations = Violations()
     for start in range(0, len(cases), size):
         part = np.arange(start, min(start + size, len(cases)))
-        finds.add(DOMAIN, cases.take(part), costs[:, part], None)
-    return finds
+        violations.add_cases(DOMAIN, cases.take(part), costs[:, part])
+    return violations
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +38,8 @@ def many() -> tuple[Cases, np.ndarray]:
 @pytest.mark.parametrize("size", [2**16, 2_000])
 def test_a_million_violations_take_about_a_second_of_the_processor(many: tuple[Cases, np.ndarray], size: int) -> None:
     began = time.process_time()
-    finds = finds_of(*many, size)
-    assert len(finds.distinct) == MILLION
+    violations = violations_of(*many, size)
+    assert len(violations.distinct) == MILLION
     # 0.4 s measured; the limit leaves room for a machine that is busy or slow.
     assert time.process_time() - began < 2.5
 
@@ -44,8 +47,8 @@ def test_a_million_violations_take_about_a_second_of_the_processor(many: tuple[C
 def test_a_million_violations_take_less_than_a_hundred_megabytes(many: tuple[Cases, np.ndarray]) -> None:
     tracemalloc.start()
     try:
-        finds = finds_of(*many, 2**16)
-        len(finds.distinct)
+        violations = violations_of(*many, 2**16)
+        len(violations.distinct)
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -60,19 +63,41 @@ def test_the_smallest_changes_are_kept_whatever_the_batches(many: tuple[Cases, n
         best.setdefault(int(cases.inputs[0][index]), tuple(costs[:, index].tolist()))
     expected = sorted((cost, origin) for origin, cost in best.items())[:KEPT]
     for size in (20_000, 700):
-        found = [(find.cost, int(find.case.inputs[0][0])) for find in finds_of(cases, costs, size).ranked(KEPT)]
+        found = [
+            (violation.cost, int(violation.case.inputs[0][0]))
+            for violation in violations_of(cases, costs, size).ranked(KEPT)
+        ]
         assert found == expected
 
 
-def test_beyond_the_limit_the_count_is_an_estimate_and_the_memory_stays() -> None:
-    found = Distinct(most=4096)
+def test_beyond_the_limit_the_count_stops_and_the_memory_is_free() -> None:
+    count = DistinctCount(limit=4096)
     for start in range(0, 300_000, 10_000):
-        found.add(digests((np.arange(start, start + 10_000),)))
-        found.add(digests((np.arange(start, start + 5_000),)))  # again
-    assert not found.exact
-    # The relative standard error is 1.2 / sqrt(4096), about 2%; five of them.
-    assert len(found) == pytest.approx(300_000, rel=0.1)
-    assert found._known.shape[1] <= 4096
+        count.add(digests((np.arange(start, start + 10_000),)))
+        count.add(digests((np.arange(start, start + 5_000),)))  # again
+    assert (len(count), count.exact) == (4096, False)
+    assert count._known.shape[1] == 0
+
+
+def test_at_the_limit_the_count_is_exact() -> None:
+    count = DistinctCount(limit=4096)
+    count.add(digests((np.arange(4096),)))
+    count.add(digests((np.arange(4096),)))
+    assert (len(count), count.exact) == (4096, True)
+
+
+def test_a_verdict_says_that_there_are_more_violations_than_were_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(violations_module, "MAX_DISTINCT", 3)
+    people = iso.Census({"a": np.arange(10)})
+    verdict = iso.check(iso.safety.property(NEVER), lambda table: np.ones(len(table["a"])), people)
+    assert "more than 3 distinct violations of at least 3 inputs were found" in verdict.remarks
+    assert verdict.details["violations"] == {
+        "cases": 10,
+        "distinct": 3,
+        "exact": False,
+        "inputs": 3,
+        "by_ensures": {"d1 == 0": 10},
+    }
 
 
 def test_digests_that_share_their_first_word_are_told_apart() -> None:
@@ -81,19 +106,19 @@ def test_digests_that_share_their_first_word_are_told_apart() -> None:
 
 
 def test_whole_numbers_are_kept_apart_where_floats_would_not_be() -> None:
-    found = Distinct()
-    found.add(digests((np.array([2**53, 2**53 + 1]),)))
-    assert len(found) == 2
+    count = DistinctCount()
+    count.add(digests((np.array([2**53, 2**53 + 1]),)))
+    assert len(count) == 2
 
 
 def test_zero_with_a_sign_is_zero() -> None:
-    found = Distinct()
-    found.add(digests((np.array([0.0, -0.0]),)))
-    assert len(found) == 1
+    count = DistinctCount()
+    count.add(digests((np.array([0.0, -0.0]),)))
+    assert len(count) == 1
 
 
-def test_inputs_of_another_batch_are_others() -> None:
-    finds, one = Finds(), Cases((np.array([3]),), (np.array([1]),))
-    for batch in (None, 0, 1, 1):
-        finds.add(DOMAIN, one, np.zeros((2, 1)), batch)
-    assert (len(finds.distinct), len(finds.inputs)) == (3, 3)
+def test_inputs_of_another_draw_are_others() -> None:
+    violations, one = Violations(), Cases((np.array([3]),), (np.array([1]),))
+    for draw in (0, 1, 2, 2):
+        violations.add_cases(DOMAIN, one, np.zeros((2, 1)), draw)
+    assert (len(violations.distinct), len(violations.inputs)) == (3, 3)

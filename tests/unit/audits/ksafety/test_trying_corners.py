@@ -12,8 +12,8 @@ from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.ksafety.corners import MOST, most_corners
-from isonomia.audits.ksafety.evaluate import AtEnds
+from isonomia.audits.ksafety.corners import MAX_CORNERS, max_corners
+from isonomia.audits.ksafety.evaluate import RandomChoices
 from isonomia.audits.ksafety.evidence import rate_evidence
 from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError
@@ -199,10 +199,10 @@ def test_corners_count_in_the_budget_and_never_cost_an_answer(budget: int) -> No
 
 def test_the_number_of_corners_is_limited_in_three_ways() -> None:
     evidence = rate_evidence([None], 0.001, 0.05)
-    found = [most_corners(Budget(samples=n), evidence, coded=False) for n in (9, 100, 2_994, 2_995, 3_000, 9_000)]
-    assert found == [0, 10, MOST, 0, 5, MOST]
-    assert most_corners(Budget(), evidence, coded=False) == MOST
-    assert most_corners(Budget(), evidence, coded=True) < MOST
+    found = [max_corners(Budget(samples=n), evidence, coded=False) for n in (9, 100, 2_994, 2_995, 3_000, 9_000)]
+    assert found == [0, 10, MAX_CORNERS, 0, 5, MAX_CORNERS]
+    assert max_corners(Budget(), evidence, coded=False) == MAX_CORNERS
+    assert max_corners(Budget(), evidence, coded=True) < MAX_CORNERS
 
 
 def test_corners_take_their_part_of_the_time() -> None:
@@ -344,7 +344,7 @@ def test_corners_are_wanted_or_not() -> None:
 
 
 def test_choices_are_at_each_end_for_a_fourth_of_the_cases_and_inside_their_ranges() -> None:
-    supply = AtEnds(np.random.default_rng(0))
+    supply = RandomChoices(np.random.default_rng(0), at_ends=True)
     low, high = np.full(400, -2.5), np.full(400, 7.5)
     whole, empty = supply.choose("whole", low, high)
     real, _ = supply.choose("real", low, high)
@@ -363,6 +363,6 @@ def test_choices_are_at_each_end_for_a_fourth_of_the_cases_and_inside_their_rang
 
 
 def test_seeds_alone_have_no_ends() -> None:
-    supply = AtEnds(np.random.default_rng(0))
+    supply = RandomChoices(np.random.default_rng(0), at_ends=True)
     supply.choose("seed", np.zeros(4), np.zeros(4))
     assert not supply.bounded

@@ -1,0 +1,371 @@
+"""Drawing random cases until there is an answer.
+
+A batch is kept as counts, which is all that the answer rests on. Where it had to be drawn in several pieces, because
+preconditions turned some draws away, the bets are settled piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from time import monotonic
+
+import numpy as np
+
+from isonomia.audits.ksafety.blocks import MAX_THREADS
+from isonomia.audits.ksafety.cases import Cases, prepare
+from isonomia.audits.ksafety.corners import FEW, Corners, budget_left, try_corners, with_corners
+from isonomia.audits.ksafety.enumeration import all_tried
+from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
+from isonomia.audits.ksafety.evidence import RateState, compared_share, drawn_share
+from isonomia.audits.ksafety.runner import Judgement
+from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
+from isonomia.audits.ksafety.tally import Tally
+from isonomia.audits.ksafety.verdict import SafetyOutcome
+from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
+from isonomia.audits.rates.prepare import UNLIMITED
+from isonomia.audits.verdicts import why_stopped
+from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Entry, Keeping
+from isonomia.engine.loop import Outcome, Plan, Schedule, run
+from isonomia.engine.seeds import batch_rng
+from isonomia.errors import DataError, SpecError
+from isonomia.records.verdict import Expression
+
+__all__ = ["SampledBatch", "SampledCases", "draw_cases", "violated_in_sample"]
+
+SEARCH = 100_000
+"""Draws without a single accepted case after which a precondition counts as one that nothing satisfies."""
+
+MAX_DRAWS = 2**18
+"""Draws that are made together."""
+
+LARGE = 2**16
+"""The largest batch of random cases."""
+
+
+@dataclass(slots=True)
+class SampledBatch:
+    """What one batch came to, as numbers.
+
+    Attributes
+    ----------
+    index, start
+        Which batch it is, and how many draws it comes after.
+    draws, rejected, without_choice
+        How many draws were made, and how many of them were turned away.
+    pieces
+        What became of its cases, piece by piece.
+    """
+
+    index: int
+    start: int
+    draws: int = 0
+    rejected: int = 0
+    without_choice: int = 0
+    pieces: list[Tally] = field(default_factory=list)
+
+    @property
+    def tested(self) -> int:
+        """How many cases were put to the model."""
+        return sum(piece.tested for piece in self.pieces)
+
+    def pack(self) -> Entry:
+        """The counts as plain values."""
+        return {
+            "index": self.index,
+            "start": self.start,
+            "draws": self.draws,
+            "rejected": self.rejected,
+            "without_choice": self.without_choice,
+            "pieces": [piece.pack(weighed=False) for piece in self.pieces],
+        }
+
+    @classmethod
+    def unpack(cls, entry: Entry) -> SampledBatch:
+        """The batch that was packed."""
+        return cls(
+            entry["index"],
+            entry["start"],
+            entry["draws"],
+            entry["rejected"],
+            entry["without_choice"],
+            [Tally.unpack(piece) for piece in entry["pieces"]],
+        )
+
+
+@dataclass(frozen=True)
+class SampledCases:
+    """A sampled check, as the engine's loop needs it.
+
+    Attributes
+    ----------
+    setup
+        What is checked; what measuring needs is built only where a batch is measured.
+    until
+        When to give up looking for cases that meet the preconditions, in the seconds of ``time.monotonic``.
+    stop_early
+        Whether a violation ends it.
+    noted
+        Whether violations are noted besides counts.
+    refuted
+        Whether a case that was not drawn has settled it, so that a first batch is enough.
+    """
+
+    setup: Setup
+    until: float = inf
+    stop_early: bool = True
+    noted: bool = True
+    refuted: bool = False
+
+    def begin(self) -> RateState:
+        """Nothing seen."""
+        return self.setup.evidence.begin()
+
+    def measure(self, plan: Plan) -> SampledBatch:
+        """Draw cases, put them to the model, note violations, and count."""
+        batch, judgements = self.draw(plan)
+        self._note(judgements)
+        return batch
+
+    def draw(self, plan: Plan, draws: int | None = None) -> tuple[SampledBatch, list[Judgement]]:
+        """Draw cases until enough meet the preconditions; a draw that does not meet them costs nothing but time.
+
+        ``draws`` is how many draws it took, where it is measured once more: then it ends there, whatever the time.
+        """
+        rng = batch_rng(self.setup.check.seed, plan.index, 0)
+        batch = SampledBatch(plan.index, plan.start)
+        judgements: list[Judgement] = []
+        size, start = plan.n, plan.start
+        while batch.tested < plan.n:
+            before = batch.draws
+            judgements += self._draw_piece(batch, start, size, plan.n - batch.tested, rng)
+            drawn = batch.draws - before
+            if self.setup.subject.sample or drawn == 0 or self._is_enough(batch, draws):
+                break
+            self._refuse_unmet(batch)
+            size = _next_size(plan.n - batch.tested, batch.tested, batch.draws)
+            start += drawn
+        return batch, judgements
+
+    def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
+        return monotonic() >= self.until if draws is None else batch.draws >= draws
+
+    def _draw_piece(
+        self, batch: SampledBatch, start: int, size: int, wanted: int, rng: np.random.Generator
+    ) -> list[Judgement]:
+        """Draw once, and judge what is accepted but no more than is wanted; at most one judgement."""
+        runner = self.setup.runner
+        program = runner.program
+        domain, rows = self.setup.inputs.draw(start, size, len(program.spec.inputs), rng)
+        n = len(rows[0])
+        if n == 0:
+            return []
+        drawn = RandomChoices(rng)
+        prepared = prepare(program, domain, rows, drawn)
+        seeds = rng.integers(0, SEEDS, size=n)
+        batch.draws += n
+        batch.rejected += prepared.rejected
+        batch.without_choice += prepared.without_choice
+        prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
+        choices = (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices)
+        cases = Cases(rows, choices).take(np.flatnonzero(prepared.accepted))
+        if not len(cases):
+            return []
+        judgement = runner.judge(prepared, cases)
+        cells = self.setup.evidence.cells(judgement.violates, judgement.failed)
+        batch.pieces.append(judgement.tally(cells))
+        return [judgement]
+
+    def _refuse_unmet(self, batch: SampledBatch) -> None:
+        if batch.tested == 0 and batch.draws >= SEARCH:
+            requires = self.setup.program.spec.requires
+            raise SpecError(
+                f"no case meets the preconditions: {batch.draws:,} draws found none ({batch.rejected:,} rejected, "
+                f"{batch.without_choice:,} with nothing to choose from). Loosen what is required",
+                requires[0].place if requires else None,
+            )
+
+    def _note(self, judgements: Sequence[Judgement]) -> None:
+        if self.noted:
+            for judgement in judgements:
+                self.setup.violations.add(judgement, fresh=self.setup.subject.fresh)
+
+    def unpack(self, entry: Entry) -> SampledBatch:
+        """A batch that was kept; until all is kept, it is measured once more for the violations in it."""
+        batch = SampledBatch.unpack(entry)
+        if not self.setup.finished:
+            self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
+        if not self._is_possible(batch):
+            raise DataError(
+                "expected numbers of cases that agree with each other, but those of batch "
+                f"{batch.index} of the record do not"
+            )
+        return batch
+
+    def _is_possible(self, batch: SampledBatch) -> bool:
+        """Whether the numbers of a batch can be those of any cases; not so where a record was changed."""
+        counts = [batch.rejected, batch.without_choice]
+        for piece in batch.pieces:
+            bad, failed, n = piece.by_ensures, piece.failed, piece.tested
+            counts += [n, failed, piece.vacuous, *bad]
+            if not max(bad) <= piece.violating <= min(n, sum(bad)) or max(failed, piece.vacuous) > n:
+                return False
+            if len(bad) != len(self.setup.program.ensures) or not self.setup.evidence.fits(piece):
+                return False
+        return min(counts) >= 0 and batch.tested + batch.rejected + batch.without_choice <= batch.draws
+
+    def absorb(self, state: RateState, batch: SampledBatch) -> RateState:
+        """Add up the batch and let the bets settle."""
+        for piece in batch.pieces:
+            state = self.setup.evidence.settle(state, piece)
+        tally = state.tally
+        rejected, without_choice = tally.rejected + batch.rejected, tally.without_choice + batch.without_choice
+        return replace(state, tally=replace(tally, rejected=rejected, without_choice=without_choice))
+
+    def shares(self, state: RateState) -> tuple[float, ...]:  # noqa: ARG002
+        """One stream."""
+        return (1.0,)
+
+    def asked(self, batch: SampledBatch) -> int:
+        """How many cases were tested."""
+        return batch.tested
+
+    def decided(self, state: RateState) -> bool:
+        """Whether there is an answer, and no wish to go on counting."""
+        return self.stop_early and (self.refuted or self.setup.evidence.decision(state) is not None)
+
+    def share(self, state: RateState) -> float:
+        """How far the evidence has come."""
+        return self.setup.evidence.progress(state)
+
+    def closing_in(self, state: RateState) -> str:
+        """What is known, for a person who watches."""
+        return f"{state.tally.violating:,} violations in {state.tally.tested:,} cases"
+
+    def compared(self, state: RateState) -> Expression | None:
+        """The share of cases that violate the first ``ensures``."""
+        share = drawn_share(state.tally, 0, self.setup.evidence.delta)
+        eps = None if state.tally.by_ensures[0] else self.setup.check.prop.eps
+        return compared_share(self.setup.program.spec.ensures[0], share, eps)
+
+
+def _next_size(wanted: int, tested: int, drawn: int) -> int:
+    """As many draws as seem to be needed, from how many were accepted so far."""
+    rate = (tested + 1) / (drawn + 1)
+    return int(min(max(1.1 * wanted / rate + 16, 64), MAX_DRAWS))
+
+
+def draw_cases(setup: Setup, before: int) -> SafetyOutcome:
+    """Try corners and draw random cases until there is an answer; ``before`` cases of a sample were all tried already.
+
+    What is drawn is the same whatever the corners come to. Where one of them violates, a first batch is drawn
+    nevertheless: it tells how frequent violations are. Where the block is code, so that a case may take long, a corner
+    that violates is the end.
+    """
+    try:
+        corners = None if before else try_corners(setup)
+    except KeyboardInterrupt:
+        return _without_draws(setup, None, INTERRUPTED)
+    refuted = corners is not None and corners.refuting
+    if refuted and setup.program.code is not None:
+        return _without_draws(setup, corners, "a corner violates it")
+    schedule, budget = _pace(setup, budget_left(setup.check.budget, corners))
+    work = SampledCases(setup, monotonic() + budget.seconds, setup.check.prop.stop_early, refuted=refuted)
+    ended = _run(work, schedule, budget)
+    tally = ended.state.tally
+    tried = 0 if corners is None else corners.tried
+    if not tried:
+        _refuse_nothing(setup, tally, ended.reason)
+    summary = _summary(setup, interrupted=ended.reason == INTERRUPTED)
+    remark = (
+        f"no case of these rows violates it: all {before:,} were tried. Of the population they are a sample, so that "
+        f"{ended.samples:,} random cases were tried besides, which the answer rests on"
+    )
+    return SafetyOutcome(
+        False if refuted else setup.evidence.decision(ended.state),
+        tally,
+        with_corners(summary, corners),
+        complete=False,
+        tested=before + ended.samples + tried,
+        stopped=why_stopped(ended.reason, "cases"),
+        seconds=setup.seconds(),
+        remarks=(remark,) if before else (),
+        corners=corners,
+    )
+
+
+def _pace(setup: Setup, budget: Budget) -> tuple[Schedule, Budget]:
+    """How large batches are, and when to stop at the latest.
+
+    Bets on shares need many small batches to learn from. Without them there is nothing to learn: cases come in large
+    batches, exactly as many as are needed. Rows that come to an end set a limit by themselves. Where the block is code,
+    a case may take long, as ten games do: batches begin small then, so that an early violation ends it early.
+    """
+    check, evidence, coded = setup.check, setup.evidence, setup.program.code is not None
+    if evidence.bets is not None:
+        limit = budget if budget != Budget() else Budget(samples=UNLIMITED)
+        return replace(check.schedule, first=64, most=LARGE), limit
+    wanted = float(evidence.needed) if budget.samples == inf and not setup.subject.sample else budget.samples
+    first = int(min(LARGE, wanted, evidence.needed if check.prop.stop_early else wanted))
+    largest = MAX_THREADS if coded else LARGE
+    if coded and check.prop.stop_early:
+        first = min(first, FEW)
+    schedule = Schedule(first=max(min(first, largest), 1), growth=2.0, early=2.0, most=largest)
+    return schedule, replace(budget, samples=wanted)
+
+
+def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[RateState]:
+    """Draw batch after batch."""
+    setup = work.setup
+    if not setup.finished:
+        setup.prepare()
+    keeping: Keeping[SampledBatch] = Keeping(setup.journal, SampledBatch.pack, work.unpack)
+    available = setup.subject.cases(len(setup.program.spec.inputs)) if setup.subject.sample else inf
+    return run(work, schedule, budget, setup.observer, available=available, counted="cases", keeping=keeping)
+
+
+def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
+    if tally.tested == 0 and reason == "exhausted":
+        requires = setup.program.spec.requires
+        raise SpecError(
+            f"no case meets the preconditions: {tally.rejected:,} were rejected and {tally.without_choice:,} had "
+            "nothing to choose from. Loosen what is required",
+            requires[0].place if requires else None,
+        )
+
+
+def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> SafetyOutcome:
+    """What is known where nothing was drawn: a corner has settled it, or somebody pressed Ctrl-C before."""
+    summary = with_corners(_summary(setup, interrupted=corners is None), corners)
+    tally = Tally.empty(len(setup.program.ensures))
+    answer, tried = (None, 0) if corners is None else (False, corners.tried)
+    return SafetyOutcome(answer, tally, summary, False, tried, stopped, setup.seconds(), corners=corners)
+
+
+def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
+    """The violations that were drawn; the model is set up only where there is something to ask."""
+
+    def smaller(violations: Sequence[Violation]) -> list[Violation]:
+        return shrink_all(setup.runner, violations)
+
+    return setup.summary(smaller, interrupted=interrupted)
+
+
+def violated_in_sample(setup: Setup, tally: Tally) -> SafetyOutcome:
+    """A violation among the rows of a sample; how frequent they are elsewhere, one random case of each row tells."""
+    work = SampledCases(setup, stop_early=False, noted=False)
+    ended = _run(work, Schedule(first=LARGE, most=LARGE), Budget())
+    interrupted = ended.reason == INTERRUPTED
+    outcome = all_tried(setup, tally, interrupted=interrupted)
+    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
+    counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones besides"
+    return replace(
+        outcome,
+        complete=False,
+        tested=tally.tested + ended.samples,
+        stopped=INTERRUPTED if interrupted else counted,
+        remarks=(estimated,),
+        drawn=ended.state.tally,
+    )
