@@ -22,6 +22,8 @@ import numpy as np
 from isonomia.spec.columns import moment
 from isonomia.spec.tree import (
     FLIPPED,
+    OPERATIONS,
+    ArithmeticSign,
     Call,
     Column,
     Compare,
@@ -365,23 +367,11 @@ def _widened(ends: Range | None, name: str, version: Version | None) -> Range | 
     return ends
 
 
-def _arithmetic(sign: str, left: Range, right: Range) -> Range | None:
+def _arithmetic(sign: ArithmeticSign, left: Range, right: Range) -> Range | None:
     if sign == "/" and right[0] <= 0 <= right[1]:
         return None
-    corners = [_apply(sign, a, b) for a, b in product(left, right)]
+    corners = [OPERATIONS[sign](a, b) for a, b in product(left, right)]
     return min(corners), max(corners)
-
-
-def _apply(sign: str, a: float, b: float) -> float:
-    match sign:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case _:
-            return a / b
 
 
 def _call(function: str, arguments: list[Range]) -> Range:

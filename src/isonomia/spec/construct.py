@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from operator import add, mul, sub, truediv
 from typing import Literal as OneOf
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
+    OPERATIONS,
     Arithmetic,
     ArithmeticSign,
     AsIf,
@@ -37,7 +37,6 @@ from isonomia.spec.walk import place_of
 
 Function = OneOf["abs", "min", "max"]
 
-_SIGNS: dict[str, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 _FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"abs": lambda x: abs(x[0]), "min": min, "max": max}
 
 
@@ -69,7 +68,7 @@ def _constant_value(quantity: Quantity) -> float | None:
         case Arithmetic():
             values = [_constant_value(quantity.left), _constant_value(quantity.right)]
             known = [value for value in values if value is not None]
-            return _SIGNS[quantity.sign](known[0], known[1]) if len(known) == 2 else None
+            return OPERATIONS[quantity.sign](known[0], known[1]) if len(known) == 2 else None
         case Extreme():
             values = [_constant_value(argument) for argument in quantity.arguments]
             known = [value for value in values if value is not None]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import add, mul, sub, truediv
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -31,6 +32,8 @@ RowRelation: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
 Relation: TypeAlias = OneOf["<", "<=", ">", ">="]
 Connective: TypeAlias = OneOf["and", "or"]
 PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
+
+OPERATIONS: dict[ArithmeticSign, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 
 FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 """What is true of ``b`` and ``a``, where a relation is true of ``a`` and ``b``."""

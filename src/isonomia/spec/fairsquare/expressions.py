@@ -1,16 +1,7 @@
-"""Expressions, draws, their kinds and constants.
+"""From Python's syntax tree to an expression: a whitelist, and everything else is refused in words.
 
-The cells of a ``step``: intervals that do not overlap, with probabilities that add up to 1.
-
-The kind of an expression: a number, a truth value or a text; and what goes where.
-
-What is known of an expression before it runs: the value of its constant parts, and what is wrong with them.
-
-Numbering the draws of a program: the site of each is a variable and how many came before on the way there.
-
-The two calls that an expression may make: ``gaussian(mean, variance)`` and ``step([(low, high, p), ...])``.
-
-From Python's syntax tree to an expression: a whitelist, and everything else is refused in words.
+An expression may draw: each draw is numbered (:class:`Sites`), and its constants are checked here. Names and kinds are
+checked afterwards, in :mod:`~isonomia.spec.fairsquare.scope`.
 """
 
 from __future__ import annotations
@@ -24,14 +15,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, cast
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.fairsquare.python_source import (
-    COMPARISONS,
-    SIGNS,
-    SourceText,
-    no_comparison,
-    no_expression,
-    no_sign,
-)
+from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS, SourceText, no_comparison, no_expression, no_sign
 from isonomia.spec.fairsquare.tree import (
     MARKS,
     BinaryOperation,
@@ -42,7 +26,6 @@ from isonomia.spec.fairsquare.tree import (
     Draw,
     Expression,
     Gaussian,
-    Kind,
     LogicalNot,
     Number,
     Reference,
@@ -52,244 +35,18 @@ from isonomia.spec.fairsquare.tree import (
     UnaryMinus,
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
+from isonomia.spec.tree import OPERATIONS
+from isonomia.spec.walk import children
 
-__all__ = [
-    "DRAWS",
-    "IF",
-    "KIND_WORDS",
-    "LEVELS",
-    "TOLERANCE",
-    "Context",
-    "Lookup",
-    "Sites",
-    "StepCell",
-    "check_condition",
-    "check_plain_arguments",
-    "checked_cells",
-    "constant_value",
-    "kind_of",
-    "read_draw",
-    "read_value",
-]
+__all__ = ["DRAWS", "IF", "Context", "Sites", "check_plain_arguments", "read_value"]
 
-
-TOLERANCE = 1e-6
-"""How far from 1 the probabilities may add up, because they were rounded when they were written down."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepCell:
-    """One ``(low, high, p)`` as it was written."""
-
-    low: float
-    high: float
-    probability: float
-    place: Place
-
-
-def checked_cells(cells: list[StepCell], place: Place) -> tuple[tuple[float, float, float], ...]:
-    """The cells in ascending order.
-
-    Guarantees ``low < high`` with a finite distance, cells that share no more than an end point, probabilities of at
-    least 0, and a sum within :data:`TOLERANCE` of 1. Gaps and cells of probability 0 are allowed.
-    """
-    if not cells:
-        raise SpecError("a step needs at least one cell: write `step([(low, high, p), ...])`", place)
-    for cell in cells:
-        _check_alone(cell)
-    ascending = sorted(cells, key=lambda cell: (cell.low, cell.high))
-    for before, after in pairwise(ascending):
-        _check_apart(before, after)
-    total = math.fsum(cell.probability for cell in cells)
-    if not abs(total - 1) <= TOLERANCE:
-        raise SpecError(f"the probabilities of a step must add up to 1, but these add up to {total:.10g}", place)
-    return tuple((cell.low, cell.high, cell.probability) for cell in ascending)
-
-
-def _check_alone(cell: StepCell) -> None:
-    written = f"({cell.low:g}, {cell.high:g}, {cell.probability:g})"
-    if not cell.low < cell.high:
-        message = f"a cell goes from low to high, but {cell.low:g} is not below {cell.high:g}"
-        raise SpecError(f"{message}: write `(low, high, p)` with low < high", cell.place)
-    if not math.isfinite(cell.high - cell.low):
-        raise SpecError(f"the cell {written} is too wide for a number", cell.place)
-    if cell.probability < 0:
-        raise SpecError(f"a probability cannot be negative, but {written} has {cell.probability:g}", cell.place)
-
-
-def _check_apart(before: StepCell, after: StepCell) -> None:
-    if after.low < before.high:
-        message = f"this cell overlaps the one from {before.low:g} to {before.high:g}"
-        raise SpecError(f"{message} (line {before.place.line}): let each begin where another ends", after.place)
-
-
-Lookup: TypeAlias = Callable[[Reference], Kind | None]
-"""Tells the kind of a variable, ``None`` where it is not known; raises where the variable cannot be read."""
-
-KIND_WORDS: dict[Kind | None, str] = {"number": "a number", "truth": "a truth value", "text": "a text", None: "unknown"}
-
-
-def kind_of(expression: Expression, look_up: Lookup) -> Kind | None:
-    """The kind of an expression; ``None`` where it hangs on a variable of unknown kind.
-
-    Raises
-    ------
-    SpecError
-        Where a part of it has a known kind that does not fit: a truth value in arithmetic, a number as a condition,
-        two kinds that are compared, a text that is ordered.
-    """
-    match expression:
-        case Number() | StepDensity():
-            return "number"
-        case Boolean():
-            return "truth"
-        case Text():
-            return "text"
-        case Reference():
-            return look_up(expression)
-        case UnaryMinus(operand):
-            return _numbers((operand,), look_up)
-        case BinaryOperation(_, left, right):
-            return _numbers((left, right), look_up)
-        case Gaussian(mean, variance):
-            return _numbers((mean, variance), look_up)
-        case LogicalNot(operand):
-            return check_condition(operand, look_up)
-        case BooleanOperation(_, operands):
-            for operand in operands:
-                check_condition(operand, look_up)
-            return "truth"
-        case Chain():
-            return _chain(expression, look_up)
-        case Choice():
-            return _choice(expression, look_up)
-
-
-def check_condition(expression: Expression, look_up: Lookup) -> Kind:
-    """Make sure that an expression can be true or false."""
-    kind = kind_of(expression, look_up)
-    if kind not in ("truth", None):
-        message = f"{_shown(expression)} is {KIND_WORDS[kind]}, but a condition must be true or false"
-        name = expression.name if isinstance(expression, Reference) else "x"
-        example = f"{name} == 'a'" if kind == "text" else f"{name} > 0"
-        raise SpecError(f"{message}: compare it, as in `{example}`", expression.place)
-    return "truth"
-
-
-def _numbers(operands: tuple[Expression, ...], look_up: Lookup) -> Kind:
-    for operand in operands:
-        kind = kind_of(operand, look_up)
-        if kind not in ("number", None):
-            message = f"{_shown(operand)} is {KIND_WORDS[kind]}, but a number is needed here"
-            hint = ": turn it into 1 or 0 by an `if`" if kind == "truth" else ": compare it by `==` or `!=`"
-            raise SpecError(message + hint, operand.place)
-    return "number"
-
-
-def _chain(chain: Chain, look_up: Lookup) -> Kind:
-    left, left_kind = chain.first, kind_of(chain.first, look_up)
-    for sign, right in chain.rest:
-        right_kind = kind_of(right, look_up)
-        if sign not in ("==", "!="):
-            _check_ordered(sign, left, left_kind)
-            _check_ordered(sign, right, right_kind)
-        elif None not in (left_kind, right_kind) and left_kind != right_kind:
-            message = f"`{sign}` compares {KIND_WORDS[left_kind]} with {KIND_WORDS[right_kind]}"
-            raise SpecError(f"{message}: both sides must be of one kind", chain.place)
-        left, left_kind = right, right_kind
-    return "truth"
-
-
-def _check_ordered(sign: str, operand: Expression, kind: Kind | None) -> None:
-    if kind not in ("number", None):
-        message = f"{_shown(operand)} is {KIND_WORDS[kind]}, but `{sign}` compares numbers"
-        raise SpecError(f"{message}: texts and truth values have only `==` and `!=`", operand.place)
-
-
-def _choice(choice: Choice, look_up: Lookup) -> Kind | None:
-    check_condition(choice.condition, look_up)
-    then, otherwise = kind_of(choice.then, look_up), kind_of(choice.otherwise, look_up)
-    if None not in (then, otherwise) and then != otherwise:
-        message = f"one branch is {KIND_WORDS[then]}, the other is {KIND_WORDS[otherwise]}"
-        raise SpecError(f"{message}: both must be of one kind", choice.place)
-    return then if then is not None else otherwise
-
-
-def _shown(expression: Expression) -> str:
-    match expression:
-        case Reference(name):
-            return f"`{name}`"
-        case _:
-            return "this"
-
-
-def constant_value(expression: Expression) -> float | None:
-    """The value of an expression made of numbers only; ``None`` where it depends on anything else.
-
-    Raises
-    ------
-    SpecError
-        Where some part of the expression divides by a constant zero, has a constant value that is too large to be a
-        number, or draws with a variance that is a negative constant. What depends on variables is not examined.
-    """
-    match expression:
-        case Number(value):
-            return value
-        case Boolean() | Text() | Reference() | StepDensity():
-            return None
-        case UnaryMinus(operand):
-            value_within = constant_value(operand)
-            return None if value_within is None else -value_within
-        case BinaryOperation(_, left, right):
-            return _result(expression, constant_value(left), constant_value(right))
-        case Gaussian(mean, variance):
-            constant_value(mean)
-            _check_variance(variance, constant_value(variance))
-            return None
-        case LogicalNot(operand):
-            parts: tuple[Expression, ...] = (operand,)
-        case Chain(first, rest):
-            parts = (first, *(link for _, link in rest))
-        case BooleanOperation(_, operands):
-            parts = operands
-        case Choice(condition, then, otherwise):
-            parts = (condition, then, otherwise)
-    for part in parts:
-        constant_value(part)
-    return None
-
-
-def _result(whole: BinaryOperation, left: float | None, right: float | None) -> float | None:
-    if whole.sign == "/" and right == 0:
-        raise SpecError("this divides by zero: the divisor must be a number other than 0", whole.right.place)
-    if left is None or right is None:
-        return None
-    value = _computed(whole, left, right)
-    if not math.isfinite(value):
-        raise SpecError("the value of this constant is too large for a number", whole.place)
-    return value
-
-
-def _computed(whole: BinaryOperation, left: float, right: float) -> float:
-    match whole.sign:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
-
-
-def _check_variance(expression: Expression, value: float | None) -> None:
-    if value is not None and value < 0:
-        message = f"a variance cannot be negative, but this is {value:g}: write `gaussian(mean, variance)`"
-        raise SpecError(message, expression.place)
-
+DRAWS = ("gaussian", "step")
 
 IF = "if"
 """The variable of a draw in a condition; no variable can have this name."""
+
+_LEVELS = 200
+"""How deeply an expression may be nested; a sum of n terms has n - 1 levels."""
 
 
 class Sites:
@@ -331,24 +88,167 @@ class Sites:
                 self._made[variable] = max(made, self.made(variable))
 
 
-DRAWS = ("gaussian", "step")
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an expression stands.
+
+    Attributes
+    ----------
+    source
+        The text that it is part of.
+    sites
+        The draws made before it; context a draw adds to them.
+    variable
+        What the expression helps to set.
+    equation
+        Whether it is an equation, which may choose and compare with texts.
+    """
+
+    source: SourceText
+    sites: Sites
+    variable: str
+    equation: bool = False
+
+
+def read_value(node: ast.expr, context: Context) -> Expression:
+    """A whole expression, with its constants checked; its names and kinds are not.
+
+    Guarantees a tree of at most :data:`_LEVELS` levels.
+    """
+    expression = _read(node, context, _LEVELS)
+    _constant_value(expression)
+    return expression
+
+
+def _read(node: ast.expr, context: Context, levels: int) -> Expression:
+    if levels < 0:
+        raise SpecError(TOO_DEEP, context.source.place(node))
+    match node:
+        case ast.Constant():
+            return _constant(node, context)
+        case ast.Name():
+            return Reference(node.id, place=context.source.place(node))
+        case ast.UnaryOp():
+            return _unary(node, context, levels - 1)
+        case ast.BinOp():
+            return _arithmetic(node, context, levels - 1)
+        case ast.Compare():
+            return _chain(node, context, levels - 1)
+        case ast.BoolOp():
+            return _junction(node, context, levels - 1)
+        case ast.Call():
+            return _draw(node, context, lambda part: _read(part, context, levels - 1))
+        case ast.IfExp() if context.equation:
+            return _choice(node, context, levels - 1)
+        case _:
+            raise no_expression(node, context.source)
+
+
+def _constant(node: ast.Constant, context: Context) -> Expression:
+    place = context.source.place(node)
+    match node.value:
+        case bool(value):
+            return Boolean(value, place=place)
+        case int() | float():
+            return Number(_finite(node, context), place=place)
+        case str(text) if context.equation and "\n" not in place.text[place.start : place.end]:
+            return Text(text, place=place)
+        case str() if context.equation:
+            message = "a text must begin and end on one line: its quotation mark is never closed"
+        case str() | bytes():
+            message = "a text cannot stand here: write categories as numbers"
+        case complex():
+            message = "a complex number cannot stand here: expected a real number"
+        case _:
+            written = "..." if node.value is ... else node.value
+            message = f"`{written}` cannot stand here: expected a number, True or False"
+    raise SpecError(message, place)
+
+
+def _finite(node: ast.Constant, context: Context) -> float:
+    try:
+        value = float(cast("float", node.value))
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise SpecError("this number is too large: the largest is about 1.8e308", context.source.place(node))
+    return value
+
+
+def _unary(node: ast.UnaryOp, context: Context, levels: int) -> Expression:
+    place = context.source.place(node)
+    if isinstance(node.op, ast.Invert):
+        raise no_sign(node, context.source)
+    operand = _read(node.operand, context, levels)
+    match node.op:
+        case ast.Not():
+            return LogicalNot(operand, place=place)
+        case ast.USub():
+            return UnaryMinus(operand, place=place)
+        case _ if isinstance(operand, Number):
+            return Number(operand.value, place=place)
+        case _:
+            # The same value exactly, and an operand that is no number is still found out.
+            return UnaryMinus(UnaryMinus(operand, place=place), place=place)
+
+
+def _arithmetic(node: ast.BinOp, context: Context, levels: int) -> Expression:
+    sign = SIGNS.get(type(node.op))
+    if sign is None:
+        raise no_sign(node, context.source)
+    left = _read(node.left, context, levels)
+    right = _read(node.right, context, levels)
+    return BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=context.source.place(node))
+
+
+def _chain(node: ast.Compare, context: Context, levels: int) -> Expression:
+    first = _read(node.left, context, levels)
+    rest = []
+    for operator, operand in zip(node.ops, node.comparators, strict=True):
+        sign = COMPARISONS.get(type(operator))
+        if sign is None:
+            raise no_comparison(operator, node, context.source)
+        rest.append((cast(OneOf["<", "<=", ">", ">=", "==", "!="], sign), _read(operand, context, levels)))
+    return Chain(first, tuple(rest), place=context.source.place(node))
+
+
+def _junction(node: ast.BoolOp, context: Context, levels: int) -> Expression:
+    connective: OneOf["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
+    operands = tuple([_read(operand, context, levels) for operand in node.values])
+    return BooleanOperation(connective, operands, place=context.source.place(node))
+
+
+def _choice(node: ast.IfExp, context: Context, levels: int) -> Expression:
+    condition = _read(node.test, context, levels)
+    ways = context.sites.fork(), context.sites.fork()
+    then = _read(node.body, replace(context, sites=ways[0]), levels)
+    otherwise = _read(node.orelse, replace(context, sites=ways[1]), levels)
+    context.sites.join(ways)
+    return Choice(condition, then, otherwise, place=context.source.place(node))
+
+
+# ---------------------------------------------------------------------------- draws
+
 _BY_IF = {"max", "min", "abs", "relu", "round", "int", "bool"}
 _CELLS = "`step([(low, high, p), ...])` takes one list of cells"
 
 Read: TypeAlias = Callable[[ast.expr], Expression]
 
 
-def read_draw(node: ast.Call, source: SourceText, sites: Sites, variable: str, read: Read) -> Draw:
+def _draw(node: ast.Call, context: Context, read: Read) -> Draw:
     """A call within an expression; its arguments draw before it does."""
+    source = context.source
     name = _called(node, source)
     check_plain_arguments(node, source)
     if name == "gaussian":
         _check_count(node, source, 2, "`gaussian(mean, variance)` takes two values")
         mean, variance = read(node.args[0]), read(node.args[1])
-        return Gaussian(mean, variance, sites.next(variable), place=source.place(node))
+        return Gaussian(mean, variance, context.sites.next(context.variable), place=source.place(node))
     _check_count(node, source, 1, _CELLS)
     cells = _cells(node.args[0], source, read)
-    return StepDensity(checked_cells(cells, source.place(node)), sites.next(variable), place=source.place(node))
+    return StepDensity(
+        _checked_cells(cells, source.place(node)), context.sites.next(context.variable), place=source.place(node)
+    )
 
 
 def _called(node: ast.Call, source: SourceText) -> str:
@@ -383,167 +283,117 @@ def _check_count(node: ast.Call, source: SourceText, wanted: int, usage: str) ->
         raise SpecError(f"{usage}, but {len(node.args)} came", source.place(node))
 
 
-def _cells(node: ast.expr, source: SourceText, read: Read) -> list[StepCell]:
+def _cells(node: ast.expr, source: SourceText, read: Read) -> list[_StepCell]:
     if not isinstance(node, ast.List):
         raise SpecError(f"{_CELLS}, in square brackets", source.place(node))
     return [_cell(element, source, read) for element in node.elts]
 
 
-def _cell(node: ast.expr, source: SourceText, read: Read) -> StepCell:
+def _cell(node: ast.expr, source: SourceText, read: Read) -> _StepCell:
     if not isinstance(node, ast.Tuple) or len(node.elts) != 3:
         raise SpecError(
             "each cell of a step is written `(low, high, p)`: three numbers in brackets", source.place(node)
         )
-    low, high, probability = (_constant(element, source, read) for element in node.elts)
-    return StepCell(low, high, probability, source.place(node))
+    low, high, probability = (_cell_number(element, source, read) for element in node.elts)
+    return _StepCell(low, high, probability, source.place(node))
 
 
-def _constant(node: ast.expr, source: SourceText, read: Read) -> float:
-    value = None if isinstance(node, ast.Starred) else constant_value(read(node))
+def _cell_number(node: ast.expr, source: SourceText, read: Read) -> float:
+    value = None if isinstance(node, ast.Starred) else _constant_value(read(node))
     if value is None:
         raise SpecError("the numbers in a step must be constants: write them out", source.place(node))
     return value
 
 
-LEVELS = 200
-"""How deeply an expression may be nested; a sum of n terms has n - 1 levels."""
+_TOLERANCE = 1e-6
+"""How far from 1 the probabilities may add up, because they were rounded when they were written down."""
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Where an expression stands.
+class _StepCell:
+    """One ``(low, high, p)`` as it was written."""
 
-    Attributes
-    ----------
-    source
-        The text that it is part of.
-    sites
-        The draws made before it; reading a draw adds to them.
-    variable
-        What the expression helps to set.
-    equation
-        Whether it is an equation, which may choose and compare with texts.
+    low: float
+    high: float
+    probability: float
+    place: Place
+
+
+def _checked_cells(cells: list[_StepCell], place: Place) -> tuple[tuple[float, float, float], ...]:
+    """The cells in ascending order.
+
+    Guarantees ``low < high`` with a finite distance, cells that share no more than an end point, probabilities of at
+    least 0, and a sum within :data:`_TOLERANCE` of 1. Gaps and cells of probability 0 are allowed.
     """
+    if not cells:
+        raise SpecError("a step needs at least one cell: write `step([(low, high, p), ...])`", place)
+    for cell in cells:
+        _check_alone(cell)
+    ascending = sorted(cells, key=lambda cell: (cell.low, cell.high))
+    for before, after in pairwise(ascending):
+        _check_apart(before, after)
+    total = math.fsum(cell.probability for cell in cells)
+    if not abs(total - 1) <= _TOLERANCE:
+        raise SpecError(f"the probabilities of a step must add up to 1, but these add up to {total:.10g}", place)
+    return tuple((cell.low, cell.high, cell.probability) for cell in ascending)
 
-    source: SourceText
-    sites: Sites
-    variable: str
-    equation: bool = False
+
+def _check_alone(cell: _StepCell) -> None:
+    written = f"({cell.low:g}, {cell.high:g}, {cell.probability:g})"
+    if not cell.low < cell.high:
+        message = f"a cell goes from low to high, but {cell.low:g} is not below {cell.high:g}"
+        raise SpecError(f"{message}: write `(low, high, p)` with low < high", cell.place)
+    if not math.isfinite(cell.high - cell.low):
+        raise SpecError(f"the cell {written} is too wide for a number", cell.place)
+    if cell.probability < 0:
+        raise SpecError(f"a probability cannot be negative, but {written} has {cell.probability:g}", cell.place)
 
 
-def read_value(node: ast.expr, reading: Context) -> Expression:
-    """A whole expression, with its constants checked; its names and kinds are not.
+def _check_apart(before: _StepCell, after: _StepCell) -> None:
+    if after.low < before.high:
+        message = f"this cell overlaps the one from {before.low:g} to {before.high:g}"
+        raise SpecError(f"{message} (line {before.place.line}): let each begin where another ends", after.place)
 
-    Guarantees a tree of at most :data:`LEVELS` levels.
+
+# ---------------------------------------------------------------------------- constants
+
+
+def _constant_value(expression: Expression) -> float | None:
+    """The value of an expression made of numbers only; ``None`` where it depends on anything else.
+
+    Refused are a division by a constant zero, a constant value that is too large to be a number, and a draw whose
+    variance is a negative constant, in any part. What depends on variables is not examined.
     """
-    expression = _read(node, reading, LEVELS)
-    constant_value(expression)
-    return expression
-
-
-def _read(node: ast.expr, reading: Context, levels: int) -> Expression:
-    if levels < 0:
-        raise SpecError(TOO_DEEP, reading.source.place(node))
-    match node:
-        case ast.Constant():
-            return _constant_expressions(node, reading)
-        case ast.Name():
-            return Reference(node.id, place=reading.source.place(node))
-        case ast.UnaryOp():
-            return _unary(node, reading, levels - 1)
-        case ast.BinOp():
-            return _arithmetic(node, reading, levels - 1)
-        case ast.Compare():
-            return _chain_expressions(node, reading, levels - 1)
-        case ast.BoolOp():
-            return _junction(node, reading, levels - 1)
-        case ast.Call():
-            source, sites, variable = reading.source, reading.sites, reading.variable
-            return read_draw(node, source, sites, variable, lambda part: _read(part, reading, levels - 1))
-        case ast.IfExp() if reading.equation:
-            return _choice_expressions(node, reading, levels - 1)
+    match expression:
+        case Number(value):
+            return value
+        case UnaryMinus(operand):
+            value_within = _constant_value(operand)
+            return None if value_within is None else -value_within
+        case BinaryOperation(_, left, right):
+            return _result(expression, _constant_value(left), _constant_value(right))
+        case Gaussian(mean, variance):
+            _constant_value(mean)
+            _check_variance(variance, _constant_value(variance))
+            return None
         case _:
-            raise no_expression(node, reading.source)
+            for part in children(expression):
+                _constant_value(part)
+            return None
 
 
-def _constant_expressions(node: ast.Constant, reading: Context) -> Expression:
-    place = reading.source.place(node)
-    match node.value:
-        case bool(value):
-            return Boolean(value, place=place)
-        case int() | float():
-            return Number(_finite(node, reading), place=place)
-        case str(text) if reading.equation and "\n" not in place.text[place.start : place.end]:
-            return Text(text, place=place)
-        case str() if reading.equation:
-            message = "a text must begin and end on one line: its quotation mark is never closed"
-        case str() | bytes():
-            message = "a text cannot stand here: write categories as numbers"
-        case complex():
-            message = "a complex number cannot stand here: expected a real number"
-        case _:
-            written = "..." if node.value is ... else node.value
-            message = f"`{written}` cannot stand here: expected a number, True or False"
-    raise SpecError(message, place)
-
-
-def _finite(node: ast.Constant, reading: Context) -> float:
-    try:
-        value = float(cast("float", node.value))
-    except OverflowError:
-        value = math.inf
+def _result(whole: BinaryOperation, left: float | None, right: float | None) -> float | None:
+    if whole.sign == "/" and right == 0:
+        raise SpecError("this divides by zero: the divisor must be a number other than 0", whole.right.place)
+    if left is None or right is None:
+        return None
+    value = OPERATIONS[whole.sign](left, right)
     if not math.isfinite(value):
-        raise SpecError("this number is too large: the largest is about 1.8e308", reading.source.place(node))
+        raise SpecError("the value of this constant is too large for a number", whole.place)
     return value
 
 
-def _unary(node: ast.UnaryOp, reading: Context, levels: int) -> Expression:
-    place = reading.source.place(node)
-    if isinstance(node.op, ast.Invert):
-        raise no_sign(node, reading.source)
-    operand = _read(node.operand, reading, levels)
-    match node.op:
-        case ast.Not():
-            return LogicalNot(operand, place=place)
-        case ast.USub():
-            return UnaryMinus(operand, place=place)
-        case _ if isinstance(operand, Number):
-            return Number(operand.value, place=place)
-        case _:
-            # The same value exactly, and an operand that is no number is still found out.
-            return UnaryMinus(UnaryMinus(operand, place=place), place=place)
-
-
-def _arithmetic(node: ast.BinOp, reading: Context, levels: int) -> Expression:
-    sign = SIGNS.get(type(node.op))
-    if sign is None:
-        raise no_sign(node, reading.source)
-    left = _read(node.left, reading, levels)
-    right = _read(node.right, reading, levels)
-    return BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=reading.source.place(node))
-
-
-def _chain_expressions(node: ast.Compare, reading: Context, levels: int) -> Expression:
-    first = _read(node.left, reading, levels)
-    rest = []
-    for operator, operand in zip(node.ops, node.comparators, strict=True):
-        sign = COMPARISONS.get(type(operator))
-        if sign is None:
-            raise no_comparison(operator, node, reading.source)
-        rest.append((cast(OneOf["<", "<=", ">", ">=", "==", "!="], sign), _read(operand, reading, levels)))
-    return Chain(first, tuple(rest), place=reading.source.place(node))
-
-
-def _junction(node: ast.BoolOp, reading: Context, levels: int) -> Expression:
-    connective: OneOf["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
-    operands = tuple([_read(operand, reading, levels) for operand in node.values])
-    return BooleanOperation(connective, operands, place=reading.source.place(node))
-
-
-def _choice_expressions(node: ast.IfExp, reading: Context, levels: int) -> Expression:
-    condition = _read(node.test, reading, levels)
-    ways = reading.sites.fork(), reading.sites.fork()
-    then = _read(node.body, replace(reading, sites=ways[0]), levels)
-    otherwise = _read(node.orelse, replace(reading, sites=ways[1]), levels)
-    reading.sites.join(ways)
-    return Choice(condition, then, otherwise, place=reading.source.place(node))
+def _check_variance(expression: Expression, value: float | None) -> None:
+    if value is not None and value < 0:
+        message = f"a variance cannot be negative, but this is {value:g}: write `gaussian(mean, variance)`"
+        raise SpecError(message, expression.place)

@@ -1,10 +1,6 @@
-"""Python's parser used for its tree; what is refused.
+"""Python's own parser, used for its syntax tree only: nothing is compiled or run, and every failure is a SpecError.
 
-The text of a program, and where in it a node of Python's syntax tree stands.
-
-Python's own parser, used for its syntax tree only: nothing is compiled or run, and every failure is a SpecError.
-
-What Python has and a program has not: each construct in plain words, with what to write instead.
+What Python has and a program has not is refused here, too: each construct in plain words, with what to write instead.
 """
 
 from __future__ import annotations
@@ -102,17 +98,14 @@ def equation_source(text: str) -> SourceText:
     return SourceText(text, flat[skipped:], skipped)
 
 
-def _blank(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in "'\"" else " " * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] in "'\"" else " " * len(match[0])
 
 
 def plain_text(text: str) -> str:
     r"""A text without byte-order mark and with ``\n`` at the end of each line.
 
-    Raises
-    ------
-    SpecError
-        For a character that no text file can hold: a null, or half of a surrogate pair.
+    A character that no text file can hold is refused: a null, or half of a surrogate pair.
     """
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in plain:

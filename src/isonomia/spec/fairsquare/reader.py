@@ -1,12 +1,7 @@
-"""PopModel, F, statements and marks.
+"""Reading programs and equations: text in, a checked tree out, or a SpecError that points at the trouble.
 
-The two functions of a program, ``popModel`` and ``F``, found in Python's syntax tree.
-
-Marks: the calls that say who is in the minority, who is qualified and who reaches the target.
-
-From Python's syntax tree to statements: the body of ``popModel`` or of ``F``.
-
-Reading programs and equations: text in, a checked tree out, or a SpecError that points at the trouble.
+A program is two functions, ``popModel`` and ``F``, whose bodies set variables, branch, and mark conditions: the calls
+that say who is in the minority, who is qualified and who reaches the target. An equation is one expression.
 """
 
 from __future__ import annotations
@@ -16,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, kind_of, read_value
+from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, read_value
 from isonomia.spec.fairsquare.python_source import (
     SourceText,
     equation_source,
@@ -27,7 +22,7 @@ from isonomia.spec.fairsquare.python_source import (
     plain_text,
     program_source,
 )
-from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.scope import Variables, assignments_of, kind_of, outline_of, variables_after
 from isonomia.spec.fairsquare.tree import (
     MARKS,
     Assign,
@@ -41,24 +36,139 @@ from isonomia.spec.fairsquare.tree import (
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
 
-__all__ = [
-    "LEVELS",
-    "Body",
-    "check_columns",
-    "check_once",
-    "functions_of",
-    "mark_name",
-    "read_body",
-    "read_equation",
-    "read_mark",
-    "read_program",
-]
-
+__all__ = ["read_equation", "read_program"]
 
 _NAMES = ("popModel", "F")
 
+_LEVELS = 100
+"""How deeply an ``if`` may be nested; each ``elif`` counts."""
 
-def functions_of(tree: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+_TAKEN = frozenset((*DRAWS, *MARKS, "popModel", "F")) - frozenset(MARKS.values())
+
+
+def read_program(text: str, name: str | None = None) -> FairSquareProgram:
+    """Read a program in the language of FairSquare.
+
+    The text is parsed, never run. The language is that of Albarghouthi, D'Antoni, Drews and Nori, *FairSquare:
+    Probabilistic Verification of Program Fairness* (OOPSLA 2017): ``popModel`` draws a person, ``F`` decides.
+
+    Parameters
+    ----------
+    text
+        The program. A byte-order mark and any kind of line end are accepted; ``FairSquareProgram.text`` has neither.
+    name
+        The name of its file, for messages.
+
+    Returns
+    -------
+    FairSquareProgram
+        Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What hangs
+        on drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
+
+    Raises
+    ------
+    SpecError
+        For everything else, with the place of the trouble.
+    """
+    try:
+        return _program(program_source(plain_text(text)))
+    except SpecError as error:
+        raise _named(error, name) from None
+    except RecursionError:
+        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), name) from None
+
+
+def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+    """Read the equation of one variable of a causal model: an expression, which may run over several lines.
+
+    In addition to what stands in programs, an equation may choose (``a if c else b``), and may have texts: compared
+    by ``==`` and ``!=``, or as the branches of a choice. The two branches of a choice share the sites of their draws.
+
+    Parameters
+    ----------
+    text
+        The expression.
+    variable
+        What it sets; its draws are numbered for this name.
+    known
+        The variables that it may read. Where the kind of one is ``None``, nothing is checked about it.
+
+    Returns
+    -------
+    tuple
+        The expression, and its kind. Where the kind hangs on variables of unknown kind only, it is given as a number.
+    """
+    try:
+        return _equation(plain_text(text), variable, known)
+    except SpecError as error:
+        raise _named(error, f"equation of `{variable}`") from None
+    except RecursionError:
+        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), f"equation of `{variable}`") from None
+
+
+def _named(error: SpecError, name: str | None) -> SpecError:
+    if name is not None:
+        error.args = (f"{name}, {error}",)
+    return error
+
+
+def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+    source = equation_source(text)
+    if not source.seen:
+        raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
+    node = parse_expression(source)
+    expression = read_value(node, Context(source, Sites(), variable, equation=True))
+    if isinstance(expression, Text):
+        message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
+        raise SpecError(message, expression.place)
+    return expression, kind_of(expression, lambda name: _known_kind(name, known)) or "number"
+
+
+def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | None:
+    if name.name in known:
+        return known[name.name]
+    may = ", ".join(known) or "no variable at all"
+    message = f"`{name.name}` cannot be read here: this equation may read {may}."
+    raise SpecError(message + nearest(name.name, [*known, "True", "False"]), name.place, name=name.name)
+
+
+# ---------------------------------------------------------------------------- programs
+
+
+def _program(source: SourceText) -> FairSquareProgram:
+    pop_model, decide = _functions(parse_module(source), source)
+    sites = Sites()
+    # A person is drawn before anything is decided, also where F comes first in the text.
+    population = _body(pop_model, source, sites)
+    decision = _body(decide, source, sites)
+    return FairSquareProgram(source.text, population.statements, decision.statements, _kinds((population, decision)))
+
+
+def _kinds(bodies: Sequence[_Body]) -> dict[str, Kind]:
+    statements = [statement for body in bodies for statement in body.statements]
+    marks = [mark for body in bodies for mark in body.marks]
+    _check_marked_once(marks)
+    _check_mark_columns(statements, marks)
+    outline = outline_of(statements, marks)
+    variables = Variables(outline)
+    for body in bodies:
+        variables = variables_after(body.statements, variables)
+        for result in body.results:
+            kind_of(result, variables.kind)
+    return _columns(variables, marks)
+
+
+def _columns(variables: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
+    sure = {name: state.kind for name, state in variables.states().items() if state.sure}
+    columns = {mark.target: sure[mark.target] for mark in marks}
+    others = [name for name in variables.outline.first_set if name in sure and name not in columns]
+    return {name: sure[name] for name in others} | columns
+
+
+# ---------------------------------------------------------------------------- the two functions
+
+
+def _functions(tree: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
     """``popModel`` and ``F``, whichever comes first in the text."""
     found: dict[str, ast.FunctionDef] = {}
     for index, node in enumerate(tree.body):
@@ -123,78 +233,14 @@ def _not_at_the_top(node: ast.stmt, source: SourceText) -> SpecError:
     return no_statement(node, source)
 
 
-def mark_name(node: ast.stmt) -> str | None:
-    """The name of the mark that a statement is; ``None`` where it is none."""
-    match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in MARKS:
-            return name
-        case _:
-            return None
-
-
-def read_mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> Assign:
-    """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
-    assert isinstance(node, ast.Expr)
-    assert isinstance(node.value, ast.Call)
-    call, column = node.value, MARKS[name]
-    check_plain_arguments(call, source)
-    if len(call.args) != 1:
-        message = f"`{name}(...)` takes one condition, but {len(call.args)} came"
-        raise SpecError(f"{message}: join conditions by `and`", source.place(call))
-    value = read_value(call.args[0], Context(source, sites, column))
-    return Assign(column, value, place=source.place(call))
-
-
-def check_once(marks: Sequence[Assign]) -> None:
-    """Refuse a mark that is made twice."""
-    first: dict[str, Assign] = {}
-    for mark in marks:
-        earlier = first.setdefault(mark.target, mark)
-        if earlier is not mark:
-            where = f" (first on line {earlier.place.line})" if earlier.place else ""
-            message = f"`{_name_of(mark)}` is marked twice{where}: join the conditions by `and` or `or`"
-            raise SpecError(message, mark.place)
-
-
-def check_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> None:
-    """Refuse a variable that would be taken for the column of a mark.
-
-    Guarantees that the last value of a mark's column is the value of the mark. A variable may share its name with the
-    column only where it is what the mark marks, and is not set afterwards.
-    """
-    by_column = {mark.target: mark for mark in marks}
-    passed: set[str] = set()
-    for assignment in assignments_of(statements):
-        mark = by_column.get(assignment.target)
-        if mark is assignment:
-            passed.add(mark.target)
-        elif mark is not None and (mark.value != Reference(mark.target) or mark.target in passed):
-            message = f"`{_name_of(mark)}` sets the column `{mark.target}`, so this variable would be mistaken for it"
-            raise SpecError(f"{message}: rename the variable", assignment.place)
-
-
-def _name_of(mark: Assign) -> str:
-    return next(name for name, column in MARKS.items() if column == mark.target)
-
-
-LEVELS = 100
-"""How deeply an ``if`` may be nested; each ``elif`` counts."""
-
-_TAKEN = frozenset((*DRAWS, *MARKS, "popModel", "F")) - frozenset(MARKS.values())
+# ---------------------------------------------------------------------------- statements
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
-    """What a function does.
+class _Body:
+    """What a function does: its statements in the order of the text, those of them that are marks, and its results.
 
-    Attributes
-    ----------
-    statements
-        In the order of the text, marks included.
-    marks
-        Those of the statements that are marks.
-    results
-        What ``return`` gives back; it has no effect, but must make sense.
+    What ``return`` gives back has no effect, but must make sense.
     """
 
     statements: tuple[Statement, ...]
@@ -202,7 +248,7 @@ class Body:
     results: tuple[Expression, ...]
 
 
-def read_body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> Body:
+def _body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> _Body:
     """The body of a function.
 
     A ``return`` is ignored. Nothing but marks may follow it, because a mark holds wherever it stands, while any other
@@ -213,9 +259,9 @@ def read_body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> Bo
     results: list[Expression] = []
     returned: ast.Return | None = None
     for node in _without_docstring(function.body):
-        mark = mark_name(node)
+        mark = _mark_name(node)
         if mark is not None:
-            marks.append(read_mark(node, mark, source, sites))
+            marks.append(_mark(node, mark, source, sites))
             statements.append(marks[-1])
         elif isinstance(node, ast.Return):
             returned = returned or node
@@ -225,8 +271,8 @@ def read_body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> Bo
                 "what follows this `return` would never run: put it last, before marks only", source.place(returned)
             )
         else:
-            statements += _read(node, source, sites, LEVELS)
-    return Body(tuple(statements), tuple(marks), tuple(results))
+            statements += _statements(node, source, sites, _LEVELS)
+    return _Body(tuple(statements), tuple(marks), tuple(results))
 
 
 def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
@@ -244,7 +290,7 @@ def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[Expressi
     return [read_value(node.value, Context(source, sites.fork(), "return"))]
 
 
-def _read(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
+def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
     match node:
         case ast.Assign():
             return (_assign(node, source, sites),)
@@ -256,7 +302,7 @@ def _read(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tupl
             message = "a `return` within an `if` would skip what follows: set a variable in each branch instead"
             raise SpecError(message, source.place(node))
         case ast.Expr():
-            raise _not_kept(node, source)
+            raise _useless(node, source)
         case _:
             raise no_statement(node, source)
 
@@ -291,12 +337,12 @@ def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> If:
 def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
     statements: list[Statement] = []
     for node in nodes:
-        statements += _read(node, source, sites, levels)
+        statements += _statements(node, source, sites, levels)
     return tuple(statements)
 
 
-def _not_kept(node: ast.Expr, source: SourceText) -> SpecError:
-    name = mark_name(node)
+def _useless(node: ast.Expr, source: SourceText) -> SpecError:
+    name = _mark_name(node)
     if name is not None:
         message = (
             f"the mark `{name}` cannot stand within an `if`: set a variable in each branch, and mark it afterwards"
@@ -317,117 +363,58 @@ def _not_kept(node: ast.Expr, source: SourceText) -> SpecError:
     return SpecError(message, source.place(node))
 
 
-def read_program(text: str, name: str | None = None) -> FairSquareProgram:
-    """Read a program in the language of FairSquare.
+# ---------------------------------------------------------------------------- marks
 
-    The text is parsed, never run. The language is that of Albarghouthi, D'Antoni, Drews and Nori, *FairSquare:
-    Probabilistic Verification of Program Fairness* (OOPSLA 2017): ``popModel`` draws a person, ``F`` decides.
 
-    Parameters
-    ----------
-    text
-        The program. A byte-order mark and any kind of line end are accepted; ``FairSquareProgram.text`` has neither.
-    name
-        The name of its file, for messages.
+def _mark_name(node: ast.stmt) -> str | None:
+    """The name of the mark that a statement is; ``None`` where it is none."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in MARKS:
+            return name
+        case _:
+            return None
 
-    Returns
-    -------
-    FairSquareProgram
-        Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What hangs
-        on drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
 
-    Raises
-    ------
-    SpecError
-        For everything else, with the place of the trouble.
+def _mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> Assign:
+    """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
+    assert isinstance(node, ast.Expr)
+    assert isinstance(node.value, ast.Call)
+    call, column = node.value, MARKS[name]
+    check_plain_arguments(call, source)
+    if len(call.args) != 1:
+        message = f"`{name}(...)` takes one condition, but {len(call.args)} came"
+        raise SpecError(f"{message}: join conditions by `and`", source.place(call))
+    value = read_value(call.args[0], Context(source, sites, column))
+    return Assign(column, value, place=source.place(call))
+
+
+def _check_marked_once(marks: Sequence[Assign]) -> None:
+    """Refuse a mark that is made twice."""
+    first: dict[str, Assign] = {}
+    for mark in marks:
+        earlier = first.setdefault(mark.target, mark)
+        if earlier is not mark:
+            where = f" (first on line {earlier.place.line})" if earlier.place else ""
+            message = f"`{_name_of(mark)}` is marked twice{where}: join the conditions by `and` or `or`"
+            raise SpecError(message, mark.place)
+
+
+def _check_mark_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> None:
+    """Refuse a variable that would be taken for the column of a mark.
+
+    Guarantees that the last value of a mark's column is the value of the mark. A variable may share its name with the
+    column only where it is what the mark marks, and is not set afterwards.
     """
-    try:
-        return _program(program_source(plain_text(text)))
-    except SpecError as error:
-        raise _named(error, name) from None
-    except RecursionError:
-        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), name) from None
+    by_column = {mark.target: mark for mark in marks}
+    passed: set[str] = set()
+    for assignment in assignments_of(statements):
+        mark = by_column.get(assignment.target)
+        if mark is assignment:
+            passed.add(mark.target)
+        elif mark is not None and (mark.value != Reference(mark.target) or mark.target in passed):
+            message = f"`{_name_of(mark)}` sets the column `{mark.target}`, so this variable would be mistaken for it"
+            raise SpecError(f"{message}: rename the variable", assignment.place)
 
 
-def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
-    """Read the equation of one variable of a causal model: an expression, which may run over several lines.
-
-    In addition to what stands in programs, an equation may choose (``a if c else b``), and may have texts: compared
-    by ``==`` and ``!=``, or as the branches of a choice. The two branches of a choice share the sites of their draws.
-
-    Parameters
-    ----------
-    text
-        The expression.
-    variable
-        What it sets; its draws are numbered for this name.
-    known
-        The variables that it may read. Where the kind of one is ``None``, nothing is checked about it.
-
-    Returns
-    -------
-    tuple
-        The expression, and its kind. Where the kind hangs on variables of unknown kind only, it is given as a number.
-    """
-    try:
-        return _equation(plain_text(text), variable, known)
-    except SpecError as error:
-        raise _named(error, f"equation of `{variable}`") from None
-    except RecursionError:
-        raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), f"equation of `{variable}`") from None
-
-
-def _program(source: SourceText) -> FairSquareProgram:
-    pop_model, decide = functions_of(parse_module(source), source)
-    sites = Sites()
-    # A person is drawn before anything is decided, also where F comes first in the text.
-    population = read_body(pop_model, source, sites)
-    decision = read_body(decide, source, sites)
-    return FairSquareProgram(source.text, population.statements, decision.statements, _kinds((population, decision)))
-
-
-def _kinds(bodies: Sequence[Body]) -> dict[str, Kind]:
-    statements = [statement for body in bodies for statement in body.statements]
-    marks = [mark for body in bodies for mark in body.marks]
-    check_once(marks)
-    check_columns(statements, marks)
-    outline = outline_of(statements, marks)
-    scope = Variables(outline)
-    for body in bodies:
-        scope = scope_after(body.statements, scope)
-        for result in body.results:
-            kind_of(result, scope.kind)
-    return _columns(scope, marks)
-
-
-def _columns(scope: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
-    sure = {name: state.kind for name, state in scope.states().items() if state.sure}
-    columns = {mark.target: sure[mark.target] for mark in marks}
-    variables = [name for name in scope.outline.first_set if name in sure and name not in columns]
-    return {name: sure[name] for name in variables} | columns
-
-
-def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
-    source = equation_source(text)
-    if not source.seen:
-        raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
-    node = parse_expression(source)
-    expression = read_value(node, Context(source, Sites(), variable, equation=True))
-    if isinstance(expression, Text):
-        message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
-        raise SpecError(message, expression.place)
-    return expression, kind_of(expression, lambda name: _known_kind(name, known)) or "number"
-
-
-def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | None:
-    if name.name in known:
-        return known[name.name]
-    may = ", ".join(known) or "no variable at all"
-    message = f"`{name.name}` cannot be read here: this equation may read {may}."
-    raise SpecError(message + nearest(name.name, [*known, "True", "False"]), name.place, name=name.name)
-
-
-def _named(error: SpecError, name: str | None) -> SpecError:
-    if name is not None:
-        error.args = (f"{name}, {error}",)
-    return error
+def _name_of(mark: Assign) -> str:
+    return next(name for name, column in MARKS.items() if column == mark.target)

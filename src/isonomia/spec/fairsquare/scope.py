@@ -1,15 +1,36 @@
-"""Which variables are set at a point of a program, and of which kind: definite assignment over the tree."""
+"""Which variables are set at a point of a program, and which kinds fit: definite assignment over the tree.
+
+Every expression is a number, a truth value or a text; a variable has one kind, on every way to where it is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.fairsquare.expressions import KIND_WORDS, check_condition, kind_of
-from isonomia.spec.fairsquare.tree import Assign, If, Kind, Reference, Statement
+from isonomia.spec.fairsquare.tree import (
+    Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
+    Chain,
+    Choice,
+    Expression,
+    Gaussian,
+    If,
+    Kind,
+    LogicalNot,
+    Number,
+    Reference,
+    Statement,
+    StepDensity,
+    Text,
+    UnaryMinus,
+)
 
-__all__ = ["Outline", "VariableState", "Variables", "assignments_of", "outline_of", "scope_after"]
+__all__ = ["Variables", "assignments_of", "kind_of", "outline_of", "variables_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +65,12 @@ class VariableState:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What is known at one point of a program.
+    """What is known of the variables at one point of a program.
 
     Attributes
     ----------
     changes
-        What was learnt since ``before``; only :func:`scope_after` adds to it, while it makes the scope.
+        What was learnt since ``before``; only :func:`variables_after` adds to it, while it makes the value.
     before
         What was known at the beginning of the branch. Branches are kept apart from what came before them, so that
         joining two of them costs what they change, not what there is.
@@ -61,11 +82,11 @@ class Variables:
 
     def state(self, name: str) -> VariableState | None:
         """What is known of a variable; ``None`` where nothing has set it."""
-        scope: Variables | None = self
-        while scope is not None:
-            if name in scope.changes:
-                return scope.changes[name]
-            scope = scope.before
+        point: Variables | None = self
+        while point is not None:
+            if name in point.changes:
+                return point.changes[name]
+            point = point.before
         return None
 
     def kind(self, name: Reference) -> Kind:
@@ -100,27 +121,28 @@ def _set_on_some_ways(name: str, culprit: Place | None) -> str:
     return f"{message}. Set it before that, or in every branch, the `else` included"
 
 
-def scope_after(statements: Iterable[Statement], scope: Variables) -> Variables:
+def variables_after(statements: Iterable[Statement], before: Variables) -> Variables:
     """What is known once the statements have run.
 
     Guarantees that every name read on the way is set whichever branches are taken, that every kind fits where it
     stands, and that no variable has one kind in one branch and another in the other.
     """
-    scope = Variables(scope.outline, scope)
+    here = Variables(before.outline, before)
     for statement in statements:
         match statement:
             case Assign(target):
-                scope.changes[target] = VariableState(_assigned_kind(statement, scope))
+                here.changes[target] = VariableState(_assigned_kind(statement, here))
             case If(condition, then, otherwise):
-                check_condition(condition, scope.kind)
-                scope.changes.update(_joined(scope_after(then, scope), scope_after(otherwise, scope), statement))
-    return scope
+                _check_condition(condition, here.kind)
+                branches = variables_after(then, here), variables_after(otherwise, here)
+                here.changes.update(_joined(*branches, statement))
+    return here
 
 
-def _assigned_kind(statement: Assign, scope: Variables) -> Kind:
-    if scope.outline.is_mark(statement):
-        return check_condition(statement.value, scope.kind)
-    return kind_of(statement.value, scope.kind) or "number"
+def _assigned_kind(statement: Assign, variables: Variables) -> Kind:
+    if variables.outline.is_mark(statement):
+        return _check_condition(statement.value, variables.kind)
+    return kind_of(statement.value, variables.kind) or "number"
 
 
 def _joined(then: Variables, otherwise: Variables, statement: If) -> dict[str, VariableState]:
@@ -145,7 +167,7 @@ def _joined_state(
 
 def _two_kinds(name: str, kinds: tuple[Kind, Kind], statement: If) -> SpecError:
     message = (
-        f"`{name}` is {KIND_WORDS[kinds[0]]} where this condition is true and {KIND_WORDS[kinds[1]]} where it is false"
+        f"`{name}` is {_IN_WORDS[kinds[0]]} where this condition is true and {_IN_WORDS[kinds[1]]} where it is false"
     )
     return SpecError(f"{message}: a variable has one kind, so use two variables", statement.place)
 
@@ -169,3 +191,107 @@ def outline_of(statements: Iterable[Statement], marks: Collection[Assign] = ()) 
         if id(assignment) not in marking:
             first_set.setdefault(assignment.target, assignment.place)
     return Outline(first_set, frozenset(mark.target for mark in marks))
+
+
+# ---------------------------------------------------------------------------- kinds
+
+Lookup: TypeAlias = Callable[[Reference], Kind | None]
+"""Tells the kind of a variable, ``None`` where it is not known; raises where the variable cannot be read."""
+
+_IN_WORDS: dict[Kind | None, str] = {
+    "number": "a number",
+    "truth": "a truth value",
+    "text": "a text",
+    None: "unknown",
+}
+
+
+def kind_of(expression: Expression, look_up: Lookup) -> Kind | None:
+    """The kind of an expression; ``None`` where it hangs on a variable of unknown kind.
+
+    A part whose kind does not fit is refused: a truth value in arithmetic, a number as a condition, two kinds that are
+    compared, a text that is ordered.
+    """
+    match expression:
+        case Number() | StepDensity():
+            return "number"
+        case Boolean():
+            return "truth"
+        case Text():
+            return "text"
+        case Reference():
+            return look_up(expression)
+        case UnaryMinus(operand):
+            return _numbers((operand,), look_up)
+        case BinaryOperation(_, left, right):
+            return _numbers((left, right), look_up)
+        case Gaussian(mean, variance):
+            return _numbers((mean, variance), look_up)
+        case LogicalNot(operand):
+            return _check_condition(operand, look_up)
+        case BooleanOperation(_, operands):
+            for operand in operands:
+                _check_condition(operand, look_up)
+            return "truth"
+        case Chain():
+            return _chain(expression, look_up)
+        case Choice():
+            return _choice(expression, look_up)
+
+
+def _check_condition(expression: Expression, look_up: Lookup) -> Kind:
+    """Make sure that an expression can be true or false."""
+    kind = kind_of(expression, look_up)
+    if kind not in ("truth", None):
+        message = f"{_shown(expression)} is {_IN_WORDS[kind]}, but a condition must be true or false"
+        name = expression.name if isinstance(expression, Reference) else "x"
+        example = f"{name} == 'a'" if kind == "text" else f"{name} > 0"
+        raise SpecError(f"{message}: compare it, as in `{example}`", expression.place)
+    return "truth"
+
+
+def _numbers(operands: tuple[Expression, ...], look_up: Lookup) -> Kind:
+    for operand in operands:
+        kind = kind_of(operand, look_up)
+        if kind not in ("number", None):
+            message = f"{_shown(operand)} is {_IN_WORDS[kind]}, but a number is needed here"
+            hint = ": turn it into 1 or 0 by an `if`" if kind == "truth" else ": compare it by `==` or `!=`"
+            raise SpecError(message + hint, operand.place)
+    return "number"
+
+
+def _chain(chain: Chain, look_up: Lookup) -> Kind:
+    left, left_kind = chain.first, kind_of(chain.first, look_up)
+    for sign, right in chain.rest:
+        right_kind = kind_of(right, look_up)
+        if sign not in ("==", "!="):
+            _check_ordered(sign, left, left_kind)
+            _check_ordered(sign, right, right_kind)
+        elif None not in (left_kind, right_kind) and left_kind != right_kind:
+            message = f"`{sign}` compares {_IN_WORDS[left_kind]} with {_IN_WORDS[right_kind]}"
+            raise SpecError(f"{message}: both sides must be of one kind", chain.place)
+        left, left_kind = right, right_kind
+    return "truth"
+
+
+def _check_ordered(sign: str, operand: Expression, kind: Kind | None) -> None:
+    if kind not in ("number", None):
+        message = f"{_shown(operand)} is {_IN_WORDS[kind]}, but `{sign}` compares numbers"
+        raise SpecError(f"{message}: texts and truth values have only `==` and `!=`", operand.place)
+
+
+def _choice(choice: Choice, look_up: Lookup) -> Kind | None:
+    _check_condition(choice.condition, look_up)
+    then, otherwise = kind_of(choice.then, look_up), kind_of(choice.otherwise, look_up)
+    if None not in (then, otherwise) and then != otherwise:
+        message = f"one branch is {_IN_WORDS[then]}, the other is {_IN_WORDS[otherwise]}"
+        raise SpecError(f"{message}: both must be of one kind", choice.place)
+    return then if then is not None else otherwise
+
+
+def _shown(expression: Expression) -> str:
+    match expression:
+        case Reference(name):
+            return f"`{name}`"
+        case _:
+            return "this"

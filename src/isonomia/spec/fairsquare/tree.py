@@ -15,33 +15,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from isonomia.errors import Place
-
-__all__ = [
-    "MARKS",
-    "Assign",
-    "BinaryOperation",
-    "Boolean",
-    "BooleanOperation",
-    "Chain",
-    "Choice",
-    "Draw",
-    "Expression",
-    "FairSquareProgram",
-    "Gaussian",
-    "If",
-    "Kind",
-    "LogicalNot",
-    "Number",
-    "Reference",
-    "Site",
-    "Statement",
-    "StepDensity",
-    "Text",
-    "UnaryMinus",
-    "draws_of",
-    "parts_of",
-    "reads_of",
-]
+from isonomia.spec.walk import children
 
 Kind: TypeAlias = OneOf["number", "truth", "text"]
 Site: TypeAlias = tuple[str, int]
@@ -166,20 +140,8 @@ class StepDensity:
 
 
 Draw: TypeAlias = Gaussian | StepDensity
-Expression: TypeAlias = (
-    Number
-    | Boolean
-    | Text
-    | Reference
-    | UnaryMinus
-    | BinaryOperation
-    | Chain
-    | BooleanOperation
-    | LogicalNot
-    | Choice
-    | Gaussian
-    | StepDensity
-)
+Condition: TypeAlias = Boolean | Chain | BooleanOperation | LogicalNot
+Expression: TypeAlias = Number | Text | Reference | UnaryMinus | BinaryOperation | Choice | Condition | Draw
 
 
 # ---------------------------------------------------------------------------- statements
@@ -238,22 +200,7 @@ class FairSquareProgram:
 def parts_of(expression: Expression) -> Iterator[Expression]:
     """An expression and everything in it."""
     yield expression
-    match expression:
-        case Number() | Boolean() | Text() | Reference() | StepDensity():
-            return
-        case UnaryMinus(operand) | LogicalNot(operand):
-            inner: tuple[Expression, ...] = (operand,)
-        case BinaryOperation(_, left, right):
-            inner = (left, right)
-        case Chain(first, rest):
-            inner = (first, *(link for _, link in rest))
-        case BooleanOperation(_, operands):
-            inner = operands
-        case Choice(condition, then, otherwise):
-            inner = (condition, then, otherwise)
-        case Gaussian(mean, variance):
-            inner = (mean, variance)
-    for part in inner:
+    for part in children(expression):
         yield from parts_of(part)
 
 

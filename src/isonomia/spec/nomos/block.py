@@ -14,29 +14,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError
+from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS
 from isonomia.spec.nomos.tree import Binary, Expression, FunctionCall, Name, PythonBlock, ScalarLiteral, Unary, Var
 
 __all__ = ["CodeBlock", "PlainBlock", "read_block"]
 
-_BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-}
-_COMPARED: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-
-
+_BINARY: dict[type[ast.operator], str] = {**SIGNS, ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
 _WORDS = {
     "For": "a loop",
     "While": "a loop",
@@ -106,13 +89,7 @@ class _NotPlainError(Exception):
 
 
 def read_block(block: PythonBlock) -> PlainBlock | CodeBlock:
-    """Say what a block does.
-
-    Raises
-    ------
-    SpecError
-        Where it is not Python, or is empty.
-    """
+    """Say what a block does; one that is empty, or is not Python, is refused."""
     tree, at = _parsed(block), _places(block)
     try:
         return PlainBlock(tuple(step for statement in tree.body for step in _steps(statement, at)))
@@ -175,9 +152,9 @@ def _parsed(block: PythonBlock) -> ast.Module:
 def _with_lines(message: str, block: PythonBlock) -> str:
     """Python's message, the lines that it names counted in the specification and not in the block."""
 
-    def counted(found: re.Match[str]) -> str:
-        place = block.line(int(found[1]))
-        return found[0] if place is None else f"line {place.line}"
+    def counted(match: re.Match[str]) -> str:
+        place = block.line(int(match[1]))
+        return match[0] if place is None else f"line {place.line}"
 
     return re.sub(r"\bline (\d+)", counted, message)
 
@@ -222,8 +199,8 @@ def _expression(node: ast.expr, at: At) -> Expression:
             return Unary("-", _expression(operand, at), at(node))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _expression(operand, at)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARED:
-            return Binary(_COMPARED[type(sign)], _expression(left, at), _expression(right, at), at(node))
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in COMPARISONS:
+            return Binary(COMPARISONS[type(sign)], _expression(left, at), _expression(right, at), at(node))
         case ast.Call(keywords=[]):
             return _call(node, at)
         case _:

@@ -3,7 +3,7 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, scope_after
+from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, variables_after
 from isonomia.spec.fairsquare.tree import (
     Assign,
     Boolean,
@@ -24,7 +24,7 @@ YES = Boolean(True)
 
 
 def scope_of(*statements: Statement) -> Variables:
-    return scope_after(statements, Variables(outline_of(statements)))
+    return variables_after(statements, Variables(outline_of(statements)))
 
 
 def sure(scope: Variables) -> dict[str, str]:
@@ -74,12 +74,12 @@ def test_a_branch_does_not_see_what_the_other_sets() -> None:
 def test_a_mark_takes_a_condition_and_is_not_read() -> None:
     mark = Assign("minority", Chain(ONE, (("<", ONE),)))
     outline = outline_of((mark,), (mark,))
-    assert sure(scope_after((mark,), Variables(outline))) == {"minority": "truth"}
+    assert sure(variables_after((mark,), Variables(outline))) == {"minority": "truth"}
     with pytest.raises(SpecError, match="column of a mark"):
-        scope_after((mark, sets("x", Reference("minority"))), Variables(outline))
+        variables_after((mark, sets("x", Reference("minority"))), Variables(outline))
     number = Assign("minority", ONE)
     with pytest.raises(SpecError, match="this is a number, but a condition"):
-        scope_after((number,), Variables(outline_of((number,), (number,))))
+        variables_after((number,), Variables(outline_of((number,), (number,))))
 
 
 def test_assignments_come_in_the_order_of_the_text() -> None:
@@ -89,8 +89,8 @@ def test_assignments_come_in_the_order_of_the_text() -> None:
 
 def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
     statements = (sets("a"), sets("b"))
-    scope = scope_after(statements[:1], Variables(outline_of(statements)))
-    later = scope_after(statements[1:], scope)
+    scope = variables_after(statements[:1], Variables(outline_of(statements)))
+    later = variables_after(statements[1:], scope)
     assert sure(scope) == {"a": "number"}
     assert sure(later) == {"a": "number", "b": "number"}
 
