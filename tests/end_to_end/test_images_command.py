@@ -31,7 +31,7 @@ def bright(images):
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", "bright.nom"]
-    command += ["--model", "shades:bright", "--allow-code", "--keep", "found.json", "--seed", "1"]
+    command += ["--model", "shades:bright", "--allow-code", "--keep", "found.sqlite", "--seed", "1"]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,14 +74,27 @@ def test_code_needs_permission(folder: Path) -> None:
 
 
 def test_counterexamples_are_kept_and_tried_first(folder: Path) -> None:
-    arguments = ("rising.nom", "--census", "--keep", "kept.json", "--json", "verdicts.json")
+    arguments = ("rising.nom", "--census", "--keep", "kept.sqlite", "--json", "verdicts.json")
     assert run(folder, *arguments, "--model", "models:bad").returncode == 1
-    kept = json.loads((folder / "kept.json").read_text("utf-8"))["rising"]
+    kept = _kept(folder)
     assert run(folder, *arguments, "--model", "models:bad").returncode == 1
     (verdict,) = json.loads((folder / "verdicts.json").read_text("utf-8"))["verdicts"]
     assert verdict["samples"] == len(kept)
     assert run(folder, *arguments, "--model", "models:good").returncode == 0
-    assert json.loads((folder / "kept.json").read_text("utf-8"))["rising"] == kept
+    assert _kept(folder) == kept
+
+
+def _kept(folder: Path) -> list[str]:
+    with closing(sqlite3.connect(folder / "kept.sqlite")) as connection:
+        return [text for (text,) in connection.execute("SELECT counterexample FROM known ORDER BY place")]
+
+
+def test_a_file_that_keep_did_not_write_is_left_alone(folder: Path) -> None:
+    (folder / "kept.json").write_text('{"rising": []}', encoding="utf-8")
+    done = run(folder, "rising.nom", "--census", "--model", "models:bad", "--keep", "kept.json")
+    assert done.returncode == 2
+    assert "--keep takes a new file" in done.stderr
+    assert (folder / "kept.json").read_text("utf-8") == '{"rising": []}'
 
 
 def test_a_mistake_is_said_with_its_place(folder: Path) -> None:

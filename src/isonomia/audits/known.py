@@ -42,7 +42,7 @@ def with_known(check: Check[Any], known: Known) -> Check[Any]:
     return replace(check, prop=replace(prop, known=(*prop.known, *found)))
 
 
-def remember(known: Known, check: Check[Any], verdict: Verdict) -> Verdict:
+def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
     """Keep the counterexamples of a violated property; forget those that were tried where it holds.
 
     Parameters
@@ -53,6 +53,8 @@ def remember(known: Known, check: Check[Any], verdict: Verdict) -> Verdict:
         The check that was run, as :func:`with_known` gave it.
     verdict
         What it came to.
+    forget
+        Whether those that do not violate it any more are forgotten.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def remember(known: Known, check: Check[Any], verdict: Verdict) -> Verdict:
     if isinstance(prop, Safety) and _strict(prop):
         if verdict.answer == "violated":
             known.add(_key(prop), [_kept(item) for item in _proofs(prop, verdict)])
-        elif verdict.answer == "holds" and prop.stop_early:  # otherwise one of them may violate it still
+        elif forget and verdict.answer == "holds" and prop.stop_early:  # otherwise one of them may violate it still
             known.drop(_key(prop), [_kept(item) for item in prop.known])
     if known.trouble is None:
         return verdict

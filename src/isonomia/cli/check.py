@@ -16,29 +16,24 @@ from isonomia.cli.options import (
     PROGRAMS,
     AllowCode,
     Budget,
-    CacheFile,
-    CacheKey,
     Census,
     Data,
     Delta,
     Explain,
-    Features,
     Json,
-    ModelOptions,
+    ModelReading,
     Quiet,
-    RandomModel,
     Seed,
-    Trust,
-    TrustPickle,
-    open_model,
+    with_model_reading,
 )
 from isonomia.cli.outputs import conclude
-from isonomia.cli.specs import SUFFIX, keep, ratio_property, read_specification, refuse_without, split_arguments
+from isonomia.cli.specs import SUFFIX, ratio_property, read_specification, refuse_without, split_arguments
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
 
 if TYPE_CHECKING:
     from isonomia.populations.protocol import Population
+    from isonomia.records.known import Known
     from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
@@ -46,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "parse_ranges"]
 
 
+@with_model_reading
 def check(
     arguments: Annotated[
         list[str],
@@ -71,13 +67,7 @@ def check(
     ] = None,
     explain: Explain = False,
     quiet: Quiet = False,
-    features: Features = None,
-    model_options: ModelOptions = None,
-    random_model: RandomModel = False,
-    cache: CacheFile = None,
-    cache_key: CacheKey = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
     ratio: Annotated[
         float | None,
         typer.Option(
@@ -138,6 +128,9 @@ def check(
     hiring:model --data applicants.csv
     """
     from isonomia.audits.check import check as check_property
+    from isonomia.audits.known import remember
+    from isonomia.audits.protocol import Check
+    from isonomia.records.known import Known
     from isonomia.report import LiveProgress
     from isonomia.report.files import need_writable
 
@@ -148,16 +141,15 @@ def check(
         if path is not None:
             need_writable(path, option)
     population = _population(program, data, census, specified=all(text.endswith(SUFFIX) for text in texts))
-    reading = partial(
+    read_spec = partial(
         read_specification,
         allow_code=allow_code,
         corners=corners,
         eps=eps,
         label=label,
         groups=groups or [],
-        kept=kept,
     )
-    properties = [*_properties(texts, reading), *_from_ratio(population, ratio)]
+    properties = [*_properties(texts, read_spec), *_from_ratio(population, ratio)]
     if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
     checked = partial(
@@ -168,27 +160,21 @@ def check(
         seed=seed,
         method=method,
         ranges=parse_ranges(ranges or []),
-        random_model=random_model,
+        random_model=reading.random_model,
         observer=None if quiet else LiveProgress(Console(stderr=True)),
     )
-    loaded = open_model(
-        model,
-        features,
-        options=model_options,
-        random_model=random_model,
-        cache=cache,
-        cache_key=cache_key,
-        trust_pickle=trust_pickle,
-        trust=trust,
-        quiet=quiet,
-    )
+    loaded = reading.open(model, quiet=quiet)
+    known = None if kept is None else Known(kept.parent, kept.name)
     verdicts: list[Verdict] = []
     for prop in properties:
-        verdicts.append(checked(prop, loaded))
-        told = explain or view_of(verdicts[-1]).explanation_first
-        _tell(verdicts[-1], prop.explain() if told else None, console, quiet)
-    if kept is not None:
-        keep(verdicts, kept)
+        to_check = prop if known is None else _with_known(prop, known)
+        verdict = checked(to_check, loaded)
+        verdicts.append(verdict)
+        told = explain or view_of(verdict).explanation_first
+        _tell(verdict, prop.explain() if told else None, console, quiet)
+        if known is not None:
+            remember(known, Check(to_check), verdict, forget=False)  # a model that is mended may break again
+            _refuse_trouble(known)
     raise typer.Exit(conclude(verdicts, console, json, always=quiet))
 
 
@@ -196,6 +182,21 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
     from isonomia.spec import parse
 
     return [reading(text) if text.endswith(SUFFIX) else parse(text) for text in texts]
+
+
+def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
+    """The property with the counterexamples that ``--keep`` kept of it, which are tried first."""
+    from isonomia.audits.known import with_known
+    from isonomia.audits.protocol import Check
+
+    found: Property | Safety = with_known(Check(prop), known).prop
+    _refuse_trouble(known)
+    return found
+
+
+def _refuse_trouble(known: Known) -> None:
+    if known.trouble is not None:
+        raise UsageError(f"{known.trouble}. --keep takes a new file, or one that it wrote before")
 
 
 def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:

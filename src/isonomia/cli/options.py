@@ -1,15 +1,15 @@
-"""Shared options; opening the model.
-
-Options that several commands have, each said once: the same name, the same words.
+"""Options that several commands have, each said once: the same name, the same words; and how the model is opened.
 
 What is needed every day stands in the panel that every help has; the rest stands in panels of its own.
-
-The model on the command line: the options that every command with a model has, and how it is opened.
 """
 
 from __future__ import annotations
 
+import inspect
 import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +43,7 @@ __all__ = [
     "Key",
     "Markdown",
     "ModelOptions",
+    "ModelReading",
     "NeededData",
     "Open",
     "Quiet",
@@ -52,8 +53,8 @@ __all__ = [
     "Seed",
     "Trust",
     "TrustPickle",
-    "open_model",
     "parse_model_options",
+    "with_model_reading",
 ]
 
 
@@ -172,88 +173,88 @@ Trust = Annotated[
 ]
 
 
-def open_model(
-    model: str | None,
-    features: str | None,
-    *,
-    options: list[str] | None = None,
-    random_model: bool = False,
-    cache: Path | None = None,
-    cache_key: str | None = None,
-    trust_pickle: bool = False,
-    trust: list[str] | None = None,
-    quiet: bool = False,
-) -> Model | None:
-    """Open the model that the options name, and say in one line what was found; with its answers on disk if asked to.
+@dataclass(frozen=True, slots=True)
+class ModelReading:
+    """How the model of a command is read: the options that every command with a model has."""
 
-    Parameters
-    ----------
-    model
-        What ``--model`` says; ``None`` for none, and then the others must stay out.
-    features, options, random_model, cache, cache_key, trust_pickle, trust
-        The options of this file.
-    quiet
-        Whether to say nothing.
+    features: Features = None
+    model_options: ModelOptions = None
+    random_model: RandomModel = False
+    cache: CacheFile = None
+    cache_key: CacheKey = None
+    trust_pickle: TrustPickle = False
+    trust: Trust = None
 
-    Raises
-    ------
-    IsonomiaError
-        As :func:`isonomia.models.load_model` does, when an option comes without what it needs, and where the cache
-        cannot tell this model from others.
-    """
-    found = _opened(model, features, options, random_model, trust_pickle, trust)
-    if found is not None and not quiet:
-        from isonomia.models import describe
+    def open(self, model: str | None, *, quiet: bool = False) -> Model | None:
+        """Open what ``--model`` names and say in one line what it is; with its answers on disk if asked to.
 
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(found)}", markup=False)
-    return _kept(found, cache, cache_key, random_model)
+        Raises
+        ------
+        IsonomiaError
+            As :func:`isonomia.models.load_model` does, when an option comes without what it needs, and where the cache
+            cannot tell this model from others.
+        """
+        opened = self._opened(model)
+        if opened is not None and not quiet:
+            from isonomia.models import describe
+
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(opened)}", markup=False)
+        return self._cached(opened)
+
+    def _opened(self, model: str | None) -> Model | None:
+        if model is None:
+            if self.features is not None:
+                raise UsageError(
+                    f"expected --model with --features, but only --features {self.features} came: no model reads them"
+                )
+            if self.trust_pickle or self.trust or self.model_options or self.random_model:
+                raise UsageError(
+                    "expected --model with --trust-pickle, --trust, --model-option and --random-model, but it did not "
+                    "come"
+                )
+            return None
+        from isonomia.models import load_model
+
+        options = parse_model_options(self.model_options or [])
+        if self.trust:
+            options["trusted"] = self.trust
+        if self.trust_pickle:
+            options["trust_pickle"] = True
+        columns = None if self.features is None else [name.strip() for name in self.features.split(",")]
+        return load_model(model, features=columns, **options)
+
+    def _cached(self, model: Model | None) -> Model | None:
+        """The model with its answers on disk, where ``--cache`` says so."""
+        if self.cache is None:
+            if self.cache_key is not None:
+                raise UsageError("expected --cache with --cache-key, but it did not come")
+            return model
+        if model is None:
+            raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
+        if self.random_model:
+            raise UsageError("expected --cache or --random-model, but both came: answers at random are not to be kept")
+        from isonomia.models.cache import Cached
+
+        try:
+            return Cached(model, self.cache, self.cache_key)
+        except UsageError as error:
+            raise UsageError(f"{error} On the command line: --cache-key 'credit 2024-05'") from error
 
 
-def _opened(
-    model: str | None,
-    features: str | None,
-    options: list[str] | None,
-    random_model: bool,
-    trust_pickle: bool,
-    trust: list[str] | None,
-) -> Model | None:
-    if model is None:
-        if features is not None:
-            raise UsageError(
-                f"expected --model with --features, but only --features {features} came: no model reads them"
-            )
-        if trust_pickle or trust or options or random_model:
-            raise UsageError(
-                "expected --model with --trust-pickle, --trust, --model-option and --random-model, but it did not come"
-            )
-        return None
-    from isonomia.models import load_model
+def with_model_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`ModelReading` in the place of its parameter ``reading``."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    options = list(inspect.signature(ModelReading, eval_str=True).parameters.values())
+    parameters = [each for one in own for each in (options if one.name == "reading" else [one])]
 
-    given = parse_model_options(options or [])
-    if trust:
-        given["trusted"] = trust
-    if trust_pickle:
-        given["trust_pickle"] = True
-    columns = None if features is None else [name.strip() for name in features.split(",")]
-    return load_model(model, features=columns, **given)
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        reading = ModelReading(**{option.name: given.pop(option.name) for option in options})
+        command(**given, reading=reading)
 
-
-def _kept(model: Model | None, cache: Path | None, key: str | None, random_model: bool) -> Model | None:
-    """The model with its answers on disk, where ``--cache`` says so."""
-    if cache is None:
-        if key is not None:
-            raise UsageError("expected --cache with --cache-key, but it did not come")
-        return model
-    if model is None:
-        raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
-    if random_model:
-        raise UsageError("expected --cache or --random-model, but both came: answers at random are not to be kept")
-    from isonomia.models.cache import Cached
-
-    try:
-        return Cached(model, cache, key)
-    except UsageError as error:
-        raise UsageError(f"{error} On the command line: --cache-key 'credit 2024-05'") from error
+    wrapped.__signature__ = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in parameters])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    return wrapped
 
 
 def parse_model_options(items: list[str]) -> dict[str, Any]:

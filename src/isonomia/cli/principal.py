@@ -16,21 +16,15 @@ from isonomia.cli.options import (
     FLAG,
     MODEL_HELP,
     Budget,
-    CacheFile,
-    CacheKey,
     Census,
     Delta,
     Explain,
-    Features,
     Json,
-    ModelOptions,
+    ModelReading,
     NeededData,
     Quiet,
-    RandomModel,
     Seed,
-    Trust,
-    TrustPickle,
-    open_model,
+    with_model_reading,
 )
 from isonomia.cli.outputs import conclude
 from isonomia.errors import UsageError
@@ -44,6 +38,7 @@ __all__ = ["parse_values", "principal"]
 REPAIR = "A repair"
 
 
+@with_model_reading
 def principal(
     data: NeededData,
     attribute: Annotated[
@@ -124,13 +119,7 @@ def principal(
             rich_help_panel=REPAIR,
         ),
     ] = False,
-    features: Features = None,
-    model_options: ModelOptions = None,
-    random_model: RandomModel = False,
-    cache: CacheFile = None,
-    cache_key: CacheKey = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
     json: Json = None,
 ) -> None:
     """Check that nobody is predicted differently because of an attribute that does not affect their outcome.
@@ -164,17 +153,7 @@ def principal(
     if json is not None:
         need_writable(json, "--json")
     chosen = _objective(objective)
-    loaded = open_model(
-        model,
-        features,
-        options=model_options,
-        random_model=random_model,
-        cache=cache,
-        cache_key=cache_key,
-        trust_pickle=trust_pickle,
-        trust=trust,
-        quiet=quiet,
-    )
+    loaded = reading.open(model, quiet=quiet)
     verdict = check(
         prop,
         loaded,
@@ -182,7 +161,7 @@ def principal(
         delta=delta,
         budget=budget,
         seed=seed,
-        random_model=random_model,
+        random_model=reading.random_model,
         observer=None if quiet else LiveProgress(Console(stderr=True)),
     )
     console = Console(highlight=False)

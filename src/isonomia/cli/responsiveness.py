@@ -13,20 +13,14 @@ from isonomia.cli.options import (
     FILES,
     MODEL_HELP,
     Budget,
-    CacheFile,
-    CacheKey,
     Delta,
     Explain,
-    Features,
     Json,
-    ModelOptions,
+    ModelReading,
     NeededData,
     Quiet,
-    RandomModel,
     Seed,
-    Trust,
-    TrustPickle,
-    open_model,
+    with_model_reading,
 )
 from isonomia.cli.outputs import conclude, read_interventions
 from isonomia.cli.specs import Claim
@@ -39,6 +33,7 @@ __all__ = ["responsiveness"]
 PEOPLE, DRAWS = "Whom it is about", "How people are looked at"
 
 
+@with_model_reading
 def responsiveness(
     data: NeededData,
     model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", show_default=False)],
@@ -133,13 +128,7 @@ def responsiveness(
         int,
         typer.Option(metavar="NUMBER", help="The most draws for one person.", rich_help_panel=DRAWS),
     ] = 10_000,
-    features: Features = None,
-    model_options: ModelOptions = None,
-    random_model: RandomModel = False,
-    cache: CacheFile = None,
-    cache_key: CacheKey = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
     points: Annotated[
         Path | None,
         typer.Option(
@@ -176,17 +165,7 @@ def responsiveness(
         **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
     )
     population = Census(data)
-    loaded = open_model(
-        model,
-        features,
-        options=model_options,
-        random_model=random_model,
-        cache=cache,
-        cache_key=cache_key,
-        trust_pickle=trust_pickle,
-        trust=trust,
-        quiet=quiet,
-    )
+    loaded = reading.open(model, quiet=quiet)
     observer = None if quiet else LiveProgress(Console(stderr=True))
     verdict = check(
         prop,
@@ -195,7 +174,7 @@ def responsiveness(
         delta=delta,
         budget=budget,
         seed=seed,
-        random_model=random_model,
+        random_model=reading.random_model,
         observer=observer,
     )
     console = Console(highlight=False)

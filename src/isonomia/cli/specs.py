@@ -9,7 +9,6 @@ Claims about responsiveness on the command line: which options go together, and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -22,7 +21,6 @@ from isonomia.errors import UsageError, nearest
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
     from isonomia.populations.program import Program
-    from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
     from isonomia.spec.responsiveness import Responsiveness
     from isonomia.spec.safety import Safety
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SUFFIX",
     "Claim",
-    "keep",
     "parse_target",
     "ratio_property",
     "read_specification",
@@ -42,9 +39,6 @@ __all__ = [
 SUFFIX = ".nom"
 """How the name of a specification ends."""
 
-MOST_KEPT = 100
-"""How many counterexamples of a specification are kept."""
-
 
 def read_specification(
     path: str,
@@ -54,21 +48,8 @@ def read_specification(
     eps: float | None,
     label: str | None,
     groups: Sequence[str],
-    kept: Path | None,
 ) -> Safety:
-    """The k-safety property of a file.
-
-    Parameters
-    ----------
-    path
-        The ``.nom`` file.
-    allow_code, corners, eps, label
-        As for :func:`isonomia.spec.safety.property`.
-    groups
-        One-hot columns as ``NAME=COLUMN,COLUMN,...``.
-    kept
-        A file of counterexamples, which are tried first; it need not exist yet.
-    """
+    """The k-safety property of a ``.nom`` file; ``groups`` are one-hot columns as ``NAME=COLUMN,COLUMN,...``."""
     from isonomia.spec.safety import EPS
     from isonomia.spec.safety import property as safety_property
 
@@ -79,7 +60,6 @@ def read_specification(
         corners=corners,
         label=label,
         groups=dict(_group(item) for item in groups),
-        known=_known(kept, Path(path).stem),
     )
 
 
@@ -96,38 +76,6 @@ def refuse_without(texts: Sequence[str], **given: object) -> None:
         raise UsageError(
             f"expected a specification{SUFFIX} with {', '.join(came)}, but only formulas came: leave it out"
         )
-
-
-def keep(verdicts: Sequence[Verdict], target: Path) -> None:
-    """Write the counterexamples of k-safety verdicts, to be tried first next time.
-
-    Earlier ones stay behind the new ones, also where they violate no longer: a model that is mended may break again.
-    """
-    from isonomia.report.files import write_file
-
-    found = _stored(target)
-    for verdict in verdicts:
-        if verdict.details.get("audit") == "k-safety" and verdict.name:
-            items = [*map(dict, verdict.counterexamples), *found.get(verdict.name, [])]
-            unique = {json.dumps([item.get("inputs"), item.get("choices")]): item for item in reversed(items)}
-            found[verdict.name] = list(reversed(unique.values()))[:MOST_KEPT]
-    write_file(json.dumps(found, indent=2, allow_nan=False) + "\n", target, "--keep")
-
-
-def _known(kept: Path | None, name: str) -> list[Any]:
-    return [] if kept is None else list(_stored(kept).get(name, []))
-
-
-def _stored(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"expected counterexamples that --keep wrote at {path}, but: {error}") from error
-    if not isinstance(found, dict) or not all(isinstance(items, list) for items in found.values()):
-        raise UsageError(f"expected counterexamples that --keep wrote at {path}, but something else is there")
-    return found
 
 
 def _group(item: str) -> tuple[str, list[str]]:

@@ -39,7 +39,6 @@ __all__ = [
     "VERSION",
     "Database",
     "address_of",
-    "has_errors",
     "record_error",
     "resume_command",
     "run_command",
@@ -48,8 +47,8 @@ __all__ = [
 ]
 
 
-VERSION = 1
-"""The version of the tables."""
+VERSION = 2
+"""The version of the tables, and of what is written into them."""
 
 KNOWN = """
 CREATE TABLE IF NOT EXISTS known (
@@ -210,7 +209,6 @@ class Database:
                 ) from error
             with self._connection() as connection:
                 connection.executescript(SCHEMA)
-                _add_errors(connection)
         return self._version()
 
     def _version(self) -> int:
@@ -252,21 +250,6 @@ def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordEr
     elif "not a database" in told or "malformed" in told:
         hint = "It is no store of records: move it away, or choose another folder with --records FOLDER"
     return RecordError(f"expected to {what}{where}, but: {told}. {hint}")
-
-
-def has_errors(connection: sqlite3.Connection) -> bool:
-    """Whether the checks have a column for why they failed; a store of before that can be read without."""
-    return "error" in {row[1] for row in connection.execute("PRAGMA table_info(checks)")}
-
-
-def _add_errors(connection: sqlite3.Connection) -> None:
-    """Give a store that was made before checks could fail the column for it; older versions do not mind."""
-    if not has_errors(connection):
-        try:
-            connection.execute("ALTER TABLE checks ADD COLUMN error TEXT")
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # another process was faster
-                raise
 
 
 def with_records(command: str, folder: str | Path | None) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 from isonomia.errors import RecordError
 from isonomia.records.database import resume_command
 from isonomia.records.store import ANSWERS, CheckRecord, Store
-from isonomia.records.strict_json import canonical, evidence_schema, misshapen, read_strictly
+from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
 
 __all__ = [
@@ -98,7 +98,7 @@ def _value(content: Mapping[str, Any], key: bytes | None) -> str:
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
-FORMAT, VERSION = "isonomia evidence", 1
+FORMAT, VERSION = "isonomia evidence", 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,13 @@ def evidence_in(content: Any, what: str) -> Evidence:
     RecordError
         Where they are not of the shape that the schema describes.
     """
-    wrong = next(misshapen(content, evidence_schema()), None)
+    version = content.get("version") if isinstance(content, dict) else None
+    if isinstance(version, int) and version != VERSION:
+        raise RecordError(
+            f"expected an evidence file of version {VERSION}, but {what} has version {version}: replay it with the "
+            "version of Isonomia that wrote it, or run the audit again and export that run"
+        )
+    wrong = next(schema_problems(content, evidence_schema()), None)
     if wrong is not None:
         raise RecordError(f"{what} is no evidence file of version {VERSION}: {wrong}")
     name = content["audit"]["name"]

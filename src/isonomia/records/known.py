@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 from isonomia.records.database import KNOWN, PATIENCE, STORE
 
-__all__ = ["LONGEST", "MOST", "Counterexample", "Known", "key_of"]
+__all__ = ["MAX_CHARACTERS", "MAX_KEPT", "Counterexample", "Known", "key_of"]
 
 Counterexample: TypeAlias = Mapping[str, Any]
 
-MOST = 20
+MAX_KEPT = 20
 """How many counterexamples are kept of one property."""
 
-LONGEST = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """The most characters of one counterexample; a longer one would make every check slow to begin."""
 
 
@@ -38,11 +38,13 @@ class Known:
     ----------
     folder
         The folder of records; it is made when there is something to keep.
+    file
+        The SQLite file in it.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, file: str = STORE) -> None:
         self.folder = Path(folder)
-        self.path = self.folder / STORE
+        self.path = self.folder / file
         self.trouble: str | None = None
 
     def of(self, key: str) -> tuple[Counterexample, ...]:
@@ -58,9 +60,11 @@ class Known:
     def add(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
         """Keep counterexamples of a property, the first as the latest; beyond a number, the oldest are dropped."""
         with self._noting("keep a counterexample"):
-            texts = [text for text in map(_dumped, counterexamples[:MOST]) if len(text) <= LONGEST]
-            if len(texts) < len(counterexamples[:MOST]):
-                self.trouble = f"a counterexample of more than {LONGEST:,} characters is not kept for the next check"
+            texts = [text for text in map(_dumped, counterexamples[:MAX_KEPT]) if len(text) <= MAX_CHARACTERS]
+            if len(texts) < len(counterexamples[:MAX_KEPT]):
+                self.trouble = (
+                    f"a counterexample of more than {MAX_CHARACTERS:,} characters is not kept for the next check"
+                )
             if texts:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._change(key, drop=texts, add=texts[::-1])
@@ -88,7 +92,7 @@ class Known:
                 connection.execute(
                     "DELETE FROM known WHERE property = ?1 AND place NOT IN "
                     "(SELECT place FROM known WHERE property = ?1 ORDER BY place DESC LIMIT ?2)",
-                    (key, MOST),
+                    (key, MAX_KEPT),
                 )
 
     def _connect(self) -> sqlite3.Connection:

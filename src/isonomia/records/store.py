@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError, nearest
-from isonomia.records.database import FOLDER, Database, has_errors, record_error, with_records
+from isonomia.records.database import FOLDER, Database, record_error, with_records
 from isonomia.records.verdict import Verdict
 
 __all__ = ["ANSWERS", "CheckRecord", "RunRecord", "Store", "StoredJournal"]
@@ -261,8 +261,7 @@ class Store:
     def checks(self, run: str) -> list[CheckRecord]:
         """The checks of a run, in order."""
         with self._database.reading("read a run") as connection:
-            error = "error" if has_errors(connection) else "NULL"
-            columns = f"run, number, name, definition, options, verdict, {error}"
+            columns = "run, number, name, definition, options, verdict, error"
             query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
             return [_check(row) for row in connection.execute(query, (run,))]
 

@@ -1,20 +1,14 @@
-"""Strict JSON, schemas, rationals.
-
-JSON that is read strictly: one text for one value, and an error instead of a guess.
+"""JSON that is evidence: read strictly, written in one spelling, and checked against its schema.
 
 Ordinary readers take the last of two equal keys, make infinities of large numbers, and read ``0.10000000000000001`` as
 ``0.1``. Where a text is evidence, each of these would let two readers see different things in one file.
-
-Whether plain values have the shape that a schema describes: the few words of JSON Schema that ours use.
-
-Exact fractions in a record, as text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -25,35 +19,28 @@ from isonomia.errors import DataError, RecordError
 from isonomia.wording import shortened
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "canonical",
     "evidence_schema",
-    "misshapen",
     "rational",
     "read_strictly",
+    "schema_problems",
     "strict_json",
     "verdict_schema",
 ]
 
-
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 """The longest text that is read: 256 MiB."""
 
 
 def read_strictly(path: Path) -> Any:
-    """Read a file of JSON.
-
-    Raises
-    ------
-    RecordError
-        Where it cannot be read, and as :func:`strict_json` does.
-    """
+    """Read a file of JSON, as :func:`strict_json` does."""
     try:
         if path.exists() and not path.is_file():
             raise RecordError(f"expected a file, but {path} is none")
         size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise RecordError(f"expected a file of at most {MOST_BYTES:,} bytes, but {path} has {size:,}")
+        if size > MAX_BYTES:
+            raise RecordError(f"expected a file of at most {MAX_BYTES:,} bytes, but {path} has {size:,}")
         data = path.read_bytes()
     except OSError as error:
         raise RecordError(f"expected a file that can be read, but {path}: {error.strerror}") from error
@@ -61,23 +48,16 @@ def read_strictly(path: Path) -> Any:
 
 
 def strict_json(data: bytes, what: str) -> Any:
-    """Read JSON.
-
-    Parameters
-    ----------
-    data
-        The bytes of the file.
-    what
-        What the file is called in an error.
+    """Read JSON; ``what`` is what the file is called in an error.
 
     Raises
     ------
     RecordError
-        Where it is longer than ``MOST_BYTES``, is no UTF-8, is no JSON, is nested too deeply, has a key twice, has a
+        Where it is longer than ``MAX_BYTES``, is no UTF-8, is no JSON, is nested too deeply, has a key twice, has a
         number that is not finite, or has one in another spelling than Python's own.
     """
-    if len(data) > MOST_BYTES:
-        raise RecordError(f"expected {what} of at most {MOST_BYTES:,} bytes, but it has {len(data):,}")
+    if len(data) > MAX_BYTES:
+        raise RecordError(f"expected {what} of at most {MAX_BYTES:,} bytes, but it has {len(data):,}")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -100,11 +80,6 @@ def canonical(value: Any) -> bytes:
     """The one spelling of a value: sorted keys, no spaces, UTF-8.
 
     Half a character, as in a path of odd bytes, is written as if UTF-8 had a place for it.
-
-    Raises
-    ------
-    RecordError
-        Where a number is not finite, or it is nested too deeply.
     """
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -114,12 +89,12 @@ def canonical(value: Any) -> bytes:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise RecordError(f"the key {twice!r} comes twice in one object, so that readers may differ on its value")
-    return found
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise RecordError(f"the key {key!r} comes twice in one object, so that readers may differ on its value")
+        values[key] = value
+    return values
 
 
 def _number(text: str, kind: type[int] | type[float]) -> Any:
@@ -139,95 +114,91 @@ def _no_number(text: str) -> NoReturn:
     raise RecordError(f"{text} is no number of JSON")
 
 
-KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "object": dict,
-    "array": (list, tuple),
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "null": type(None),
-}
+# ------------------------------------------------------------------------------------------------------------- schemas
 
-_MOST_BITS = 1023
+_MAX_BITS = 1023
 """Of whole numbers that a float can hold, if not exactly."""
 
 
 @cache
 def evidence_schema() -> dict[str, Any]:
     """The JSON Schema of an evidence file."""
-    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8"))
-    return found
+    schema: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8")
+    )
+    return schema
 
 
 def verdict_schema() -> dict[str, Any]:
     """The JSON Schema of a verdict, as it stands in an evidence file or alone."""
-    found: dict[str, Any] = evidence_schema()["properties"]["checks"]["items"]["properties"]["verdict"]
-    return found
+    schema: dict[str, Any] = evidence_schema()["properties"]["checks"]["items"]["properties"]["verdict"]
+    return schema
 
 
-def misshapen(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """What is wrong with a value, in words.
+def schema_problems(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+    """Where a value is not what a JSON Schema says, what was expected there, and what it is.
 
-    It knows ``type``, ``const``, ``enum``, ``required``, ``properties``, ``additionalProperties`` and ``items``. A
-    whole number is an integer only where it is written as one, without a point; and neither that nor a number where no
-    float can hold it.
+    A whole number is an integer only where it is written as one, without a point; and neither an integer nor a number
+    where no float can hold it.
     """
-    where = path or "the whole"
-    kinds = schema.get("type", ())
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        yield f"{where} should be of type {' or '.join(kinds)}, but is {_brief(value)}"
-    elif "const" in schema and not (type(value) is type(schema["const"]) and value == schema["const"]):
-        yield f"{where} should be {schema['const']!r}, but is {_brief(value)}"
-    elif "enum" in schema and value not in schema["enum"]:
-        yield f"{where} should be one of {', '.join(map(repr, schema['enum']))}, but is {_brief(value)}"
-    elif isinstance(value, dict):
-        yield from _object(value, schema, path)
-    elif isinstance(value, list | tuple) and "items" in schema:
-        for place, item in enumerate(value):
-            yield from misshapen(item, schema["items"], f"{path}[{place}]")
+    for error in _validator()(schema).iter_errors(value):
+        yield _problem(error, _path(error.absolute_path))
 
 
-def _object(value: dict[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    for key in schema.get("required", ()):
-        if key not in value:
-            yield f"{path or 'the whole'} should have {key!r}, but has not"
-    for key, item in value.items():
-        inside = f"{path}.{key}" if path else key
-        if key in known:
-            yield from misshapen(item, known[key], inside)
-        elif others is False:
-            yield f"{inside} is not known"
-        elif isinstance(others, Mapping):
-            yield from misshapen(item, others, inside)
+@cache
+def _validator() -> Any:
+    """The validator of schemas, for values of Python as well as those of JSON."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    kinds = {
+        "object": lambda _, value: isinstance(value, Mapping),
+        "array": lambda _, value: isinstance(value, list | tuple),
+        "integer": lambda _, value: _is_number(value, int),
+        "number": lambda _, value: _is_number(value, int | float),
+    }
+    return extend(Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(kinds))
 
 
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+def _is_number(value: Any, kind: Any) -> bool:
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > _MAX_BITS):
         return False
-    return isinstance(value, KINDS[kind])
+    return isinstance(value, kind)
 
 
-def _brief(value: Any) -> str:
-    return shortened(repr(value), 60)
+def _path(steps: Sequence[str | int]) -> str:
+    """Such as ``checks[0].verdict.delta``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
+
+def _problem(error: Any, path: str) -> str:
+    where, value, expected = path or "the whole", error.instance, error.validator_value
+    came = shortened(repr(value), 60)
+    match error.validator:
+        case "type":
+            kinds = expected if isinstance(expected, str) else " or ".join(expected)
+            return f"{where} should be of type {kinds}, but is {came}"
+        case "const":
+            return f"{where} should be {expected!r}, but is {came}"
+        case "enum":
+            return f"{where} should be one of {', '.join(map(repr, expected))}, but is {came}"
+        case "required":
+            return f"{where} should have {next(key for key in expected if key not in value)!r}, but has not"
+        case "additionalProperties":
+            unknown = next(key for key in value if key not in error.schema.get("properties", {}))
+            return f"{path}.{unknown} is not known".removeprefix(".")
+        case _:
+            return f"{where}: {shortened(error.message, 200)}"
+
+
+# ----------------------------------------------------------------------------------------------------------- fractions
 
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 """As Python writes a fraction. It would read others too, such as 1e999999999, and compute all of its digits."""
 
 
 def rational(text: Any) -> Fraction:
-    """The fraction that was written into a record.
-
-    Raises
-    ------
-    DataError
-        Where it is none, as in a record that was changed.
-    """
+    """The exact fraction that was written into a record as text."""
     try:
         if isinstance(text, str) and _WRITTEN.fullmatch(text):
             return Fraction(text)

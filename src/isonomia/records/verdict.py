@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import inf, isinf
 from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
-from isonomia.records.strict_json import misshapen, verdict_schema
+from isonomia.records.strict_json import schema_problems, verdict_schema
 from isonomia.wording import shortened
 
 __all__ = ["Expression", "LeafRecord", "Verdict", "render_with"]
 
-ANSWERS = ("holds", "violated", "undecided")
-COUNTED = ("people", "pairs", "cases", "points")
-
-FORMAT = 1
+FORMAT = 2
 """The version of the stored form."""
 
 
@@ -194,24 +191,13 @@ class Verdict:
             Where something is missing or of another kind than a verdict has there.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise DataError(f"expected a stored verdict of format {FORMAT}, but this came: {shortened(str(data), 80)}")
-        known = {item.name for item in fields(cls)}
-        values = {key: value for key, value in data.items() if key in known}
-        missing = {item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING}
-        if not missing <= set(values) or values["answer"] not in ANSWERS:
-            amiss = sorted(missing - set(values)) or values["answer"]
-            raise DataError(f"expected a stored verdict, but {shortened(str(amiss), 80)} is amiss")
-        if values.get("counted", COUNTED[0]) not in COUNTED:
-            told = shortened(repr(values["counted"]), 80)
-            raise DataError(f"expected a stored verdict to count one of {', '.join(COUNTED)}, but it counts {told}")
-        try:
-            values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
-            values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
-        except (TypeError, AttributeError) as error:
-            raise DataError(f"expected what is known of each rate in a stored verdict: {error}") from error
-        wrong = next(misshapen(data, {**verdict_schema(), "required": ()}), None)
-        if wrong is not None:
-            raise DataError(f"expected a stored verdict, but {wrong}")
+            raise DataError(_not_this_format(data))
+        problem = next(schema_problems(data, verdict_schema()), None)
+        if problem is not None:
+            raise DataError(f"expected a stored verdict, but {problem}")
+        values = {item.name: data[item.name] for item in fields(cls) if item.name in data}
+        values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
+        values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
         for key in ("assumptions", "remarks", "counterexamples"):
             values[key] = tuple(values[key])
         return cls(**values)
@@ -235,6 +221,16 @@ _RENDERERS: dict[str, Callable[[Verdict], str]] = {}
 def render_with(*, text: Callable[[Verdict], str], html: Callable[[Verdict], str]) -> None:
     """Say how a verdict is printed and shown in a notebook: a value knows nothing of how it is displayed."""
     _RENDERERS.update(text=text, html=html)
+
+
+def _not_this_format(data: Any) -> str:
+    expected = f"expected a stored verdict of format {FORMAT}"
+    if isinstance(data, Mapping) and isinstance(data.get("format"), int):
+        return (
+            f"{expected}, but this one has format {data['format']}: it was written by another version of Isonomia. "
+            "Check the property again"
+        )
+    return f"{expected}, but this came: {shortened(str(data), 80)}"
 
 
 def _with_ends(item: Mapping[str, Any]) -> dict[str, Any]:

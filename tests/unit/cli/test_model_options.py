@@ -6,7 +6,7 @@ import joblib
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from isonomia.cli.options import open_model, parse_model_options
+from isonomia.cli.options import ModelReading, parse_model_options
 from isonomia.errors import UsageError
 
 
@@ -40,27 +40,32 @@ def test_an_option_of_another_form_is_refused(item):
 
 
 def test_options_of_a_model_without_a_model_are_refused():
-    assert open_model(None, None) is None
-    for given in ({"trust_pickle": True}, {"trust": ["a.B"]}, {"options": ["output=logits"]}, {"random_model": True}):
+    assert ModelReading().open(None) is None
+    for given in (
+        {"trust_pickle": True},
+        {"trust": ["a.B"]},
+        {"model_options": ["output=logits"]},
+        {"random_model": True},
+    ):
         with pytest.raises(
             UsageError, match="expected --model with --trust-pickle, --trust, --model-option and --rand"
         ):
-            open_model(None, None, **given)
+            ModelReading(**given).open(None)
     with pytest.raises(UsageError, match="expected --model with --features"):
-        open_model(None, "age")
+        ModelReading("age").open(None)
     with pytest.raises(UsageError, match="expected --model with --cache"):
-        open_model(None, None, cache=Path("answers.sqlite"))
+        ModelReading(cache=Path("answers.sqlite")).open(None)
     with pytest.raises(UsageError, match="expected --cache with --cache-key"):
-        open_model(None, None, cache_key="1")
+        ModelReading(cache_key="1").open(None)
 
 
 def test_what_was_found_is_told_on_one_line_of_standard_error(tmp_path, capsys):
     joblib.dump(DummyClassifier().fit([[0], [1]], [0, 1]), tmp_path / "m.joblib")
     with pytest.raises(UsageError, match="runs whatever code"):
-        open_model(str(tmp_path / "m.joblib"), None)
-    open_model(str(tmp_path / "m.joblib"), "age", trust_pickle=True)
+        ModelReading().open(str(tmp_path / "m.joblib"))
+    ModelReading("age", trust_pickle=True).open(str(tmp_path / "m.joblib"))
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == "model: estimator DummyClassifier from pickle m.joblib; takes age; gives 0, 1\n"
-    open_model(str(tmp_path / "m.joblib"), "age", trust_pickle=True, quiet=True)
+    ModelReading("age", trust_pickle=True).open(str(tmp_path / "m.joblib"), quiet=True)
     assert capsys.readouterr().err == ""

@@ -41,7 +41,7 @@ def _told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *
 
 WRONG = {
     "a specification's option without one": (
-        ("check", HALF, "--data", "people.csv", "--eps", "0.1", "--keep", "kept.json"),
+        ("check", HALF, "--data", "people.csv", "--eps", "0.1", "--keep", "kept.sqlite"),
         "expected a specification.nom with --eps, --keep, but only formulas came: leave it out",
     ),
     "a random model where there is none": (

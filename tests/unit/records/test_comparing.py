@@ -148,6 +148,6 @@ def test_deep_and_long_files_are_not_read(tmp_path: Path, monkeypatch: pytest.Mo
     file.write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(RecordError, match="nested more deeply"):
         side_of_file(file)
-    monkeypatch.setattr(strict_json, "MOST_BYTES", 100)
+    monkeypatch.setattr(strict_json, "MAX_BYTES", 100)
     with pytest.raises(RecordError, match="at most 100 bytes"):
         side_of_file(file)

@@ -139,7 +139,7 @@ def _changed(store: Store, change: Any) -> bytes:
 
 REFUSED = [
     (lambda content: content.update(format="something"), "is none"),
-    (lambda content: content.update(version=2), "version should be 1, but is 2"),
+    (lambda content: content.update(version=1), "has version 1: replay it with the version of Isonomia that wrote it"),
     (lambda content: content.update(more=1), "more is not known"),
     (lambda content: content["run"].pop("seed"), "run should have 'seed'"),
     (lambda content: content["run"].update(seed=3.0), "run.seed should be of type integer, but is 3.0"),
@@ -170,7 +170,7 @@ def test_any_other_json_is_no_evidence(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_file_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 4)
+    monkeypatch.setattr(module, "MAX_BYTES", 4)
     file = tmp_path / "evidence.json"
     file.write_bytes(b"12345")
     with pytest.raises(RecordError, match="at most 4 bytes"):

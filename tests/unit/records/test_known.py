@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.records.known import LONGEST, MOST, Known, key_of
+from isonomia.records.known import MAX_CHARACTERS, MAX_KEPT, Known, key_of
 from isonomia.records.store import Store
 
 KEY = key_of("k-safety", "input x1;\n")
@@ -56,9 +56,9 @@ def test_one_that_is_found_again_is_kept_once_and_becomes_the_latest(known: Know
 def test_the_oldest_give_way_to_new_ones(known: Known) -> None:
     other = key_of("k-safety", "another")
     known.add(other, [case(0)])
-    for number in range(MOST + 5):
+    for number in range(MAX_KEPT + 5):
         known.add(KEY, [case(number)])
-    assert known.of(KEY) == tuple(case(number) for number in reversed(range(5, MOST + 5)))
+    assert known.of(KEY) == tuple(case(number) for number in reversed(range(5, MAX_KEPT + 5)))
     assert known.of(other) == (case(0),)
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_written_where_there_is_nothing_to_keep(known: Known) -> None
 
 
 def test_a_counterexample_that_is_too_long_is_left_out_with_a_word(known: Known) -> None:
-    known.add(KEY, [{"inputs": "x" * LONGEST, "choices": []}, case(1)])
+    known.add(KEY, [{"inputs": "x" * MAX_CHARACTERS, "choices": []}, case(1)])
     assert known.of(KEY) == (case(1),)
     assert known.trouble is not None
     assert "characters" in known.trouble

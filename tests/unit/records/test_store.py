@@ -168,20 +168,17 @@ def _kept(store: Store, name: str) -> list[str]:
     return list(journal.entries)
 
 
-def test_a_store_from_before_checks_could_fail_goes_on(store: Store) -> None:
-    name = _begun(store)
+def test_a_store_of_another_version_is_refused_with_what_to_do(store: Store) -> None:
     with sqlite3.connect(store.path) as connection:
-        connection.execute("ALTER TABLE checks DROP COLUMN error")
+        connection.execute("UPDATE format SET version = 1")
     connection.close()
-    again = Store(store.folder)
-    assert again.checks(name)[0].error is None
-    again.fail(name, 0, "ModelError", "now it can")
-    assert Store(store.folder).checks(name)[0].error == {"kind": "ModelError", "message": "now it can"}
+    with pytest.raises(RecordError, match=r"records of format 2 .* format 1: .* Choose another folder"):
+        Store(store.folder)
 
 
 DAMAGES = {
     "a run": ("UPDATE runs SET request = '{'", lambda store: store.runs()),
-    "a verdict": ("UPDATE checks SET verdict = '{\"format\": 2}'", lambda store: store.checks(store.run().id)),
+    "a verdict": ("UPDATE checks SET verdict = '{\"format\": 3}'", lambda store: store.checks(store.run().id)),
     "an entry": ("UPDATE entries SET entry = 'x'", lambda store: store.journal(store.run().id, 0)),
 }
 
@@ -231,9 +228,6 @@ def test_a_store_that_can_only_be_read_is_read(store: Store, tmp_path: Path) -> 
     journal = store.journal(store.begin("title", {}, [("one", {}, {})]), 0)
     journal.keep("batch 0", lambda: {"n": 1})
     journal.close()
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("ALTER TABLE checks DROP COLUMN error")  # from before checks could fail
-    connection.close()
     (tmp_path / "mounted").mkdir()
     places = [str(store.folder), str(tmp_path / "mounted"), sys.executable]
     inside = ["unshare", "-r", "-m", "bash", "-c", READ_ONLY, "bash", *places]

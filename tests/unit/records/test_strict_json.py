@@ -56,7 +56,7 @@ def test_what_readers_may_read_differently_is_refused(data: bytes, told: str) ->
 
 
 def test_a_text_that_is_too_long_is_not_even_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    monkeypatch.setattr(module, "MAX_BYTES", 10)
     assert strict_json(b"[1, 2, 3 ]", "x") == [1, 2, 3]
     with pytest.raises(RecordError, match="at most 10 bytes, but it has 11"):
         strict_json(b"[1, 2, 3  ]", "x")

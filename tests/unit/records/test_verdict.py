@@ -56,15 +56,16 @@ def test_a_verdict_survives_a_walk_through_json() -> None:
     [
         ({}, "format"),
         ([], "format"),
-        ({"format": 1}, "amiss"),
+        ({"format": 1}, "this one has format 1: it was written by another version"),
+        ({"format": 2}, "should have"),
         ({"format": 99}, "99"),
         ({**_verdict().to_dict(), "answer": "maybe"}, "maybe"),
-        ({**_verdict().to_dict(), "leaves": [{"text": "P[a]"}]}, "each rate"),
-        ({**_verdict().to_dict(), "leaves": [3]}, "each rate"),
+        ({**_verdict().to_dict(), "leaves": [{"text": "P[a]"}]}, r"leaves\[0\] should have 'n'"),
+        ({**_verdict().to_dict(), "leaves": [3]}, r"leaves\[0\] should be of type object, but is 3"),
         ({**_verdict().to_dict(), "samples": "many"}, "samples should be of type integer, but is 'many'"),
         ({**_verdict().to_dict(), "delta": None}, "delta should be of type number"),
         ({**_verdict().to_dict(), "remarks": "none"}, "remarks should be of type array"),
-        ({**_verdict().to_dict(), "answer": "m" * 500}, r"but m{77}\.\.\. is amiss"),
+        ({**_verdict().to_dict(), "answer": "m" * 500}, r"but is 'm{56}\.\.\."),
     ],
 )
 def test_something_else_is_not_taken_for_a_stored_verdict(data: dict[str, object], message: str) -> None:
