@@ -30,8 +30,8 @@ from isonomia.audits.rates.counting import Reader
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.slices import SlicedEProcess
+from isonomia.populations.finite import WithReplacement
 from isonomia.populations.protocol import Wanted, people
-from isonomia.populations.sources import WithReplacement
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.operators import other, pair_function

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isonomia.populations import Table
-from isonomia.populations.digests import TableDigest
+from isonomia.populations.fingerprint import TableDigest
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(-5, 5)

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from isonomia.errors import ModelError, nearest
-from isonomia.populations.batches import BATCH
 from isonomia.populations.columns import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import RECORDS, Table
 
 __all__ = [
     "choose_features",
@@ -60,7 +59,7 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     ModelError
         When a column is missing, or when there is no telling which ones to give.
     """
-    if table.kind == BATCH:
+    if table.kind == RECORDS:
         return _without_columns(table, features)
     wanted = features or fitted_names(estimator)
     if wanted is not None:
@@ -99,7 +98,7 @@ def input_for(estimator: Any, table: Table) -> Any:
     Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it. A batch
     of arrays that is no table goes to an estimator that was fitted on as many numbers with each array as one row.
     """
-    if table.kind == BATCH:
+    if table.kind == RECORDS:
         return _flattened(estimator, table)
     if fitted_names(estimator) is None:
         says_number = getattr(estimator, "n_features_in_", None) is not None

@@ -1,38 +1,51 @@
-"""From data or a path to rows, in memory or streamed.
+"""From whatever a population is given to its rows: held in memory, or read as they go.
 
-Tables from files, with whichever reader is installed.
-
-pandas is preferred, since most models are fitted on its frames; then polars, then pyarrow. Comma-separated
-and JSON files need none of them: without pandas and polars they become a mapping from column name to NumPy
-array. To choose for yourself, read the file with your own library and hand over the table.
-
-What a population is given, held in memory or read as it goes.
-
-Folders and patterns: many Parquet or Arrow files that are one table.
+Files and folders are read by pyarrow, and handed to the model as tables of pandas where it is installed, since most
+models are fitted on its frames, else of polars, else of pyarrow. To choose for yourself, read the file with your own
+library and hand over the table.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from glob import glob, has_magic
-from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from isonomia.errors import DataError, nearest
-from isonomia.populations.arrow import common_schema, long_dataset, preferred_kind, read_arrow, read_parquet
-from isonomia.populations.csv import no_text, open_text
-from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table
+from isonomia.populations.streaming import LongTable, long_lazy, long_relation
+from isonomia.populations.table import Table, check_columns
 
-__all__ = ["HELD", "Rows", "is_many", "long_files", "of_files", "read_table", "rows_from"]
+__all__ = ["HELD", "Rows", "is_many", "long_files", "read_table", "rows_from"]
+
+Rows: TypeAlias = Table | LongTable
+
+HELD = 2**28
+"""Bytes of a single file up to which it is held; a larger one is read as it goes."""
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_JSON_LINES = (".jsonl", ".ndjson")
+_TEXT = (*_SEPARATORS, *_JSON_LINES, ".json")
+_TYPED = (".parquet", ".arrow", ".feather")
+_ENDINGS = (*_TEXT, ".parquet", ".arrow", ".arrows", ".ipc", ".feather")
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_IN_FOLDERS = (*_TYPED, *_SEPARATORS, *_JSON_LINES)
+"""The endings of files that folders of them are made of. A JSON document beside them usually describes them."""
 
 
-def is_many(path: str) -> bool:
-    """Whether a path names a folder, or is a pattern such as ``people/*.parquet``; no single file is meant then."""
-    return Path(path).is_dir() or (has_magic(path) and not Path(path).exists())
+def rows_from(data: object) -> Rows:
+    """Hold a table, or make ready to read it.
+
+    Folders, patterns, large files, lazy frames of polars, relations of DuckDB and datasets of pyarrow are read as they
+    go. Everything else is held.
+    """
+    if isinstance(data, LongTable):
+        return data
+    if isinstance(data, str | PathLike):
+        return _from_path(fspath(data))
+    lazy = _lazy(data)
+    return Table.of(data) if lazy is None else lazy
 
 
 def read_table(path: str | PathLike[str]) -> Table:
@@ -42,47 +55,73 @@ def read_table(path: str | PathLike[str]) -> Table:
     ----------
     path
         A file that ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json``, each of them perhaps
-        followed by ``.gz``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or ``.feather``. A folder of such
-        files, or a pattern, is read as one table.
+        followed by ``.gz``, ``.bz2`` or ``.zst``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or
+        ``.feather``. A folder of such files, or a pattern, is read as one table.
 
     Raises
     ------
     DataError
-        When the file does not exist, has another ending, is empty or cannot be read, or when no reader for it
-        is installed.
+        When the file does not exist, has another ending, is empty or cannot be read.
     """
     if is_many(fspath(path)):
         return long_files(fspath(path)).table()
     file = Path(path)
-    read = _reader(file)
-    _check_exists(file)
-    try:
-        return Table.of(read(file))
-    except UnicodeDecodeError as error:
-        raise no_text(file) from error
-    except DataError as error:
-        raise (error if str(error).startswith(str(file)) else DataError(f"{file}: {error}")) from error
-    except Exception as error:  # each library has its own kinds of error for a bad file
+    ending = _ending(file)
+    if ending not in _ENDINGS:
         raise DataError(
-            f"{file} cannot be read as {_ending(file)}: {type(error).__name__}: {error}. "
-            "Check that its content matches its ending."
-        ) from error
+            f"a table's file should end in one of {', '.join(_ENDINGS)}, but this is {file.name!r}. "
+            "Rename it, or read it with your own library and hand over the table."
+        )
+    _check_exists(file)
+    return _named_table(file, _read(file, ending))
+
+
+def is_many(path: str) -> bool:
+    """Whether a path names a folder, or is a pattern such as ``people/*.parquet``; no single file is meant then."""
+    return Path(path).is_dir() or (has_magic(path) and not Path(path).exists())
+
+
+def _from_path(path: str) -> Rows:
+    if not path.strip():
+        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
+    if "://" in path:
+        raise DataError(
+            f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
+            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
+        )
+    if is_many(path):
+        return long_files(path)
+    file = Path(path)
+    if _ending(file) in _IN_FOLDERS and file.is_file() and file.stat().st_size > HELD:
+        return _read_as_it_goes([file], file.parent)
+    return read_table(path)
+
+
+def _lazy(data: object) -> LongTable | None:
+    """By the name of the type, so that no library is imported that the user does not use."""
+    kind = type(data)
+    match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
+        case "polars.LazyFrame":
+            return long_lazy(data)
+        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
+            return long_relation(data)
+        case "pyarrow.FileSystemDataset" | "pyarrow.UnionDataset" | "pyarrow.InMemoryDataset":
+            from isonomia.populations.datasets import long_dataset
+
+            return long_dataset(data, "pyarrow")
+        case _:
+            return None
+
+
+# ---------------------------------------------------------------------------- one file
 
 
 def _ending(file: Path) -> str:
-    name = file.name.lower()
-    return Path(name.removesuffix(".gz")).suffix + (".gz" if name.endswith(".gz") else "")
-
-
-def _reader(file: Path) -> Callable[[Path], Any]:
-    ending = _ending(file)
-    read = _READERS.get(ending) or _READERS.get(ending.removesuffix(".gz"))
-    if read is None or (ending.endswith(".gz") and read in (read_parquet, read_arrow)):
-        raise DataError(
-            f"a table's file should end in one of {', '.join(_READERS)}, but this is {file.name!r}. "
-            "Rename it, or read it with your own library and hand over the table."
-        )
-    return read
+    """How a file's name ends; a compressed one counts as the text inside."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED and suffixes[-2] in _TEXT:
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
 
 
 def _check_exists(file: Path) -> None:
@@ -96,155 +135,36 @@ def _check_exists(file: Path) -> None:
     raise DataError(f"{file} does not exist.{nearest(file.name, beside)}")
 
 
-def _installed(*packages: str) -> bool:
-    return all(find_spec(package) is not None for package in packages)
+def _read(file: Path, ending: str) -> Any:
+    """Read a whole file as a table of pyarrow."""
+    from isonomia.populations import datasets, text_files
 
-
-def _read_csv(file: Path) -> Any:
-    from isonomia.populations.csv import read_separated
-
-    return read_separated(file, ",")
-
-
-def _read_tsv(file: Path) -> Any:
-    from isonomia.populations.csv import read_separated
-
-    return read_separated(file, "\t")
-
-
-def _read_json_lines(file: Path) -> Any:
-    with open_text(file) as lines:
-        rows = [_row(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
-    return _framed(_columns_of(rows))
-
-
-def _row(line: str, number: int) -> Any:
     try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"line {number} is no JSON: {error.msg} at character {error.pos + 1}. Each line should be one object."
-        ) from error
-    if not isinstance(found, Mapping):
-        raise DataError(f"line {number} should be an object from column name to value, such as {{'age': 31}}.")
-    return found
+        if ending in _SEPARATORS:
+            return text_files.read_separated(file, _SEPARATORS[ending])
+        if ending in _JSON_LINES:
+            return text_files.read_json_lines(file)
+        if ending == ".json":
+            return text_files.read_json(file)
+        return datasets.read_parquet(file) if ending == ".parquet" else datasets.read_arrow(file)
+    except DataError:
+        raise
+    except Exception as error:  # pyarrow has several kinds of error for a bad file
+        raise datasets.unreadable(file, error) from error
 
 
-def _read_json(file: Path) -> Any:
-    with open_text(file) as text:
-        content = json.load(text)
-    if isinstance(content, Mapping):
-        listed = {n: list(v.values()) if isinstance(v, Mapping) else v for n, v in content.items()}
-        return _framed(_columns_of_table(Table.of(listed)))
-    return _framed(_columns_of(content))
+def _named_table(file: Path, table: Any) -> Table:
+    """Hold what was read as a table of the preferred library."""
+    from isonomia.populations.datasets import as_kind, ordinary_names, preferred_kind
+
+    try:
+        check_columns(table.schema.names, table.num_rows)
+        return Table.of(as_kind(table.select(list(ordinary_names(table.schema))), preferred_kind()))
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from error
 
 
-def _columns_of(rows: object) -> dict[str, Any]:
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise DataError("every row should be an object from column name to value, such as {'age': 31}.")
-    if not rows:
-        raise DataError("the file has no rows. Give at least one.")
-    return _columns_of_table(Table.of(rows))
-
-
-def _columns_of_table(table: Table) -> dict[str, Any]:
-    return {name: table.column(name).copy() for name in table.names}
-
-
-def _framed(columns: dict[str, Any]) -> Any:
-    if _installed("pandas"):
-        import pandas as pd
-
-        return pd.DataFrame(columns)
-    if _installed("polars"):
-        import polars as pl
-
-        return pl.DataFrame({n: v.tolist() if v.dtype == object else v for n, v in columns.items()})
-    return columns
-
-
-_READERS: dict[str, Callable[[Path], Any]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-    ".json": _read_json,
-    ".parquet": read_parquet,
-    ".arrow": read_arrow,
-    ".arrows": read_arrow,
-    ".ipc": read_arrow,
-    ".feather": read_arrow,
-}
-
-Rows: TypeAlias = Table | LongTable
-
-HELD = 2**28
-"""Bytes of a single Parquet or Arrow file up to which it is held; a larger one is read as it goes."""
-
-
-def rows_from(data: object) -> Rows:
-    """Hold a table, or make ready to read it.
-
-    Folders, patterns, large Parquet and Arrow files, lazy frames of polars, relations of DuckDB and datasets of pyarrow
-    are read as they go. Everything else is held.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read or is no table.
-    """
-    if isinstance(data, LongTable):
-        return data
-    if isinstance(data, str | PathLike):
-        return _from_path(fspath(data))
-    found = _lazy(data)
-    return Table.of(data) if found is None else found
-
-
-def _from_path(path: str) -> Rows:
-    _refuse_no_path(path)
-    file = Path(path)
-    if is_many(path):
-        return long_files(path)
-    if file.suffix.lower() in {".parquet", ".arrow", ".feather"} and file.is_file() and file.stat().st_size > HELD:
-        return of_files([file], file.parent)
-    return read_table(path)
-
-
-def _refuse_no_path(path: str) -> None:
-    if not path.strip():
-        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
-    if "://" in path:
-        raise DataError(
-            f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
-            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
-        )
-
-
-def _lazy(data: object) -> LongTable | None:
-    """By the name of the type, so that no library is imported that the user does not use."""
-    kind = type(data)
-    match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
-        case "polars.LazyFrame":
-            from isonomia.populations.lazy import long_lazy
-
-            return long_lazy(data)
-        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
-            from isonomia.populations.lazy import long_relation
-
-            return long_relation(data)
-        case "pyarrow.FileSystemDataset" | "pyarrow.UnionDataset" | "pyarrow.InMemoryDataset":
-            from isonomia.populations.arrow import long_dataset
-
-            return long_dataset(data, "pyarrow")
-        case _:
-            return None
-
-
-_FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-_UNTYPED = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-_TABLES = frozenset({*_FORMATS, *_UNTYPED, ".arrows", ".ipc"} - {".json"})
-"""The endings of files that are rows of a table. A JSON document beside them usually describes them."""
+# ---------------------------------------------------------------------------- many files
 
 
 def long_files(path: str) -> LongTable:
@@ -253,98 +173,40 @@ def long_files(path: str) -> LongTable:
     Folders inside it that are named ``key=value`` give a column ``key``, as Hive and Spark write them. Files and
     folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are no rows.
     No rows are passed over: where there are files of two formats, nothing is read.
-
-    Raises
-    ------
-    DataError
-        When there is none, when they are of several formats, when their columns differ, or when one is damaged.
     """
     base = Path(path) if Path(path).is_dir() else _fixed_part(path)
     try:
-        return of_files(_files(path, base), base)
+        return _read_as_it_goes(_files(path, base), base)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
-def of_files(files: Sequence[Path], base: Path) -> LongTable:
+def _read_as_it_goes(files: Sequence[Path], base: Path) -> LongTable:
     """Make one table of some files of one format; ``base`` is the folder below which ``key=value`` counts."""
-    if find_spec("pyarrow") is None:
-        return _by_polars(files)
-    import pyarrow.dataset as ds
+    from isonomia.populations.datasets import preferred_kind, typed_files
+    from isonomia.populations.text_files import text_files
 
-    found = _dataset(files, base)
-    same = ds.FileSystemDataset(list(found.get_fragments()), common_schema(found), found.format, found.filesystem)
-    return long_dataset(same, preferred_kind(), files)
-
-
-def _dataset(files: Sequence[Path], base: Path) -> Any:
-    import pyarrow.dataset as ds
-
-    kind = _FORMATS[files[0].suffix.lower()]
-    try:
-        return ds.dataset(
-            [str(file) for file in files],
-            format=kind,
-            partitioning=ds.partitioning(flavor="hive"),
-            partition_base_dir=str(base),
-        )
-    except Exception as error:  # pyarrow has several kinds of error for a damaged file
-        if "duplicate field names" in str(error):
-            raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
-        raise DataError(
-            f"{files[0]} cannot be read as {files[0].suffix}: {type(error).__name__}: {str(error).strip()}. It may be "
-            "cut short, or be of another format: write it anew, or take it out of the folder."
-        ) from error
-
-
-def _by_polars(files: Sequence[Path]) -> LongTable:
-    if find_spec("polars") is None:
-        raise DataError(
-            "reading folders of files needs pyarrow or polars, and neither is installed. "
-            "Install one: pip install 'isonomia[arrow]' or pip install 'isonomia[polars]'."
-        )
-    import polars as pl
-
-    from isonomia.populations.lazy import long_lazy
-
-    scan = pl.scan_parquet if files[0].suffix.lower() == ".parquet" else pl.scan_ipc
-    found = long_lazy(scan([str(file) for file in files], hive_partitioning=True))
-    if found is None:
-        raise DataError("reading folders of files needs pyarrow: pip install 'isonomia[arrow]'.")
-    return found
+    ending = _ending(files[0])
+    if ending in _TYPED:
+        return typed_files(files, base, preferred_kind())
+    return text_files(files, base, _SEPARATORS.get(ending), preferred_kind())
 
 
 def _files(path: str, base: Path) -> list[Path]:
-    found = base.rglob("*") if Path(path).is_dir() else map(Path, glob(path, recursive=True))
-    files = sorted(file for file in found if file.is_file() and not _is_hidden(file, base))
-    kinds = {_ending_folders(file) for file in files} & _TABLES
-    readable = kinds & _FORMATS.keys()
+    paths = base.rglob("*") if Path(path).is_dir() else map(Path, glob(path, recursive=True))
+    files = sorted(file for file in paths if file.is_file() and not _is_hidden(file, base))
+    kinds = {_ending(file) for file in files} & {*_IN_FOLDERS, ".arrows", ".ipc"}
+    readable = kinds & set(_IN_FOLDERS)
     if not readable:
-        raise DataError(_nothing(files, path))
+        content = "is empty" if not files else f"has only {', '.join(file.name for file in files[:4])}"
+        where = "it" if Path(path).is_dir() else "what the pattern fits"
+        raise DataError(f"expected files that end in {', '.join(_IN_FOLDERS)}, but {where} {content}.")
     if len(kinds) > 1:
         raise DataError(
             f"expected files of one format, but there are {' and '.join(sorted(kinds))}. Name those that you mean, "
-            f"such as {Path(base) / ('*' + min(readable))}."
+            f"such as {base / ('*' + min(readable, key=_IN_FOLDERS.index))}."
         )
-    return [file for file in files if _ending_folders(file) in kinds]
-
-
-def _ending_folders(file: Path) -> str:
-    """How a file's name ends; a compressed one counts as what is inside, where that can be read."""
-    inner = Path(file.name.lower().removesuffix(".gz")).suffix
-    return inner if inner in _UNTYPED else file.suffix.lower()
-
-
-def _nothing(files: Sequence[Path], path: str) -> str:
-    untyped = next((file for file in files if _ending_folders(file) in _UNTYPED), None)
-    if untyped is not None:
-        return (
-            f"expected Parquet or Arrow files, but {untyped.name} has no types of its own, so that several such files "
-            "cannot be read as one table. Read them with your own library, or write them as Parquet first."
-        )
-    came = "is empty" if not files else f"has only {', '.join(file.name for file in files[:4])}"
-    where = "it" if Path(path).is_dir() else "what the pattern fits"
-    return f"expected files that end in {', '.join(_FORMATS)}, but {where} {came}."
+    return [file for file in files if _ending(file) in kinds]
 
 
 def _is_hidden(file: Path, base: Path) -> bool:

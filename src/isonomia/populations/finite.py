@@ -1,27 +1,27 @@
-"""Sample and Census.
+"""Sample and Census: tables whose rows are drawn from the population, or are the population.
 
-A sample: rows drawn from the population that the property is about.
-
-A census: the rows are the population.
+Both give their rows in batches: in the table's own order, or in a random one that the run's seed fixes. A table that is
+held is cut; a long one is read as it goes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.populations.columns import distinct
 from isonomia.populations.files import Rows, rows_from
-from isonomia.populations.fingerprint import fingerprint_of, rows_fingerprint
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.sources import LongSource, RowSource, random_order
+from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, joined
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["Census", "Sample"]
+__all__ = ["Census", "LongSource", "RowSource", "Sample", "WithReplacement", "random_order"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -34,8 +34,8 @@ class Sample:
     Parameters
     ----------
     data
-        Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of Parquet or
-        Arrow files, or a pattern such as ``"people/*.parquet"``.
+        Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of
+        files, or a pattern such as ``"people/*.parquet"``.
     shuffle
         Whether to use the rows in a random order fixed by the run's seed, so that a sorted file does no harm.
         Without it they come in the file's order, which must then itself be exchangeable.
@@ -47,9 +47,9 @@ class Sample:
 
     Notes
     -----
-    In a random order all rows are held. With ``shuffle=False`` a folder, a pattern, a Parquet or Arrow file of more
-    than 256 MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as
-    far as the check goes.
+    In a random order all rows are held. With ``shuffle=False`` a folder, a pattern, a file of more than 256 MiB, a
+    polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as far as the
+    check goes.
 
     Examples
     --------
@@ -61,23 +61,17 @@ class Sample:
 
     rows: Rows
     shuffle: bool
-    _kept: dict[str, str] | None = field(repr=False)  # what was computed of a file that was read
+    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
     def __init__(self, data: object | str | PathLike[str], *, shuffle: bool = True) -> None:
-        found = rows_from(data)
-        object.__setattr__(self, "rows", found.table() if isinstance(found, LongTable) and shuffle else found)
+        rows = rows_from(data)
+        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and shuffle else rows)
         object.__setattr__(self, "shuffle", shuffle)
-        object.__setattr__(self, "_kept", {} if isinstance(data, str | PathLike) else None)
+        object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
     def table(self) -> Table:
-        """All rows in memory.
-
-        Raises
-        ------
-        DataError
-            When they do not fit.
-        """
+        """All rows in memory."""
         return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
 
     @property
@@ -112,19 +106,15 @@ class Sample:
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
-        if isinstance(self.rows, LongTable):
-            return self.rows.values(column)
-        return distinct([self.rows.column(column)], column)
+        return _values(self.rows, column)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the sample for one run."""
-        if isinstance(self.rows, LongTable):
-            return LongSource(self.rows, None if wanted is None else wanted.columns)
-        return RowSource(self.rows, random_order(self.size, seed) if self.shuffle else None)
+        return _opened(self.rows, seed if self.shuffle else None, wanted)
 
     def fingerprint(self) -> str:
         """Tell this sample from others; the same rows in another kind of table are the same sample."""
-        return fingerprint_of(self.kind, str(self.shuffle), rows_fingerprint(self.rows, self._kept))
+        return fingerprint_of(self.kind, str(self.shuffle), _fingerprint(self.rows, self._fingerprints))
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -136,8 +126,8 @@ class Census:
     Parameters
     ----------
     data
-        Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of Parquet or
-        Arrow files, or a pattern such as ``"people/*.parquet"``.
+        Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of
+        files, or a pattern such as ``"people/*.parquet"``.
     exact
         Whether every row is evaluated, in the table's order, so that the verdict carries no risk of error.
         When the model is expensive, ``False`` draws the rows at random without replacement, in an order fixed
@@ -150,9 +140,9 @@ class Census:
 
     Notes
     -----
-    An exact census of a folder, a pattern, a Parquet or Arrow file of more than 256 MiB, a polars ``LazyFrame``, a
-    DuckDB relation or a pyarrow ``Dataset`` is read batch by batch and never held, whatever its size. Properties about
-    rates and principal fairness are checked that way; what needs rows in random order reads the whole table.
+    An exact census of a folder, a pattern, a file of more than 256 MiB, a polars ``LazyFrame``, a DuckDB relation or a
+    pyarrow ``Dataset`` is read batch by batch and never held, whatever its size. Properties about rates and principal
+    fairness are checked that way; what needs rows in random order reads the whole table.
 
     Examples
     --------
@@ -165,23 +155,17 @@ class Census:
 
     rows: Rows
     exact: bool
-    _kept: dict[str, str] | None = field(repr=False)  # what was computed of a file that was read
+    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
     def __init__(self, data: object | str | PathLike[str], *, exact: bool = True) -> None:
-        found = rows_from(data)
-        object.__setattr__(self, "rows", found.table() if isinstance(found, LongTable) and not exact else found)
+        rows = rows_from(data)
+        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and not exact else rows)
         object.__setattr__(self, "exact", exact)
-        object.__setattr__(self, "_kept", {} if isinstance(data, str | PathLike) else None)
+        object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
     def table(self) -> Table:
-        """All rows in memory.
-
-        Raises
-        ------
-        DataError
-            When they do not fit.
-        """
+        """All rows in memory."""
         return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
 
     @property
@@ -215,16 +199,138 @@ class Census:
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
-        if isinstance(self.rows, LongTable):
-            return self.rows.values(column)
-        return distinct([self.rows.column(column)], column)
+        return _values(self.rows, column)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
-        if isinstance(self.rows, LongTable):
-            return LongSource(self.rows, None if wanted is None else wanted.columns)
-        return RowSource(self.rows, None if self.exact else random_order(self.size, seed))
+        return _opened(self.rows, None if self.exact else seed, wanted)
 
     def fingerprint(self) -> str:
         """Tell this census from others; the same rows in another kind of table are the same census."""
-        return fingerprint_of(self.kind, str(self.exact), rows_fingerprint(self.rows, self._kept))
+        return fingerprint_of(self.kind, str(self.exact), _fingerprint(self.rows, self._fingerprints))
+
+
+def _values(rows: Rows, column: str) -> tuple[Value, ...]:
+    return rows.values(column) if isinstance(rows, LongTable) else distinct([rows.column(column)], column)
+
+
+def _opened(rows: Rows, seed: np.random.SeedSequence | None, wanted: Wanted | None) -> RowSource | LongSource:
+    """The rows opened for one run, in an order fixed by the seed; without one, in their own."""
+    if isinstance(rows, LongTable):
+        return LongSource(rows, None if wanted is None else wanted.columns)
+    return RowSource(rows, None if seed is None else random_order(rows.rows, seed))
+
+
+def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
+    """The fingerprint of some rows. It is computed anew each time where somebody else may have written into them."""
+    if isinstance(rows, LongTable):
+        return rows.fingerprint()
+    if computed is None:
+        return table_fingerprint(rows)
+    if not computed:
+        computed.append(table_fingerprint(rows))
+    return computed[0]
+
+
+# ---------------------------------------------------------------------------- opened for one run
+
+
+# The order has a child of the seed to itself, far from the children that number the batches.
+_ORDER_CHILD = 2**32 - 1
+
+
+def random_order(rows: int, seed: np.random.SeedSequence) -> NDArray[np.intp]:
+    """Give a permutation of the rows, uniform over all of them and fixed by the seed."""
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _ORDER_CHILD), pool_size=seed.pool_size)
+    return np.random.default_rng(child).permutation(rows).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSource:
+    """A table that is held, opened for one run."""
+
+    table: Table
+    order: NDArray[np.intp] | None  # which row comes when; None for the table's own order
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return True
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
+        """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
+        check_request(start, n, stream, streams=1)
+        if self.order is None:
+            return self.table.slice(start, start + n)
+        return self.table.take(self.order[start : start + n])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithReplacement:
+    """An opened table whose rows are drawn independently, so that one may come twice."""
+
+    table: Table
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Give ``n`` rows drawn with the batch's own randomness."""
+        check_request(start, n, stream, streams=1)
+        return self.table.take(rng.integers(0, self.table.rows, size=n).astype(np.intp))
+
+
+@dataclass(slots=True, eq=False)
+class LongSource:
+    """A table that is read as it goes, opened for one run.
+
+    Asked in order, it reads each row once. Asked for rows that it has passed, it begins anew, so that the rows depend
+    on the arguments alone.
+    """
+
+    table: LongTable
+    columns: tuple[str, ...] | None = None  # those that are read; None for all
+    _first: int = field(default=0, init=False)  # the number of the first row of what is held
+    _held: Table | None = field(default=None, init=False)
+    _following: Iterator[Table] | None = field(default=None, init=False)
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return True
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
+        """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
+        check_request(start, n, stream, streams=1)
+        stop = min(start + n, self.table.rows)
+        if start >= stop:
+            return self.table.empty(self.columns)
+        parts = []
+        while start < stop:
+            held = self._holding(start)
+            end = min(stop, self._first + held.rows)
+            parts.append(held.slice(start - self._first, end - self._first) if end - start < held.rows else held)
+            start = end
+        # Several parts become one table anew, which like any cut numbers its rows and shares nothing.
+        return parts[0] if len(parts) == 1 else joined(parts).copy()
+
+    def _holding(self, row: int) -> Table:
+        """Read on until what is held has a row."""
+        if self._held is None or row < self._first or self._following is None:
+            self._first, self._held = row, None
+            self._following = self.table.batches(self.columns, start=row)
+        while self._held is None or row >= self._first + self._held.rows:
+            self._first += 0 if self._held is None else self._held.rows
+            assert self._following is not None
+            self._held = next(self._following)
+        return self._held
+
+    def __getstate__(self) -> tuple[LongTable, tuple[str, ...] | None]:
+        """A reading that has begun cannot be sent elsewhere; there it begins anew."""
+        return self.table, self.columns
+
+    def __setstate__(self, state: tuple[LongTable, tuple[str, ...] | None]) -> None:
+        self.table, self.columns = state
+        self._first, self._held, self._following = 0, None, None

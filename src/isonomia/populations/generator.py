@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.sources import check_request
+from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value

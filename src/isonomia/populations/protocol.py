@@ -1,8 +1,7 @@
-"""Population, Source, versions of people.
+"""What every population can do, and people in every version that a property speaks of.
 
-What every population can do.
-
-People in every version that a property speaks of: as they are, as a second person, as they would have been.
+A :class:`Population` says whom a property is about; opened for one run, it is a :class:`Source` of numbered batches.
+:func:`people` draws them as they are, as a second person, and as they would have been.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from isonomia.errors import SpecError
+from isonomia.errors import SpecError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Do, Other, Row, Value, Version
 
-__all__ = ["CausalSource", "Directable", "Population", "Source", "Wanted", "people"]
+__all__ = ["CausalSource", "Directable", "Population", "Source", "Wanted", "check_request", "people"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,14 @@ class Source(Protocol):
         -----
         The rows depend on the arguments and on the seed only, so batches may be asked for in any order.
         """
+
+
+def check_request(start: int, n: int, stream: int, streams: int) -> None:
+    """Refuse a batch that no population can give."""
+    if start < 0 or n < 1:
+        raise UsageError(f"a batch needs start >= 0 and n >= 1, but start is {start} and n is {n}.")
+    if not 0 <= stream < streams:
+        raise UsageError(f"stream should be at least 0 and below {streams}, but is {stream}.")
 
 
 class Population(Protocol):
@@ -128,29 +135,24 @@ def people(source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Ge
 
     A second person is drawn like the first and independently of them. Of a finite table, whose rows count once, two
     neighbours in its random order make a pair.
-
-    Raises
-    ------
-    SpecError
-        Where an intervention is asked about and the source knows nothing of causes.
     """
     interventions = [version for version in wanted.versions if isinstance(version, Do)]
-    paired = any(isinstance(version, Other) for version in wanted.versions)
+    in_pairs = any(isinstance(version, Other) for version in wanted.versions)
     if interventions and not isinstance(source, CausalSource):
         raise SpecError(
             "what would have been, do(...), is known only of a causal model: use Causal(...), a Program, or "
             "Causal(...).about(table) for real people",
             interventions[0].place,
         )
-    if not paired:
-        return _alone(source, start, n, rng, stream, bool(interventions))
+    if not in_pairs:
+        return _single(source, start, n, rng, stream, bool(interventions))
     if source.finite:
-        return _neighbours(_alone(source, 2 * start, 2 * n, rng, stream, bool(interventions)))
-    first = _alone(source, start, n, rng, stream, bool(interventions))
+        return _neighbours(_single(source, 2 * start, 2 * n, rng, stream, bool(interventions)))
+    first = _single(source, start, n, rng, stream, bool(interventions))
     return {**first, Other(): source.batch(start, n, rng, stream)}
 
 
-def _alone(source: Source, start: int, n: int, rng: np.random.Generator, stream: int, intervened: bool) -> People:
+def _single(source: Source, start: int, n: int, rng: np.random.Generator, stream: int, intervened: bool) -> People:
     if intervened and isinstance(source, CausalSource):
         return source.people(start, n, rng, stream)
     return {None: source.batch(start, n, rng, stream)}
@@ -159,4 +161,5 @@ def _alone(source: Source, start: int, n: int, rng: np.random.Generator, stream:
 def _neighbours(both: People) -> People:
     """Pairs of neighbours: the first of each in every version, and the second as they are."""
     first = np.arange(both[None].rows // 2) * 2
-    return {**{version: table.take(first) for version, table in both.items()}, Other(): both[None].take(first + 1)}
+    pairs: dict[Version | None, Table] = {version: table.take(first) for version, table in both.items()}
+    return {**pairs, Other(): both[None].take(first + 1)}

@@ -1,13 +1,13 @@
-"""Tables that are read as they go; memory to spare.
+"""Tables that are not held: read in their own order, batch by batch, as often as they are needed.
 
-How much memory there is to spare, so that a table that is too large is refused before it fills the machine.
-
-A table that is not held: it is read in its own order, batch by batch, as often as it is needed.
+:class:`LongTable` is such a table, whatever its rows come from: files, a lazy frame of polars, or a relation of DuckDB.
+The order of a query's rows is its own. A query that has none, such as a join, may give its rows in another order each
+time: every rate stays the same, and the fingerprint does not. Sort it where that matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,56 +17,22 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.columns import distinct
-from isonomia.populations.digests import TableDigest
+from isonomia.populations.fingerprint import TableDigest
 from isonomia.populations.table import Table, check_columns, check_known
 from isonomia.spec.tree import Value
 
-__all__ = ["AT_ONCE", "LongTable", "TableReader", "free_memory", "refuse_more_than"]
-
-
-_COPIES = 2.0  # as read, and as the kind of table that is asked for
-_UNLIMITED = float("inf")
-
-
-def free_memory() -> float:
-    """How many bytes could still be used; infinite on a system that does not tell."""
-    return min(_free_on_the_machine(), _free_in_the_group())
-
-
-def _free_on_the_machine() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-        found = next(line for line in lines if line.startswith("MemAvailable:"))
-        return 1024.0 * float(found.split()[1])
-    except (OSError, StopIteration, ValueError):
-        return _UNLIMITED
-
-
-def _free_in_the_group() -> float:
-    """What a container leaves, where it has a limit."""
-    try:
-        most, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text("ascii").strip() for name in ("max", "current"))
-        return float(most) - float(used)
-    except (OSError, ValueError):  # no such file, or the word "max"
-        return _UNLIMITED
-
-
-def refuse_more_than(free: float, rows: int, size: float) -> None:
-    """Refuse a table that would not fit.
-
-    Raises
-    ------
-    DataError
-        With what can be done without holding it.
-    """
-    if _COPIES * size > free:
-        raise DataError(
-            f"expected a table that fits into memory, since its rows are needed in random order or again and again, "
-            f"but {rows:,} rows take about {size / 1e9:,.1f} GB, twice while they are read, and {free / 1e9:,.1f} GB "
-            "are free. Read batch by batch are an exact Census and Sample(..., shuffle=False), for properties about "
-            "rates and for principal fairness; for everything else hand over a random part of the rows."
-        )
-
+__all__ = [
+    "AT_ONCE",
+    "LazyFrameReader",
+    "LongTable",
+    "RelationReader",
+    "TableReader",
+    "free_memory",
+    "long_lazy",
+    "long_relation",
+    "of_size",
+    "refuse_more_than",
+]
 
 AT_ONCE = 2**16
 """Rows in one batch: few enough for wide tables, enough for a model that works on whole columns."""
@@ -112,7 +78,7 @@ class LongTable:
     """
 
     reader: TableReader
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what was computed, while it is still true
+    _computed: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)  # each with the stamp it is for
 
     def __post_init__(self) -> None:
         """Refuse what is no table of people."""
@@ -160,25 +126,24 @@ class LongTable:
         """
         wanted = self.names if columns is None else tuple(columns)
         check_known(wanted, self.names)
-        came = start
+        end = start
         for native in self.reader.batches(wanted, size, start, plain=plain):
             table = Table.of(native)
-            came += table.rows
+            end += table.rows
             yield table
-        if came != max(self.rows, start):
+        if end != max(self.rows, start):
             raise DataError(
-                f"expected {self.rows:,} rows, as were counted at first, but {came:,} came: the table changed while "
+                f"expected {self.rows:,} rows, as were counted at first, but {end:,} came: the table changed while "
                 "it was read, or its query gives something else each time. Read it from a file that stays as it is."
             )
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, by a pass over that column alone."""
-        return distinct((_once(part, column) for part in self.batches([column], plain=True)), column)
+        return distinct((_unique(part, column) for part in self.batches([column], plain=True)), column)
 
     def empty(self, columns: Sequence[str] | None = None) -> Table:
         """The table without its rows."""
-        first = next(self.batches(columns, size=1))
-        return first.slice(0, 0)
+        return next(self.batches(columns, size=1)).slice(0, 0)
 
     def table(self, free: float | None = None) -> Table:
         """Read the whole table into memory, once.
@@ -194,12 +159,12 @@ class LongTable:
             When it does not fit.
         """
         stamp = self.reader.stamp
-        kept, found = self._kept.get("table", (None, None))
-        if found is None or (stamp is not None and kept != stamp):
+        stamp_then, table = self._computed.get("table", (None, None))
+        if table is None or (stamp is not None and stamp_then != stamp):
             refuse_more_than(free_memory() if free is None else free, self.rows, self._bytes())
-            found = next(self.batches(size=self.rows))
-            self._kept["table"] = (stamp, found)
-        whole: Table = found
+            table = next(self.batches(size=self.rows))
+            self._computed["table"] = (stamp, table)
+        whole: Table = table
         return whole
 
     def fingerprint(self) -> str:
@@ -208,43 +173,207 @@ class LongTable:
         It is computed once for files that have not changed since, and each time anew where that cannot be told.
         """
         stamp = self.reader.stamp
-        kept, found = self._kept.get("fingerprint", (None, None))
-        if found is None or stamp is None or kept != stamp:
+        stamp_then, value = self._computed.get("fingerprint", (None, None))
+        if value is None or stamp is None or stamp_then != stamp:
             digest = TableDigest(self.names)
             for part in self.batches(plain=True):
                 digest.add(part)
-            found = digest.value()
-            self._kept["fingerprint"] = (stamp, found)
-        return str(found)
+            value = digest.value()
+            self._computed["fingerprint"] = (stamp, value)
+        return str(value)
 
     def _bytes(self) -> float:
         """How much memory all rows would take, guessed from the first ones."""
         first = next(self.batches(size=min(self.rows, 10_000), plain=True))
-        return self.rows * _size_of(first) / first.rows
+        return self.rows * _bytes_of(first) / first.rows
 
 
-def _once(part: Table, name: str) -> NDArray[Any]:
+def _unique(part: Table, name: str) -> NDArray[Any]:
     """A column with each of its values once, where its library can tell them apart quickly."""
-    if part.kind != "pyarrow" or not _is_simple(part.native[name].type):
+    if part.kind != "pyarrow":
         return part.column(name)
     import pyarrow as pa
+    from pyarrow import types
 
-    return Table.of(pa.table({name: part.native[name].unique()})).column(name)
+    column = part.native[name]
+    simple = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
+    if not any(test(column.type) for test in simple):
+        return part.column(name)
+    return Table.of(pa.table({name: column.unique()})).column(name)
 
 
-def _is_simple(kind: Any) -> bool:
-    import pyarrow.types as types
+def _bytes_of(table: Table) -> float:
+    if table.kind == "pyarrow":
+        return float(table.native.nbytes)
+    if table.kind == "polars":
+        return float(table.native.estimated_size())
+    columns: list[NDArray[Any]] = [table.column(name) for name in table.names]
+    return float(np.sum([column.nbytes for column in columns]))
 
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind)
+
+# ---------------------------------------------------------------------------- memory
+
+_COPIES = 2.0  # as read, and as the kind of table that is asked for
+
+
+def free_memory() -> float:
+    """How many bytes could still be used; infinite on a system that does not tell."""
+    return min(_free_on_the_machine(), _free_in_the_container())
+
+
+def _free_on_the_machine() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        available = next(line for line in lines if line.startswith("MemAvailable:"))
+        return 1024.0 * float(available.split()[1])
+    except (OSError, StopIteration, ValueError):
+        return float("inf")
+
+
+def _free_in_the_container() -> float:
+    try:
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text("ascii").strip() for name in ("max", "current"))
+        return float(limit) - float(used)
+    except (OSError, ValueError):  # no such file, or the word "max"
+        return float("inf")
+
+
+def refuse_more_than(free: float, rows: int, size: float) -> None:
+    """Refuse a table of ``size`` bytes that does not fit into the free memory, with what can be done without it."""
+    if _COPIES * size > free:
+        raise DataError(
+            f"expected a table that fits into memory, since its rows are needed in random order or again and again, "
+            f"but {rows:,} rows take about {size / 1e9:,.1f} GB, twice while they are read, and {free / 1e9:,.1f} GB "
+            "are free. Read batch by batch are an exact Census and Sample(..., shuffle=False), for properties about "
+            "rates and for principal fairness; for everything else hand over a random part of the rows."
+        )
+
+
+# ---------------------------------------------------------------------------- lazy queries
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LazyFrameReader:
+    """A lazy frame of polars. The model is given frames of polars."""
+
+    query: Any
+    names: tuple[str, ...]
+    rows: int
+    kind: str = "polars"
+    stamp: None = None
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The order declared for a column of categories; empty where there is none."""
+        import polars as pl
+
+        kind = self.query.collect_schema()[name]
+        return tuple(kind.categories) if isinstance(kind, pl.Enum) else ()
+
+    def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
+        """Give these columns from row ``start`` on."""
+        import polars as pl
+
+        query = self.query.select(list(columns))
+        parts = query.slice(start).collect_batches(chunk_size=min(size, 2**18), maintain_order=True)
+        held: list[Any] = []
+        for part in _checked(lambda: parts):
+            held.append(part)
+            while sum(map(len, held)) >= size:
+                whole = pl.concat(held)
+                yield whole[:size]
+                held = [whole[size:]]
+        if any(map(len, held)):
+            yield pl.concat(held)
+
+
+def long_lazy(query: Any) -> LongTable | None:
+    """Make a table of a lazy frame of polars, which is then run batch by batch.
+
+    ``None`` where the installed polars cannot give batches; it should be collected then.
+    """
+    import polars as pl
+
+    if not hasattr(query, "collect_batches"):
+        return None
+    names = _run(lambda: tuple(query.collect_schema().names()))
+    rows = _run(lambda: query.select(pl.len()).collect(engine="streaming").item())
+    return LongTable(LazyFrameReader(query, names, int(rows)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelationReader:
+    """A relation of DuckDB. The model is given tables of pyarrow."""
+
+    relation: Any
+    names: tuple[str, ...]
+    rows: int
+    kind: str = "pyarrow"
+    stamp: None = None
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The values of an enumeration, which DuckDB orders as they are declared; empty for other columns."""
+        kind = self.relation.types[self.names.index(name)]
+        return tuple(dict(kind.children)["values"]) if kind.id == "enum" else ()
+
+    def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
+        """Give these columns from row ``start`` on."""
+        # As text: an expression for a column called * would stand for all of them.
+        chosen = self.relation.project(", ".join(map(_quoted, columns)))
+        read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
+        yield from of_size(_checked(lambda: read(2**16)), size, start)
+
+
+def long_relation(relation: Any) -> LongTable:
+    """Make a table of a relation of DuckDB, which is then run batch by batch."""
+    rows = _run(lambda: relation.aggregate("count(*)").fetchall()[0][0])
+    return LongTable(RelationReader(relation, tuple(relation.columns), int(rows)))
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL spells it, whatever characters it has."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _checked(begin: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Go through the parts of a result; a failure on the way is one of the data."""
+    try:
+        yield from begin()
+    except Exception as error:  # each library has its own kinds of error
+        raise _query_error(error) from error
+
+
+def _run(query: Callable[[], Any]) -> Any:
+    try:
+        return query()
+    except Exception as error:  # each library has its own kinds of error
+        raise _query_error(error) from error
+
+
+def _query_error(error: Exception) -> DataError:
+    return DataError(
+        f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Mend the query, or collect "
+        "it yourself and hand over the result."
     )
 
 
-def _size_of(table: Table) -> float:
-    native = table.native
-    if table.kind == "pyarrow":
-        return float(native.nbytes)
-    if table.kind == "polars":
-        return float(native.estimated_size())
-    columns: list[NDArray[Any]] = [table.column(name) for name in table.names]
-    return float(np.sum([column.nbytes for column in columns]))
+def of_size(batches: Iterable[Any], size: int, skip: int = 0) -> Iterator[Any]:
+    """Join and cut record batches so that each table but the last has ``size`` rows; the first rows may be skipped."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    rows = 0
+    for batch in batches:
+        passed = min(skip, batch.num_rows)
+        skip -= passed
+        rest = batch.slice(passed)
+        while rows + rest.num_rows >= size:
+            held.append(rest.slice(0, size - rows))
+            rest = rest.slice(size - rows)
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+        if rest.num_rows:
+            held.append(rest)
+            rows += rest.num_rows
+    if held:
+        yield pa.Table.from_batches(held)

@@ -1,18 +1,16 @@
-"""Table over arrays, columns and rows.
+"""One value for every kind of table: columns of NumPy for the audit, the owner's own form for the model.
 
-How each kind of table that needs no data-frame library is held and cut.
-
-One value for every kind of table.
-
-Tables of one kind, one below the other.
+A :class:`Table` holds a data frame of any library, a mapping of columns, a NumPy array or a list of rows; or a batch of
+records that have no columns, such as images, sounds, texts or states.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +19,236 @@ from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.frames import FrameStore, frame_store
 
-__all__ = ["ArrayStore", "ColumnStore", "RowStore", "Store", "Table", "check_columns", "check_known", "joined"]
+__all__ = ["RECORDS", "Table", "TableStore", "batch_table", "check_columns", "check_known", "described", "joined"]
+
+Records: TypeAlias = "NDArray[Any] | list[Any]"
+"""Records side by side: an array with one a row, whatever its other dimensions, or a list."""
+
+RECORDS = "batch"
+"""The kind of a table of records that have no columns."""
+
+_KINDS = (
+    "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
+    "a two-dimensional NumPy array, or a list of rows"
+)
+
+_SHOWN = 8
+"""How many values of a row a message shows."""
 
 
-class Store(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of people: columns of NumPy for the audit, the owner's own form for the model.
+
+    Make one with :meth:`of`. Writing into a table made by :meth:`take` or :meth:`slice` in its library's own ways
+    leaves the one that it was cut from alone; :meth:`copy` shares no memory at all, for a model that writes by
+    whatever means.
+    """
+
+    _store: TableStore
+    _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns asked for so far
+
+    @classmethod
+    def of(cls, data: object, names: Sequence[str] | None = None) -> Table:
+        """Hold any kind of table.
+
+        Parameters
+        ----------
+        data
+            A pandas, polars or pyarrow table, anything lazy that is then collected (a polars ``LazyFrame``, a
+            DuckDB relation, a pyarrow ``Dataset`` or reader of batches), a mapping from column name to values, a
+            two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
+        names
+            The columns of a NumPy array; ``x0``, ``x1``, ... unless given. For other kinds they must stay
+            out.
+
+        Raises
+        ------
+        DataError
+            When it is no table, has no rows or no columns, when columns differ in length, or when a column's
+            name is not text or occurs twice.
+        """
+        if isinstance(data, Table):
+            return data
+        store = _array_store(data, names) if isinstance(data, np.ndarray) else _named_store(data, names)
+        check_columns(store.names, store.rows)
+        return cls(store)
+
+    @property
+    def native(self) -> Any:
+        """The table in its owner's own form, for the model."""
+        return self._store.native
+
+    @property
+    def kind(self) -> str:
+        """The form: ``"columns"``, ``"array"``, ``"rows"``, or the library: ``"pandas"``, ``"polars"``, ..."""
+        return self._store.kind
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self._store.names
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._store.rows
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Give one column as a read-only array, converted as :mod:`isonomia.populations.columns` says."""
+        if name not in self._converted:
+            check_known([name], self.names)
+            column = self._store.column(name).view()
+            column.flags.writeable = False
+            self._converted[name] = column
+        return self._converted[name]
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Give one row as plain Python values, ``None`` where one is missing."""
+        one = self.slice(index, index + 1)
+        return {name: plain_value(one.column(name)[0]) for name in self.names}
+
+    def shown(self, index: int) -> str:
+        """One row as a message shows it: its first values, and whether there are more."""
+        values = ", ".join(f"{name}={value!r}" for name, value in list(self.row(index).items())[:_SHOWN])
+        return f"{values}, ..." if len(self.names) > _SHOWN else values
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        return self._store.order(name) if isinstance(self._store, FrameStore) and name in self.names else ()
+
+    def take(self, indices: NDArray[np.intp]) -> Table:
+        """Cut out the rows at these positions, in this order."""
+        return Table(self._store.take(indices))
+
+    def slice(self, start: int, stop: int) -> Table:
+        """Cut out the rows from ``start`` up to ``stop``; what lies past the end is left out."""
+        first = min(max(start, 0), self.rows)
+        return Table(self._store.slice(first, min(max(stop, first), self.rows)))
+
+    def select(self, names: Sequence[str]) -> Table:
+        """Keep these columns, in this order."""
+        check_known(names, self.names)
+        return self if tuple(names) == self.names else Table(self._store.select(names))
+
+    def copy(self) -> Table:
+        """Copy the table, for one who may write into it."""
+        return Table(self._store.copy()) if isinstance(self._store, FrameStore) else self.slice(0, self.rows)
+
+
+def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> TableStore:
+    if array.ndim != 2:
+        raise DataError(
+            f"a NumPy array should have two dimensions to be a table, rows and columns, "
+            f"but its shape is {array.shape}. Reshape it, or give a mapping from name to values."
+        )
+    given = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
+    if len(given) != array.shape[1]:
+        raise DataError(
+            f"the array has {array.shape[1]} columns, but names has {len(given)}: {_listed(given)}. "
+            "Give one name for each column."
+        )
+    return ArrayStore(array, given)
+
+
+def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
+    if names is not None:
+        raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.")
+    if isinstance(data, Mapping):
+        return _column_store(data)
+    if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+        return RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
+    store = None if isinstance(data, str | bytes | list) else frame_store(data)
+    if store is None:
+        raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {_brief(data)}.")
+    return store
+
+
+def _column_store(data: Mapping[Any, Any]) -> TableStore:
+    columns = {name: _native_column(values, name) for name, values in data.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:_SHOWN])
+        raise DataError(f"every column should have the same number of rows, but {listed}.")
+    return ColumnStore(columns, next(iter(lengths.values()), 0))
+
+
+def _native_column(values: object, name: object) -> NDArray[Any]:
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise DataError(
+            f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
+            f"{_brief(values)}."
+        )
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values
+    return column_from(values, f"column {name!r}")
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """The rows of several tables in order, at least one and all of one kind, as the kind of table that they are."""
+    if len(tables) == 1:
+        return tables[0]
+    natives = [table.native for table in tables]
+    match tables[0].kind:
+        case "columns":
+            return Table.of({name: np.concatenate([native[name] for native in natives]) for name in tables[0].names})
+        case "array":
+            return Table.of(np.concatenate(natives), tables[0].names)
+        case "rows":
+            return Table.of([row for native in natives for row in native])
+        case _:
+            import narwhals as nw
+
+            return Table.of(nw.concat([nw.from_native(native) for native in natives], how="vertical").to_native())
+
+
+def batch_table(native: Records, what: str = "record") -> Table:
+    """Hold a batch of records that are no rows of a table; ``what`` says what one is, in the singular, for messages."""
+    if not isinstance(native, list) and not (isinstance(native, np.ndarray) and native.ndim):
+        raise DataError(f"expected a batch of {what}s as an array or a list, but a {type(native).__name__} came")
+    return Table(RecordStore(native, what))
+
+
+def check_columns(names: Sequence[object], rows: int) -> None:
+    """Refuse a table without rows or columns, and columns whose name is not text or occurs twice."""
+    if not names:
+        raise DataError("the table has no columns. Give at least one.")
+    for name in names:
+        if not isinstance(name, str):
+            raise DataError(
+                f"the name of every column should be text, but one is {name!r} ({type(name).__name__}). "
+                "Rename the columns, for example with str."
+            )
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise DataError(f"column {repeated[0]!r} occurs more than once. Rename or drop the others.")
+    if rows == 0:
+        raise DataError(f"the table has no rows (columns: {_listed(names)}). Give at least one row.")
+
+
+def check_known(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a column that a table does not have, with the columns that it has, and the nearest one."""
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}", name=name
+            )
+
+
+def _listed(names: Sequence[object], max_n: int = 12) -> str:
+    listed = ", ".join(map(repr, names[:max_n])) or "none"
+    return listed if len(names) <= max_n else f"{listed} and {len(names) - max_n} more"
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# ---------------------------------------------------------------------------- how each kind is held and cut
+
+
+class TableStore(Protocol):
     """A table in its owner's own form, with the few operations that an audit needs of it."""
 
     @property
@@ -46,13 +270,13 @@ class Store(Protocol):
     def column(self, name: str) -> NDArray[Any]:
         """One column, converted as :mod:`isonomia.populations.columns` says."""
 
-    def take(self, indices: NDArray[np.intp]) -> Store:
+    def take(self, indices: NDArray[np.intp]) -> TableStore:
         """The rows at these positions, as a copy."""
 
-    def slice(self, start: int, stop: int) -> Store:
+    def slice(self, start: int, stop: int) -> TableStore:
         """The rows from ``start`` up to ``stop``, as a copy."""
 
-    def select(self, names: Sequence[str]) -> Store:
+    def select(self, names: Sequence[str]) -> TableStore:
         """These columns, in this order."""
 
 
@@ -146,230 +370,63 @@ class RowStore:
         return RowStore([{name: row[name] for name in names if name in row} for row in self.native], tuple(names))
 
 
-_KINDS = (
-    "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
-    "a two-dimensional NumPy array, or a list of rows"
-)
-
-_SHOWN = 8
-"""How many values of a row a message shows."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table of people: columns of NumPy for the audit, the owner's own form for the model.
+class RecordStore:
+    """Records that have no columns, behind the face of a table.
 
-    Make one with :meth:`of`. Writing into a table made by :meth:`take` or :meth:`slice` in its library's own ways
-    leaves the one that it was cut from alone; :meth:`copy` shares no memory at all, for a model that writes by
-    whatever means.
+    The one column, called after what the records are, is for messages: texts as they are, anything else in a few words.
     """
 
-    _store: Store
-    _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns asked for so far
-
-    @classmethod
-    def of(cls, data: object, names: Sequence[str] | None = None) -> Table:
-        """Hold any kind of table.
-
-        Parameters
-        ----------
-        data
-            A pandas, polars or pyarrow table, anything lazy that is then collected (a polars ``LazyFrame``, a
-            DuckDB relation, a pyarrow ``Dataset`` or reader of batches), a mapping from column name to values, a
-            two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
-        names
-            The columns of a NumPy array; ``x0``, ``x1``, ... unless given. For other kinds they must stay
-            out.
-
-        Raises
-        ------
-        DataError
-            When it is no table, has no rows or no columns, when columns differ in length, or when a column's
-            name is not text or occurs twice.
-        """
-        if isinstance(data, Table):
-            return data
-        store = _array_store(data, names) if isinstance(data, np.ndarray) else _named_store(data, names)
-        check_columns(store.names, store.rows)
-        return cls(store)
-
-    @property
-    def native(self) -> Any:
-        """The table in its owner's own form, for the model."""
-        return self._store.native
-
-    @property
-    def kind(self) -> str:
-        """The form: ``"columns"``, ``"array"``, ``"rows"``, or the library: ``"pandas"``, ``"polars"``, ..."""
-        return self._store.kind
+    native: Records
+    what: str = "record"  # what one record is, such as "image"
+    kind: str = RECORDS
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
-        return self._store.names
+        """The one column."""
+        return (self.what,)
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
-        return self._store.rows
+        """How many records there are."""
+        return len(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
-        """Give one column as a read-only array, converted as :mod:`isonomia.populations.columns` says."""
-        if name not in self._converted:
-            check_known([name], self.names)
-            column = self._store.column(name).view()
-            column.flags.writeable = False
-            self._converted[name] = column
-        return self._converted[name]
+        """Texts as they are, every other record described."""
+        texts = [record if isinstance(record, str) else described(record) for record in self.native]
+        return column_from(texts, f"column {name!r}")
 
-    def row(self, index: int) -> dict[str, Any]:
-        """Give one row as plain Python values, ``None`` where one is missing."""
-        one = self.slice(index, index + 1)
-        return {name: plain_value(one.column(name)[0]) for name in self.names}
+    def take(self, indices: NDArray[np.intp]) -> RecordStore:
+        """The records at these positions, as a copy."""
+        if isinstance(self.native, np.ndarray):
+            return RecordStore(self.native[indices], self.what)
+        return RecordStore([_copied(self.native[index]) for index in indices.tolist()], self.what)
 
-    def shown(self, index: int) -> str:
-        """One row as a message shows it: its first values, and whether there are more."""
-        told = ", ".join(f"{name}={value!r}" for name, value in list(self.row(index).items())[:_SHOWN])
-        return f"{told}, ..." if len(self.names) > _SHOWN else told
+    def slice(self, start: int, stop: int) -> RecordStore:
+        """The records from ``start`` up to ``stop``, as a copy."""
+        if isinstance(self.native, np.ndarray):
+            return RecordStore(self.native[start:stop].copy(), self.what)
+        return RecordStore([_copied(record) for record in self.native[start:stop]], self.what)
 
-    def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
-        return self._store.order(name) if isinstance(self._store, FrameStore) and name in self.names else ()
-
-    def take(self, indices: NDArray[np.intp]) -> Table:
-        """Cut out the rows at these positions, in this order."""
-        return Table(self._store.take(indices))
-
-    def slice(self, start: int, stop: int) -> Table:
-        """Cut out the rows from ``start`` up to ``stop``; what lies past the end is left out."""
-        first = min(max(start, 0), self.rows)
-        return Table(self._store.slice(first, min(max(stop, first), self.rows)))
-
-    def select(self, names: Sequence[str]) -> Table:
-        """Keep these columns, in this order."""
-        check_known(names, self.names)
-        return self if tuple(names) == self.names else Table(self._store.select(names))
-
-    def copy(self) -> Table:
-        """Copy the table, for one who may write into it."""
-        return Table(self._store.copy()) if isinstance(self._store, FrameStore) else self.slice(0, self.rows)
+    def select(self, names: Sequence[str]) -> RecordStore:
+        """The same: there is no more than one column."""
+        del names
+        return self
 
 
-def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> Store:
-    if array.ndim != 2:
-        raise DataError(
-            f"a NumPy array should have two dimensions to be a table, rows and columns, "
-            f"but its shape is {array.shape}. Reshape it, or give a mapping from name to values."
-        )
-    given = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
-    if len(given) != array.shape[1]:
-        raise DataError(
-            f"the array has {array.shape[1]} columns, but names has {len(given)}: {_listed(given)}. "
-            "Give one name for each column."
-        )
-    return ArrayStore(array, given)
+def described(record: object) -> str:
+    """A record in a few words, never all of its numbers."""
+    if not isinstance(record, np.ndarray | np.generic):
+        text = repr(record)
+        return text if len(text) <= 80 else f"{text[:77]}..."
+    shape = " x ".join(map(str, record.shape)) or "a single number"
+    if not record.size or record.dtype.kind not in "biuf":
+        return f"{shape} of {record.dtype}"
+    return f"{shape} of {record.dtype}, from {record.min():g} to {record.max():g}"
 
 
-def _named_store(data: object, names: Sequence[str] | None) -> Store:
-    if names is not None:
-        raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.")
-    if isinstance(data, Mapping):
-        return _column_store(data)
-    if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
-        return RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
-    store = None if isinstance(data, str | bytes | list) else frame_store(data)
-    if store is None:
-        raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {_brief(data)}.")
-    return store
-
-
-def _column_store(data: Mapping[Any, Any]) -> Store:
-    columns = {name: _native_column(values, name) for name, values in data.items()}
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:8])
-        raise DataError(f"every column should have the same number of rows, but {told}.")
-    return ColumnStore(columns, next(iter(lengths.values()), 0))
-
-
-def _native_column(values: object, name: object) -> NDArray[Any]:
-    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
-        raise DataError(
-            f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
-            f"{_brief(values)}."
-        )
-    if type(values) is np.ndarray and values.ndim == 1:
-        return values
-    return column_from(values, f"column {name!r}")
-
-
-def check_columns(names: Sequence[object], rows: int) -> None:
-    """Refuse a table without rows or columns, and columns whose name is not text or occurs twice.
-
-    Raises
-    ------
-    DataError
-        With the name.
-    """
-    if not names:
-        raise DataError("the table has no columns. Give at least one.")
-    for name in names:
-        if not isinstance(name, str):
-            raise DataError(
-                f"the name of every column should be text, but one is {name!r} ({type(name).__name__}). "
-                "Rename the columns, for example with str."
-            )
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise DataError(f"column {repeated[0]!r} occurs more than once. Rename or drop the others.")
-    if rows == 0:
-        raise DataError(f"the table has no rows (columns: {_listed(names)}). Give at least one row.")
-
-
-def check_known(names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a column that a table does not have.
-
-    Raises
-    ------
-    DataError
-        With the columns that it has, and the nearest one.
-    """
-    for name in names:
-        if name not in known:
-            raise DataError(
-                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}", name=name
-            )
-
-
-def _listed(names: Sequence[object], most: int = 12) -> str:
-    told = ", ".join(map(repr, names[:most])) or "none"
-    return told if len(names) <= most else f"{told} and {len(names) - most} more"
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def joined(tables: Sequence[Table]) -> Table:
-    """The rows of several tables in order, as the kind of table that they are.
-
-    Parameters
-    ----------
-    tables
-        At least one; all of one kind, with the same columns.
-    """
-    if len(tables) == 1:
-        return tables[0]
-    natives = [table.native for table in tables]
-    match tables[0].kind:
-        case "columns":
-            return Table.of({name: np.concatenate([native[name] for native in natives]) for name in tables[0].names})
-        case "array":
-            return Table.of(np.concatenate(natives), tables[0].names)
-        case "rows":
-            return Table.of([row for native in natives for row in native])
-        case _:
-            import narwhals as nw
-
-            return Table.of(nw.concat([nw.from_native(native) for native in natives], how="vertical").to_native())
+def _copied(record: Any) -> Any:
+    """A record that may be written into; text cannot be."""
+    if isinstance(record, np.ndarray):
+        return record.copy()
+    return record if isinstance(record, str | bytes | int | float | None) else deepcopy(record)

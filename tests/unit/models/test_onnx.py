@@ -17,7 +17,7 @@ from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt, ask, load_model
 from isonomia.models.onnx import open_onnx
 from isonomia.populations import Table
-from isonomia.populations.batches import batch_table
+from isonomia.populations.table import batch_table
 
 pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")

@@ -10,7 +10,7 @@ from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt, ask, load_model
 from isonomia.models.torch import torch_model
 from isonomia.populations import Table
-from isonomia.populations.batches import batch_table
+from isonomia.populations.table import batch_table
 
 torch = pytest.importorskip("torch")
 

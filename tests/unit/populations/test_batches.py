@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from isonomia.audits.answers import Asker
 from isonomia.errors import DataError, ModelError
 from isonomia.models import adapt, ask
-from isonomia.populations.batches import batch_table
+from isonomia.populations.table import batch_table
 
 STACK = np.arange(5 * 3 * 2).reshape(5, 3, 2)
 WAVES = [np.arange(n, dtype=np.float64) for n in (2, 4, 3)]

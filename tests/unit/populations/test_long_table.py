@@ -12,8 +12,7 @@ import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
 from isonomia.populations.files import HELD, rows_from
-from isonomia.populations.lazy import long_lazy, long_relation
-from isonomia.populations.streaming import LongTable, free_memory, refuse_more_than
+from isonomia.populations.streaming import LongTable, free_memory, long_lazy, long_relation, refuse_more_than
 
 ROWS = 150_000
 

@@ -5,7 +5,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.populations import Table
-from isonomia.populations.sources import RowSource, random_order
+from isonomia.populations.finite import RowSource, random_order
 
 
 def test_the_order_is_a_permutation_fixed_by_the_seed():

@@ -24,9 +24,8 @@ from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.items import Items
 from isonomia.populations.domains.tables import table_domain
-from isonomia.populations.finite import Census, Sample
+from isonomia.populations.finite import Census, Sample, random_order
 from isonomia.populations.protocol import Source
-from isonomia.populations.sources import random_order
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import CodeBlock, read_block
 from isonomia.spec.nomos.tree import FunctionCall, Var, calls_in

@@ -25,9 +25,8 @@ from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.abducted import Abducted
-from isonomia.populations.finite import Census, Sample
+from isonomia.populations.finite import Census, Sample, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted
-from isonomia.populations.sources import WithReplacement
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict

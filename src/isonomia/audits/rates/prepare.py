@@ -23,9 +23,8 @@ from isonomia.evidence.protocol import Evidence
 from isonomia.evidence.region import RegionEvidence, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
-from isonomia.populations.finite import Census
+from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import Population, Source
-from isonomia.populations.sources import WithReplacement
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.tree import Leaf, Other, Rate

@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.batches import batch_table
 from isonomia.populations.columns import column_from, distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, batch_table
 
 __all__ = [
     "ArrayDomain",

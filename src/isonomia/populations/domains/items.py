@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.batches import batch_table, described
 from isonomia.populations.domains.arrays import packed, unpacked
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, batch_table, described
 
 __all__ = ["ItemRecords", "Items"]
 

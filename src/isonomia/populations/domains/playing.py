@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.populations.batches import batch_table
 from isonomia.populations.domains.protocol import Ask
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, batch_table
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor

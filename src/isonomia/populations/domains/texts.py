@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.batches import batch_table
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains.protocol import Function
 from isonomia.populations.domains.table_edits import text_gap
 from isonomia.populations.domains.tables import TableDomain, TableRecords
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, batch_table
 
 __all__ = ["Texts", "text_functions"]
 

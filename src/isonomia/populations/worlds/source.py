@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.generator import hopeless, kept_rows
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.sources import check_request
+from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.directed import Direction
 from isonomia.populations.worlds.world import Columns, Drawn, World

@@ -1,0 +1,462 @@
+"""Parquet and Arrow files through pyarrow, one file or a folder of them, decoded only when their rows are asked for.
+
+pyarrow's own scanner decodes ahead of a slow reader, up to a gigabyte. Here nothing is decoded before it is wanted, so
+that memory depends neither on the number of files nor on how slow the model is.
+
+pandas turns whole numbers with missing values into floats and truth values with missing ones into objects. For every
+batch to have the same column types, it must be known before the first one which columns have missing values somewhere:
+:class:`PandasForm`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as parquet
+from pyarrow import types
+
+from isonomia.errors import DataError, nearest
+from isonomia.populations.streaming import AT_ONCE, LongTable, of_size
+from isonomia.spec.columns import EXACT
+
+__all__ = [
+    "DatasetReader",
+    "PandasForm",
+    "as_kind",
+    "is_large",
+    "long_dataset",
+    "ordinary_names",
+    "preferred_kind",
+    "read_arrow",
+    "read_parquet",
+    "refuse_other_columns",
+    "stamp_of",
+    "typed_files",
+    "unreadable",
+]
+
+
+def read_parquet(file: Path) -> pa.Table:
+    """Read a whole Parquet file."""
+    with parquet.ParquetFile(file) as opened:
+        return opened.read()
+
+
+def read_arrow(file: Path) -> pa.Table:
+    """Read a whole Arrow file, of random access or a stream."""
+    with pa.OSFile(str(file)) as opened:
+        is_stream = opened.read(6) != b"ARROW1"
+        opened.seek(0)
+        reader = pa.ipc.open_stream(opened) if is_stream else pa.ipc.open_file(opened)
+        return reader.read_all()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetReader:
+    """A dataset of pyarrow, its columns of one type each, as a :class:`TableReader`."""
+
+    dataset: Any
+    names: tuple[str, ...]
+    rows: int
+    kind: str
+    form: PandasForm
+    files: tuple[Path, ...] = ()  # none where it is not made of local files
+
+    @property
+    def stamp(self) -> object | None:
+        """The sizes of the files and when they were written; ``None`` without files."""
+        return stamp_of(self.files)
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The order declared for a column of categories; empty where there is none."""
+        kind = self.dataset.schema.field(name).type
+        return tuple(self.form.categories.get(name, ())) if getattr(kind, "ordered", False) else ()
+
+    def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
+        """Give these columns from row ``start`` on."""
+        for table in of_size(_parts(self.dataset, columns, start), size):
+            yield table if plain else as_kind(table, self.kind, self.form)
+
+
+def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTable:
+    """Make a table of a dataset, which is then read as it goes.
+
+    The model is given tables of the library ``kind``; ``files`` are the local files that the dataset is made of.
+    """
+    names = ordinary_names(dataset.schema)
+    footers = _footers(dataset) if _is_plain(dataset) else None
+    rows = dataset.count_rows() if footers is None else footers.rows
+    gaps = {} if footers is None else footers.gaps
+    form = _pandas_form(dataset, names, gaps) if kind == "pandas" else PandasForm()
+    return LongTable(DatasetReader(dataset, names, rows, kind, form, tuple(files)))
+
+
+def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
+    """Make one table of Parquet or Arrow files; below the folder ``base``, folders ``key=value`` give a column."""
+    try:
+        dataset = ds.dataset(
+            [str(file) for file in files],
+            format="parquet" if files[0].suffix.lower() == ".parquet" else "ipc",
+            partitioning=ds.partitioning(flavor="hive"),
+            partition_base_dir=str(base),
+        )
+    except Exception as error:  # pyarrow has several kinds of error for a damaged file
+        if "duplicate field names" in str(error):
+            raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
+        raise DataError(
+            f"{files[0]} cannot be read as {files[0].suffix}: {type(error).__name__}: {str(error).strip()}. It may be "
+            "cut short, or be of another format: write it anew, or take it out of the folder."
+        ) from error
+    fragments, schema = list(dataset.get_fragments()), _common_schema(dataset)
+    return long_dataset(ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem), kind, files)
+
+
+def unreadable(file: Path, error: Exception) -> DataError:
+    """What is said of a file that pyarrow cannot read."""
+    ending = "".join(file.suffixes[-2:]) if file.suffix.lower() in {".gz", ".bz2", ".zst"} else file.suffix
+    return DataError(
+        f"{file} cannot be read as {ending}: {type(error).__name__}: {error}. "
+        "Check that its content matches its ending."
+    )
+
+
+def stamp_of(files: Sequence[Path]) -> object | None:
+    """What changes whenever one of some files does; ``None`` without files."""
+    try:
+        stats = [file.stat() for file in files]
+    except OSError as error:
+        raise DataError(f"a file of the table is gone since it was opened: {error}. Open it anew.") from error
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats) or None
+
+
+# ---------------------------------------------------------------------------- the rows
+
+
+def _parts(dataset: Any, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+    """The rows of a dataset from row ``start`` on, as record batches of at most ``AT_ONCE`` rows.
+
+    A dataset that is not made of Parquet or Arrow files, or that filters its rows, is read by pyarrow's scanner.
+    """
+    try:
+        if _is_plain(dataset):
+            yield from _pulled(dataset, columns, start)
+        else:
+            scanner = dataset.scanner(
+                columns=list(columns), batch_size=AT_ONCE, batch_readahead=1, fragment_readahead=1
+            )
+            yield from _skipped(scanner.to_batches(), start)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"the rows cannot be read: {type(error).__name__}: {str(error).strip()}") from error
+
+
+def _is_plain(dataset: Any) -> bool:
+    """Whether a dataset is made of Parquet or Arrow files whose rows are all wanted, as they are."""
+    if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
+        return False
+    return isinstance(dataset.format, ds.ParquetFileFormat | ds.IpcFileFormat)
+
+
+def _pulled(dataset: Any, columns: Sequence[str], skip: int) -> Iterator[Any]:
+    for fragment in dataset.get_fragments():
+        rows = fragment.count_rows()
+        if rows <= skip:
+            skip -= rows
+            continue
+        keys = ds.get_partition_keys(fragment.partition_expression)
+        inside = [name for name in columns if name not in keys and name in fragment.physical_schema.names]
+        for part in _skipped(_decoded(fragment, inside, rows), skip):
+            yield _as_wanted(part, columns, dataset.schema, keys)
+        skip = 0
+
+
+def _decoded(fragment: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    """Decode one file. The first rows of a Parquet file are decoded even where they are skipped."""
+    if not columns:  # only columns that the names of folders give are wanted
+        for first in range(0, rows, AT_ONCE):
+            yield pa.RecordBatch.from_arrays([pa.nulls(min(AT_ONCE, rows - first))], names=[""])
+    elif isinstance(fragment, ds.ParquetFileFragment):
+        with fragment.open() as opened, parquet.ParquetFile(opened, buffer_size=2**20, pre_buffer=False) as file:
+            groups = [group.id for group in fragment.row_groups]
+            yield from file.iter_batches(AT_ONCE, row_groups=groups, columns=list(columns))
+    else:
+        with fragment.open() as opened, pa.ipc.open_file(opened) as file:
+            for number in range(file.num_record_batches):
+                part = file.get_batch(number).select(list(columns))
+                for first in range(0, part.num_rows, AT_ONCE):
+                    yield part.slice(first, AT_ONCE)
+
+
+def _skipped(parts: Iterable[Any], skip: int) -> Iterator[Any]:
+    for part in parts:
+        passed = min(skip, part.num_rows)
+        skip -= passed
+        if passed < part.num_rows:
+            yield part.slice(passed)
+
+
+def _as_wanted(part: Any, columns: Sequence[str], schema: Any, keys: Mapping[str, Any]) -> Any:
+    """The columns in their order and types, with those that the names of folders give."""
+    fields = [schema.field(name) for name in columns]
+    arrays = []
+    for wanted in fields:
+        if wanted.name in keys:
+            arrays.append(pa.repeat(pa.scalar(keys[wanted.name], wanted.type), part.num_rows))
+        elif wanted.name not in part.schema.names:
+            arrays.append(pa.nulls(part.num_rows, wanted.type))
+        else:
+            array = part.column(wanted.name)
+            arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=schema.metadata))
+
+
+# ---------------------------------------------------------------------------- what footers say without reading a row
+
+
+@dataclass(frozen=True, slots=True)
+class _Footers:
+    rows: int
+    gaps: Mapping[str, bool | None]  # whether a value of a plain column is missing; None where a footer does not say
+
+
+def _footers(dataset: Any) -> _Footers | None:
+    """Read the footers of a dataset's files; ``None`` where it is not made of Parquet files."""
+    rows = 0
+    missing: dict[str, int | None] = {}
+    for fragment in dataset.get_fragments():
+        if not isinstance(fragment, ds.ParquetFileFragment):
+            return None
+        metadata = _metadata(fragment)
+        rows += metadata.num_rows
+        counts = _missing_counts(metadata)
+        keys = set(ds.get_partition_keys(fragment.partition_expression))
+        if metadata.num_rows:
+            counts |= dict.fromkeys(set(dataset.schema.names) - set(counts) - keys, metadata.num_rows)
+        for name, count in counts.items():
+            missing[name] = _sum(missing.get(name, 0), count)
+    return _Footers(rows, {name: None if count is None else count > 0 for name, count in missing.items()})
+
+
+def _metadata(fragment: Any) -> Any:
+    try:
+        return fragment.metadata
+    except Exception as error:  # pyarrow has several kinds of error for a damaged file
+        raise DataError(
+            f"{fragment.path} cannot be read as Parquet: {type(error).__name__}: {str(error).strip()}. It may be cut "
+            "short, or be no Parquet file: write it anew, or take it out of the folder."
+        ) from error
+
+
+def _missing_counts(metadata: Any) -> dict[str, int | None]:
+    """How many values of each plain column are missing in one file; ``None`` where its footer does not say."""
+    counts: dict[str, int | None] = {}
+    for group in range(metadata.num_row_groups):
+        part = metadata.row_group(group)
+        for index in range(part.num_columns):
+            column = part.column(index)
+            statistics = column.statistics
+            known = statistics is not None and statistics.has_null_count
+            name = column.path_in_schema
+            counts[name] = _sum(counts.get(name, 0), statistics.null_count if known else None)
+    return counts
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+# ---------------------------------------------------------------------------- one schema for all files
+
+
+def _common_schema(dataset: Any) -> Any:
+    """The columns of a dataset, each with a type that has room for its type in every file.
+
+    Whole numbers may differ in width, floats in width, text in how it is stored, and a column that is missing
+    throughout a file has no type there. Anything else that differs is refused.
+    """
+    merged = {field.name: field for field in dataset.schema}
+    first: Any = None
+    for fragment in dataset.get_fragments():
+        schema = _physical_schema(fragment)
+        first = first or (set(schema.names), fragment.path)
+        refuse_other_columns(schema.names, fragment.path, *first)
+        for column in schema:
+            kind = _common_type(merged[column.name].type, column.type)
+            if kind is None:
+                raise DataError(
+                    f"expected one type for column {column.name!r}, but it is {merged[column.name].type} in {first[1]} "
+                    f"and {column.type} in {fragment.path}. Write the files with the same types."
+                )
+            merged[column.name] = merged[column.name].with_type(kind).with_nullable(True)
+    return pa.schema([merged[column.name] for column in dataset.schema], metadata=dataset.schema.metadata)
+
+
+def _physical_schema(fragment: Any) -> Any:
+    try:
+        return fragment.physical_schema
+    except Exception as error:  # pyarrow has several kinds of error for a damaged file
+        raise DataError(
+            f"{fragment.path} cannot be read: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be "
+            "of another format: write it anew, or take it out of the folder."
+        ) from error
+
+
+def refuse_other_columns(names: Sequence[str], path: object, expected: set[str], first: object) -> None:
+    """Refuse a file whose columns are not those that the first file has."""
+    for name in sorted(expected - set(names)):
+        hint = nearest(name, set(names) - expected)
+        raise DataError(f"expected the same columns in every file, but {path} lacks {name!r}, which {first} has.{hint}")
+    for name in sorted(set(names) - expected):
+        hint = nearest(name, expected - set(names))
+        raise DataError(f"expected the same columns in every file, but {path} has {name!r}, which {first} lacks.{hint}")
+
+
+def _common_type(one: Any, other: Any) -> Any | None:
+    """A type with room for two; ``None`` where they are of different kinds."""
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    if types.is_dictionary(one) and types.is_dictionary(other):
+        values = _common_type(one.value_type, other.value_type)
+        return None if values is None else pa.dictionary(pa.int32(), values, one.ordered and other.ordered)
+    alike: tuple[tuple[Callable[[Any], bool], Any], ...] = (
+        (types.is_signed_integer, pa.int64()),
+        (types.is_unsigned_integer, pa.uint64()),
+        (types.is_integer, pa.int64()),
+        (types.is_floating, pa.float64()),
+        (_is_text, pa.large_string()),
+    )
+    return next((wide for test, wide in alike if test(one) and test(other)), None)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+# ---------------------------------------------------------------------------- tables of the model's library
+
+
+def preferred_kind() -> str:
+    """The library whose tables a file is handed to the model as: pandas where it is installed, then polars."""
+    return next((kind for kind in ("pandas", "polars") if find_spec(kind) is not None), "pyarrow")
+
+
+def as_kind(table: pa.Table, kind: str, form: PandasForm | None = None) -> Any:
+    """A table of the library ``kind``; without a form, the table has all rows."""
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    if kind == "pandas":
+        return (form or _form_of_all(table)).frame(table)
+    return table
+
+
+_ROW_LABELS = re.compile(r"__index_level_\d+__")  # what pandas calls labels without a name when it writes a file
+
+
+def ordinary_names(schema: Any) -> tuple[str, ...]:
+    """The columns of a schema, without the nameless row labels that pandas adds to a file."""
+    return tuple(name for name in schema.names if not _ROW_LABELS.fullmatch(name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PandasForm:
+    """What must be known of all rows to make a pandas frame of some of them."""
+
+    gaps: frozenset[str] = frozenset()  # columns with a missing value somewhere
+    large: frozenset[str] = frozenset()  # those of whole numbers that a float would round: they become Int64
+    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # in the order of their codes
+
+    def frame(self, table: Any) -> Any:
+        """Make a pandas frame of some rows."""
+        for name in (self.gaps - self.large).intersection(table.column_names):
+            if types.is_integer(table.schema.field(name).type) and not _restored(table.schema, name):
+                table = _with_column(table, name, table[name].cast(pa.float64(), safe=False))
+        frame = table.replace_schema_metadata(_without_labels(table.schema.metadata)).to_pandas()
+        for name in self.gaps.intersection(table.column_names):
+            if types.is_boolean(table.schema.field(name).type) and frame[name].dtype == bool:
+                frame[name] = frame[name].astype(object)
+        for name in self.large.intersection(table.column_names):
+            frame[name] = table[name].to_pandas(types_mapper=_nullable)
+        for name, categories in self.categories.items():
+            if name in table.column_names:
+                frame[name] = frame[name].cat.set_categories(list(categories))
+        return frame
+
+
+def _form_of_all(table: pa.Table) -> PandasForm:
+    large = frozenset(name for name in table.column_names if table[name].null_count and is_large(table[name]))
+    return PandasForm(large, large)
+
+
+def is_large(column: Any) -> bool:
+    """Whether a column of pyarrow has whole numbers that a float would round."""
+    if not types.is_integer(column.type) or column.type.bit_width < 64:
+        return False
+    ends = pc.min_max(column).as_py()
+    return any(end is not None and abs(end) > EXACT for end in ends.values())
+
+
+def _nullable(kind: Any) -> Any:
+    import pandas as pd
+
+    return pd.UInt64Dtype() if kind == pa.uint64() else pd.Int64Dtype()
+
+
+def _with_column(table: Any, name: str, column: Any) -> Any:
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _pandas_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """What pandas wrote into a file about its own types."""
+    written: dict[str, Any] = json.loads((metadata or {}).get(b"pandas", b"{}"))
+    return written
+
+
+def _restored(schema: Any, name: str) -> bool:
+    """Whether pandas will restore a type of its own that has room for missing values, such as Int64."""
+    columns = _pandas_metadata(schema.metadata).get("columns", [])
+    return any(item.get("name") == name and str(item.get("numpy_type", ""))[:1] in "IU" for item in columns)
+
+
+def _without_labels(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
+    """Keep what pandas wrote about types, but let columns that served as row labels be ordinary ones."""
+    written = _pandas_metadata(metadata)
+    return {b"pandas": json.dumps({**written, "index_columns": []}).encode()} if written else None
+
+
+def _pandas_form(dataset: Any, names: Sequence[str], gaps: Mapping[str, bool | None]) -> PandasForm:
+    """Learn what pandas must know beforehand: from the files' footers, and by a pass over what they leave in doubt."""
+    kinds = {name: dataset.schema.field(name).type for name in names}
+    whole = [name for name, kind in kinds.items() if types.is_integer(kind) or types.is_boolean(kind)]
+    with_gaps, large = _gaps(dataset, [name for name in whole if gaps.get(name) is not False])
+    coded = [name for name, kind in kinds.items() if types.is_dictionary(kind)]
+    return PandasForm(with_gaps, large & with_gaps, {name: _categories(dataset, name) for name in coded})
+
+
+def _gaps(dataset: Any, names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The columns with a missing value somewhere, and those with large whole numbers."""
+    gaps: set[str] = set()
+    large: set[str] = set()
+    for part in _parts(dataset, names) if names else ():
+        gaps.update(name for name in names if part.column(name).null_count)
+        large.update(name for name in names if is_large(part.column(name)))
+    return frozenset(gaps), frozenset(large)
+
+
+def _categories(dataset: Any, name: str) -> tuple[Any, ...]:
+    """All categories of a column, in the order in which they turn up, as when all batches are joined."""
+    categories: dict[Any, None] = {}
+    for batch in _parts(dataset, [name]):
+        categories.update(dict.fromkeys(batch.column(name).dictionary.to_pylist()))
+    return tuple(categories)

@@ -1,0 +1,464 @@
+"""Comma- and tab-separated files, JSON lines and JSON documents: text without types of its own, read by pyarrow.
+
+A column's type is the first that all its cells fit: whole number, number, truth value (``true`` or ``false`` in small
+letters, capitals, or with a capital first), text. An empty cell is missing. In a column whose other cells are all
+numbers, ``NA``, ``N/A``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing too; in a column of text they are text. A
+column with a cell such as ``00123`` is text: nobody counts like that, and the postal code would lose its zeros.
+
+So all cells are read as text first, and a type is chosen when all of them have been seen. A file that is read as it
+goes is read once for that, and then again each time its rows are needed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
+from pyarrow import types
+
+from isonomia.errors import DataError
+from isonomia.populations.datasets import PandasForm, as_kind, is_large, refuse_other_columns, stamp_of, unreadable
+from isonomia.populations.streaming import LongTable, of_size
+from isonomia.populations.table import Table
+from isonomia.spec.columns import EXACT
+
+__all__ = ["TextReader", "read_json", "read_json_lines", "read_separated", "text_files"]
+
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
+_NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")
+_TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
+_CODE = "^[+-]?0[0-9xX]"  # how a cell begins that is no number although pyarrow would take it for one
+_HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
+
+
+def read_separated(file: Path, separator: str) -> pa.Table:
+    """Read a whole comma- or tab-separated file."""
+    schema = pa.schema([(name, pa.string()) for name in _header(file, separator)[0]])
+    cells = pa.Table.from_batches(_cells(file, separator), schema)
+    typed = {}
+    for name in cells.column_names:
+        seen = _Cells()
+        seen.add(cells[name])
+        typed[name] = _typed(cells[name], seen.type)
+    return pa.table(typed)
+
+
+def read_json_lines(file: Path) -> pa.Table:
+    """Read a whole file of JSON lines."""
+    parts = list(_objects(file))
+    with _explained(file):
+        return pa.concat_tables(parts, promote_options="permissive")
+
+
+def read_json(file: Path) -> pa.Table:
+    """Read a JSON document: a list of rows, or a mapping from column name to values."""
+    try:
+        with _open_text(file) as text:
+            content = json.load(text)
+    except UnicodeDecodeError as error:
+        raise _encoding_error(file) from error
+    if content == []:
+        raise DataError(f"{file}: the file has no rows. Give at least one.")
+    if isinstance(content, Mapping):
+        content = {name: list(v.values()) if isinstance(v, Mapping) else v for name, v in content.items()}
+    elif not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
+        raise DataError(f"{file}: every row should be an object from column name to value, such as {{'age': 31}}.")
+    try:
+        table = Table.of(content)
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from error
+    return pa.table({name: pa.array(table.column(name), from_pandas=True) for name in table.names})
+
+
+# ---------------------------------------------------------------------------- files that are read as they go
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextReader:
+    """Text files of one format, as a :class:`TableReader`."""
+
+    files: tuple[Path, ...]
+    separator: str | None  # None for JSON lines
+    schema: Any  # of what is in the files
+    folders: Any  # the columns that the names of folders give, a row for each file
+    rows: int
+    kind: str
+    form: PandasForm
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the files, then those of the folders."""
+        return (*self.schema.names, *self.folders.column_names)
+
+    @property
+    def stamp(self) -> object | None:
+        """The sizes of the files and when they were written."""
+        return stamp_of(self.files)
+
+    def order(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: text declares no order."""
+        return ()
+
+    def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
+        """Give these columns from row ``start`` on."""
+        for table in of_size(self._parts(columns), size, start):
+            yield table if plain else as_kind(table, self.kind, self.form)
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[Any]:
+        inside = [name for name in self.schema.names if name in columns] or self.schema.names[:1]
+        schema = pa.schema([self.schema.field(name) for name in inside])
+        for number, file in enumerate(self.files):
+            for table in self._typed_parts(file, schema):
+                for name in self.folders.column_names:
+                    constant = pa.repeat(self.folders[name][number], table.num_rows)
+                    table = table.append_column(name, constant)
+                yield from table.select(list(columns)).to_batches()
+
+    def _typed_parts(self, file: Path, schema: Any) -> Iterator[pa.Table]:
+        if self.separator is None:
+            yield from _objects(file, schema)
+            return
+        for part in _cells(file, self.separator, schema.names):
+            arrays = [_typed(part.column(column.name), column.type) for column in schema]
+            yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: str) -> LongTable:
+    """Make one table of text files; below the folder ``base``, folders ``key=value`` give a column.
+
+    The model is given tables of the library ``kind``. Without a separator they are JSON lines.
+    """
+    seen = _all_objects(files) if separator is None else _all_cells(files, separator)
+    whole = {column.name for column in seen.schema if types.is_integer(column.type)}
+    gaps = frozenset(name for name in seen.schema.names if seen.present[name] < seen.rows)
+    form = PandasForm(gaps, frozenset(seen.large & gaps & whole))
+    folders = _folder_columns(files, base)
+    return LongTable(TextReader(tuple(files), separator, seen.schema, folders, seen.rows, kind, form))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a pass over all rows has shown."""
+
+    schema: Any
+    rows: int = 0
+    present: Counter[str] = field(default_factory=Counter)  # values that are not missing
+    large: set[str] = field(default_factory=set)  # columns with whole numbers that a float would round
+
+
+def _all_cells(files: Sequence[Path], separator: str) -> _Seen:
+    names, _ = _header(files[0], separator)
+    columns = {name: _Cells() for name in names}
+    rows = 0
+    for file in files:
+        refuse_other_columns(_header(file, separator)[0], file, set(names), files[0])
+        for part in _cells(file, separator, names):
+            rows += part.num_rows
+            for name, column in columns.items():
+                column.add(part.column(name))
+    schema = pa.schema([(name, column.type) for name, column in columns.items()])
+    present = Counter({name: column.values for name, column in columns.items()})
+    return _Seen(schema, rows, present, {name for name, column in columns.items() if column.is_large})
+
+
+def _all_objects(files: Sequence[Path]) -> _Seen:
+    seen = _Seen(pa.schema([]))
+    for file in files:
+        for part in _objects(file):
+            with _explained(file):
+                seen.schema = pa.unify_schemas([seen.schema, part.schema], promote_options="permissive")
+            seen.rows += part.num_rows
+            for name in part.column_names:
+                seen.present[name] += part.num_rows - part[name].null_count
+                if is_large(part[name]):
+                    seen.large.add(name)
+    return seen
+
+
+def _folder_columns(files: Sequence[Path], base: Path) -> pa.Table:
+    """The columns that folders named ``key=value`` give, a row for each file."""
+    keys = [dict(part.split("=", 1) for part in file.relative_to(base).parts[:-1] if "=" in part) for file in files]
+    columns = {}
+    for name in dict.fromkeys(name for each in keys for name in each):
+        cells = pa.chunked_array([[_folder_value(each.get(name)) for each in keys]], pa.string())
+        seen = _Cells()
+        seen.add(cells)
+        columns[name] = _typed(cells, seen.type)
+    return pa.table(columns)
+
+
+def _folder_value(text: str | None) -> str | None:
+    return None if text in {None, "", _HIVE_MISSING} else unquote(str(text))
+
+
+# ---------------------------------------------------------------------------- separated values
+
+
+def _header(file: Path, separator: str) -> tuple[list[str], bool]:
+    """The names of the columns, which are the first line, and whether any row follows."""
+    with _explained(file, separator), _open_text(file) as lines:
+        rows = csv.reader(lines, delimiter=separator)
+        names = next(rows, [])
+        has_rows = any(rows)
+    if not names:
+        raise DataError(f"{file}: the file is empty. Its first line should name the columns.")
+    for index, name in enumerate(names):
+        if not name.strip():
+            raise DataError(f"{file}: column {index + 1} has no name in the first line. Give each column a name.")
+        if name in names[:index]:
+            raise DataError(f"{file}: column {name!r} occurs more than once. Rename or drop the others.")
+    return names, has_rows
+
+
+def _cells(file: Path, separator: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The rows of one file, all cells as text, as record batches; an empty cell is missing."""
+    names, has_rows = _header(file, separator)
+    if not has_rows:
+        return
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=list(columns or names),
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    read = arrow_csv.ReadOptions(block_size=_BLOCK)
+    with _explained(file, separator), _open_bytes(file) as stream:
+        yield from arrow_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+
+
+def _check_rows(file: Path, lines: Iterable[str], separator: str) -> None:
+    rows = csv.reader(lines, delimiter=separator)
+    width = len(next(rows))
+    for row in rows:
+        if row and len(row) != width:
+            advice = (
+                "Put a cell that contains the separator into quotation marks."
+                if len(row) > width
+                else "Fill it up: nothing between two separators is a missing value."
+            )
+            raise DataError(
+                f"{file}: line {rows.line_num} has {len(row)} cells, but the first line names {width} columns. {advice}"
+            )
+
+
+@dataclass(slots=True)
+class _Cells:
+    """What the cells of a column can be, as far as they have been seen."""
+
+    is_number: bool = True
+    is_whole: bool = True
+    is_truth: bool = True
+    cells: int = 0  # that are not empty
+    values: int = 0  # that are neither empty nor a word for a missing number
+    low: int = 0  # whole numbers lie between these, and zero
+    high: int = 0
+
+    def add(self, cells: Any) -> None:
+        """Take in more cells."""
+        present = cells.drop_null() if cells.null_count else cells
+        self._narrow(present[:1000])  # most columns of text show at once that they are text
+        numbers = self._narrow(present)
+        self.cells += len(present)
+        self.values += len(numbers)
+
+    def _narrow(self, present: Any) -> Any:
+        """Drop what some cell does not fit; returns the cells without words for missing numbers."""
+        numbers = present
+        if self.is_number:
+            missing = _is_one_of(present, _NUMBER_MISSING)
+            if pc.any(missing).as_py():
+                numbers = present.filter(pc.invert(missing))
+            self._narrow_numbers(_trimmed(numbers))
+        if self.is_truth:
+            self.is_truth = bool(pc.all(_is_one_of(present, _TRUTH), min_count=0).as_py())
+        return numbers
+
+    def _narrow_numbers(self, numbers: Any) -> None:
+        if pc.any(pc.match_substring_regex(numbers, _CODE)).as_py():
+            self.is_number = False
+            return
+        kinds = (pa.int64(), pa.uint64()) if self.is_whole else ()
+        whole = next((column for kind in kinds if (column := _cast(numbers, kind)) is not None), None)
+        if whole is None:
+            self.is_whole = False
+            self.is_number = _cast(numbers, pa.float64()) is not None
+        else:
+            ends = pc.min_max(whole).as_py()
+            self.low, self.high = min(self.low, ends["min"] or 0), max(self.high, ends["max"] or 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a float would round one of the whole numbers."""
+        return max(-self.low, self.high) > EXACT
+
+    @property
+    def type(self) -> Any:
+        """The first type that all cells fit; a column without a cell has numbers, all missing."""
+        if not self.cells:
+            return pa.float64()
+        if not self.is_number or not self.values:
+            return pa.bool_() if self.is_truth else pa.string()
+        if not self.is_whole or (self.low < 0 and self.high >= 2**63):
+            return pa.float64()
+        return pa.int64() if self.high < 2**63 else pa.uint64()
+
+
+def _cast(cells: Any, kind: Any) -> Any | None:
+    """Text as numbers of a type; ``None`` where it does not fit."""
+    try:
+        return cells.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _typed(cells: Any, kind: Any) -> Any:
+    """Text as the type that was chosen."""
+    if types.is_string(kind):
+        return cells
+    if types.is_boolean(kind):
+        return pc.equal(pc.utf8_lower(cells), "true")
+    missing = _is_one_of(cells, _NUMBER_MISSING)
+    numbers = pc.if_else(missing, None, cells) if pc.any(missing).as_py() else cells
+    return _trimmed(numbers).cast(kind)
+
+
+def _is_one_of(cells: Any, words: Sequence[str]) -> Any:
+    return pc.is_in(cells, value_set=pa.array(words))
+
+
+def _trimmed(numbers: Any) -> Any:
+    """Numbers without spaces around them and without a plus, with which pyarrow takes none for whole."""
+    trimmed = pc.utf8_trim_whitespace(numbers)
+    if pc.any(pc.starts_with(trimmed, "+")).as_py():
+        return pc.replace_substring_regex(trimmed, r"^\+([0-9.])", r"\1")
+    return trimmed
+
+
+# ---------------------------------------------------------------------------- JSON lines
+
+
+def _objects(file: Path, schema: Any = None) -> Iterator[pa.Table]:
+    """The rows of one file of JSON lines in blocks, of this schema if given; else each block has types of its own."""
+    times: set[str] = set()  # text that pyarrow would take for times
+    with _explained(file), io.BufferedReader(_open_bytes(file)) as stream:
+        while block := stream.read(_BLOCK):
+            block += stream.readline()
+            if block.strip():
+                yield _parsed(block, schema, times)
+
+
+def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:
+    explicit = schema if schema is not None else pa.schema([(name, pa.string()) for name in sorted(times)])
+    others = "infer" if schema is None else "ignore"
+    table = arrow_json.read_json(
+        pa.BufferReader(block),
+        read_options=arrow_json.ReadOptions(block_size=len(block)),
+        parse_options=arrow_json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior=others),
+    )
+    if schema is not None:
+        return table
+    taken = {column.name for column in table.schema if types.is_timestamp(column.type)}
+    if taken:
+        times.update(taken)
+        return _parsed(block, schema, times)
+    table.validate(full=True)  # which finds bytes that are no text
+    return table
+
+
+def _check_lines(file: Path, lines: Iterable[str]) -> None:
+    first: dict[str, tuple[int, Any]] = {}  # of each column, the first value and its line
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            _check_line(file, number, line, first)
+
+
+def _check_line(file: Path, number: int, line: str, first: dict[str, tuple[int, Any]]) -> None:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{file}: line {number} is no JSON: {error.msg} at character {error.pos + 1}. "
+            "Each line should be one object."
+        ) from error
+    if not isinstance(row, Mapping):
+        raise DataError(f"{file}: line {number} should be an object from column name to value, such as {{'age': 31}}.")
+    for name, value in row.items():
+        if value is None:
+            continue
+        line_before, before = first.setdefault(name, (number, value))
+        if _json_kind(value) != _json_kind(before):
+            raise DataError(
+                f"{file}: expected one kind of values in column {name!r}, but there is {before!r:.60} in line "
+                f"{line_before} and {value!r:.60} in line {number}. Write all of them as text, or all as numbers."
+            )
+
+
+def _json_kind(value: object) -> type:
+    return float if type(value) is int else type(value)
+
+
+# ---------------------------------------------------------------------------- bytes and text
+
+
+@contextmanager
+def _explained(file: Path, separator: str | None = None) -> Iterator[None]:
+    """Say which line cannot be read where reading a file fails; pyarrow counts rows, which may have several lines."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # pyarrow has several kinds of error for a bad file
+        # What Python cannot read either, such as a cell that is too long for it, is told in pyarrow's words.
+        with suppress(OSError, csv.Error):
+            _find_fault(file, separator)
+        raise unreadable(file, error) from error
+
+
+def _find_fault(file: Path, separator: str | None) -> None:
+    try:
+        with _open_text(file) as lines:
+            if separator is None:
+                _check_lines(file, lines)
+            else:
+                _check_rows(file, lines, separator)
+    except UnicodeDecodeError as error:
+        raise _encoding_error(file) from error
+
+
+def _open_bytes(file: Path) -> Any:
+    """Open what a file holds once it is decompressed."""
+    return pa.input_stream(str(file), compression=_COMPRESSIONS.get(file.suffix.lower()))
+
+
+def _open_text(file: Path) -> IO[str]:
+    """Open a file as UTF-8. A mark at the front, which some spreadsheets put there, is dropped."""
+    return io.TextIOWrapper(io.BufferedReader(_open_bytes(file)), encoding="utf-8-sig", newline="")
+
+
+def _encoding_error(file: Path) -> DataError:
+    """Say which byte of a file is no UTF-8."""
+    with io.BufferedReader(_open_bytes(file)) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return DataError(
+                    f"{file} should be text in UTF-8, but byte {error.start + 1} of line {number} is "
+                    f"0x{line[error.start]:02x}, which is none there. Save the file as UTF-8, or read it with your own "
+                    "library and its encoding, such as encoding='latin-1' for pandas, and hand over the table."
+                )
+    return DataError(f"{file} should be text in UTF-8, and is not. Save it as UTF-8.")
