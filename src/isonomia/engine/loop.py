@@ -1,26 +1,25 @@
-"""Batch after batch; the schedule.
+"""The one loop of all audits: step after step is measured and absorbed, until decided or out of budget.
 
-How large the batches are: each is fixed before its people are seen, from how far the evidence has come.
-
-The loop: batch after batch is measured and absorbed, until decided or out of budget.
+Most audits measure batches, whose sizes a :class:`Schedule` fixes before their people are seen, from how far the
+evidence has come: :func:`run`. An audit whose work is no series of batches plans its steps itself: :func:`run_steps`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from math import isinf
-from typing import Generic, Protocol, TypeVar
+from math import inf, isinf
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Blank, Keeping, NothingMoreError, once
+from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.records.verdict import Expression
 
-__all__ = ["Outcome", "Plan", "Schedule", "Work", "run"]
+__all__ = ["BatchWork", "Outcome", "Plan", "Schedule", "Steps", "Work", "run", "run_steps"]
 
 
 CAUTION = 3.0
@@ -79,8 +78,13 @@ class Schedule:
             yield size
 
 
+Step = TypeVar("Step")
 Reading = TypeVar("Reading")
+Reading_contra = TypeVar("Reading_contra", contravariant=True)
 State = TypeVar("State")
+
+Steps: TypeAlias = Generator[Step, State, str]
+"""Yields what to measure next, is sent what everything so far adds up to, and returns why it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +123,15 @@ class Outcome(Generic[State]):
     seconds: float
 
 
-class Work(Protocol, Generic[Reading, State]):
-    """What an audit hands to the loop."""
+class Work(Protocol, Generic[Reading_contra, State]):
+    """What the loop needs of an audit, whatever its steps are."""
 
-    def begin(self) -> State:
-        """Nothing absorbed yet."""
+    def absorb(self, state: State, reading: Reading_contra) -> State:
+        """Take in what a step came to."""
         ...
 
-    def measure(self, plan: Plan) -> Reading:
-        """Draw and ask: a pure function of the plan."""
-        ...
-
-    def absorb(self, state: State, reading: Reading) -> State:
-        """Take in the next batch."""
-        ...
-
-    def shares(self, state: State) -> tuple[float, ...]:
-        """How the next draws should be spread over the population's streams."""
-        ...
-
-    def asked(self, reading: Reading) -> int:
-        """How many people a batch really had."""
-        ...
-
-    def decided(self, state: State) -> bool:
-        """Whether to stop."""
+    def asked(self, reading: Reading_contra) -> int:
+        """How many samples a step really had."""
         ...
 
     def share(self, state: State) -> float:
@@ -159,13 +147,33 @@ class Work(Protocol, Generic[Reading, State]):
         ...
 
 
+class BatchWork(Work[Reading, State], Protocol, Generic[Reading, State]):
+    """What an audit hands to the loop that measures batches."""
+
+    def begin(self) -> State:
+        """Nothing absorbed yet."""
+        ...
+
+    def measure(self, plan: Plan) -> Reading:
+        """Draw and ask: a pure function of the plan."""
+        ...
+
+    def shares(self, state: State) -> tuple[float, ...]:
+        """How the next draws should be spread over the population's streams."""
+        ...
+
+    def decided(self, state: State) -> bool:
+        """Whether to stop."""
+        ...
+
+
 def run(
-    work: Work[Reading, State],
+    work: BatchWork[Reading, State],
     schedule: Schedule,
     budget: Budget,
     observer: Observer,
     *,
-    available: float = float("inf"),
+    available: float = inf,
     counted: str = "people",
     keeping: Keeping[Reading] | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -192,27 +200,60 @@ def run(
     DataError
         Where the journal has a batch that this check would never have drawn.
     """
-    watch = _Watch(clock)
-    state, samples = work.begin(), 0
+    watch, state = _Watch(clock), work.begin()
+    measure = work.measure if keeping is None else partial(_kept, work, keeping, watch)
+    journal = Blank() if keeping is None else keeping.journal
+    batches = _batches(work, state, schedule, budget, available, journal, watch)
     most = min(budget.samples, available)
-    reason = "exhausted" if available <= budget.samples else "budget"
-    planner = _Planner(schedule, most)
+    return run_steps(work, state, batches, measure, observer, elapsed=watch.elapsed, most=most, counted=counted)
+
+
+def run_steps(
+    work: Work[Reading, State],
+    state: State,
+    steps: Steps[Step, State],
+    measure: Callable[[Step], Reading],
+    observer: Observer,
+    *,
+    elapsed: Callable[[], float],
+    most: float = inf,
+    counted: str = "people",
+    interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt, NothingMoreError),
+) -> Outcome[State]:
+    """Measure and absorb one step after the other, from a state on, until the plan of them ends or is interrupted.
+
+    Parameters
+    ----------
+    work, state
+        What is absorbed, and what it is absorbed into.
+    steps, measure
+        Which steps there are, and what one of them comes to.
+    observer, elapsed, most, counted
+        Who watches, and what is shown: the time taken, how many samples there can be, and what they are.
+    interruptions
+        What ends the run without an error; the step that it falls into is not absorbed.
+    """
+    samples = 0
     try:
-        while (plan := planner.next(work, state)) is not None:
-            reading = work.measure(plan) if keeping is None else _kept(work, plan, keeping, watch)
+        step, reason = _next_step(steps, None)
+        while step is not None:
+            reading = measure(step)
             state = work.absorb(state, reading)
             samples += work.asked(reading)
             words, known = partial(work.closing_in, state), partial(work.compared, state)
-            observer.advance(Progress(samples, most, work.share(state), watch.elapsed(), words, counted, known))
-            if work.decided(state):
-                reason = "decided"
-                break
-            if _out_of_time(budget, plan, keeping, watch):
-                reason = "time"
-                break
-    except (KeyboardInterrupt, NothingMoreError):
+            observer.advance(Progress(samples, most, work.share(state), elapsed(), words, counted, known))
+            step, reason = _next_step(steps, state)
+    except interruptions:
         reason = "interrupted"
-    return Outcome(state, samples, reason, watch.elapsed())
+    return Outcome(state, samples, reason, elapsed())
+
+
+def _next_step(steps: Steps[Step, State], state: State | None) -> tuple[Step | None, str]:
+    """The next step; or none, and why."""
+    try:
+        return (next(steps) if state is None else steps.send(state)), ""
+    except StopIteration as end:
+        return None, str(end.value)
 
 
 @dataclass(slots=True)
@@ -233,15 +274,40 @@ class _Watch:
         self.before, self.began = elapsed, self.clock()
 
 
-def _out_of_time(budget: Budget, plan: Plan, keeping: Keeping[Reading] | None, watch: _Watch) -> bool:
+def _batches(
+    work: BatchWork[Reading, State],
+    state: State,
+    schedule: Schedule,
+    budget: Budget,
+    available: float,
+    journal: Journal,
+    watch: _Watch,
+) -> Steps[Plan, State]:
+    """Plans one batch after the other; what was seen decides their sizes and how they are spread."""
+    index, start, reconsider = 0, 0, 0
+    shares: tuple[float, ...] = ()
+    while True:
+        n = int(min(schedule.size(start, work.share(state)), min(budget.samples, available) - start))
+        if n <= 0:
+            return "exhausted" if available <= budget.samples else "budget"
+        if start >= reconsider:
+            shares, reconsider = work.shares(state), max(2 * start, 64)
+        state = yield Plan(index, start, n, shares)
+        if work.decided(state):
+            return "decided"
+        if _out_of_time(budget, index, journal, watch):
+            return "time"
+        index, start = index + 1, start + n
+
+
+def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) -> bool:
     """Whether the time is up; kept, so that who goes on from a journal stops where its writer did."""
     if isinf(budget.seconds):
         return False
-    journal = Blank() if keeping is None else keeping.journal
-    return bool(once(journal, f"time {plan.index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
+    return bool(once(journal, f"time {index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
 
 
-def _kept(work: Work[Reading, State], plan: Plan, keeping: Keeping[Reading], watch: _Watch) -> Reading:
+def _kept(work: BatchWork[Reading, State], keeping: Keeping[Reading], watch: _Watch, plan: Plan) -> Reading:
     """What a batch comes to: recalled where it was kept, else measured and kept."""
     key = f"batch {plan.index}"
     kept = keeping.journal.recall(key)
@@ -256,26 +322,3 @@ def _kept(work: Work[Reading, State], plan: Plan, keeping: Keeping[Reading], wat
         )
     watch.was(float(kept["seconds"]))
     return keeping.unpack(kept)
-
-
-@dataclass(slots=True)
-class _Planner:
-    """Plans one batch after the other; what was seen decides their sizes and how they are spread."""
-
-    schedule: Schedule
-    most: float
-    index: int = 0
-    start: int = 0
-    shares: tuple[float, ...] = ()
-    reconsider: int = 0
-
-    def next(self, work: Work[Reading, State], state: State) -> Plan | None:
-        """The next batch, or ``None`` where nobody is left to ask."""
-        n = int(min(self.schedule.size(self.start, work.share(state)), self.most - self.start))
-        if n <= 0:
-            return None
-        if self.start >= self.reconsider:
-            self.shares, self.reconsider = work.shares(state), max(2 * self.start, 64)
-        plan = Plan(self.index, self.start, n, self.shares)
-        self.index, self.start = self.index + 1, self.start + n
-        return plan
