@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
-from isonomia.audits.responsiveness.counting import Counted, Rule, begin
+from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.evidence.confidence_sequences import anytime_interval, log_wealth_above, log_wealth_below
 
 Wealth = Callable[[ArrayLike, ArrayLike, float], NDArray[np.float64]]
@@ -27,15 +27,15 @@ def most_errors(repetitions: int, delta: float) -> int:
     return int(binom.ppf(1.0 - FALSE_ALARM, repetitions, delta))
 
 
-def rounds(rule: Rule, share: NDArray[np.float64], seed: int, total: int = 3_000) -> Counted:
+def rounds(rule: DecisionRule, share: NDArray[np.float64], seed: int, total: int = 3_000) -> PersonCounts:
     """The audit's own counting, with draws from known shares."""
     rng = np.random.default_rng(seed)
-    counted = begin(len(share), np.ones(len(share), dtype=bool))
+    counted = PersonCounts.empty(len(share), np.ones(len(share), dtype=bool))
     drawn = 0
     while drawn < total and counted.undecided.any():
         size = max(8, drawn // 4)
         who = np.flatnonzero(counted.undecided)
-        counted = counted.drawn(who, size, rng.binomial(size, share[who]).astype(float), rule).named(rule)
+        counted = counted.drawn(who, size, rng.binomial(size, share[who]).astype(float), rule).decided(rule)
         drawn += size
     return counted
 
@@ -65,7 +65,7 @@ def test_intervals_hold_their_share_at_all_looks_together() -> None:
 
 def test_hardly_a_family_has_anybody_called_fixed_wrongly() -> None:
     """Thirty people on the boundary among seventy who are truly fixed, so that Holm's steps go down."""
-    rule = Rule(THRESHOLD, False, 0.05, "family", False)
+    rule = DecisionRule(THRESHOLD, False, 0.05, "family", False)
     share = np.asarray([THRESHOLD] * 30 + [0.0] * 70)
     families = 400
     wrong = sum(bool(rounds(rule, share, seed, 1_000).unresponsive[:30].any()) for seed in range(families))
@@ -74,7 +74,7 @@ def test_hardly_a_family_has_anybody_called_fixed_wrongly() -> None:
 
 def test_the_share_of_false_discoveries_is_kept() -> None:
     """The mean of shares between 0 and 1 exceeds its expectation by t with probability at most exp(-2 R t^2)."""
-    rule = Rule(THRESHOLD, False, 0.05, "discovery", False)
+    rule = DecisionRule(THRESHOLD, False, 0.05, "discovery", False)
     share = np.asarray([THRESHOLD] * 60 + [0.0] * 40)
     families = 400
     found = [rounds(rule, share, 10_000 + seed, 1_000).unresponsive for seed in range(families)]
@@ -84,30 +84,30 @@ def test_the_share_of_false_discoveries_is_kept() -> None:
 
 
 def test_a_fixed_number_of_draws_keeps_its_level_too() -> None:
-    rule = Rule(THRESHOLD, False, 0.05, "family", True)
+    rule = DecisionRule(THRESHOLD, False, 0.05, "family", True)
     rng = np.random.default_rng(3)
     families, people = 2_000, 20
     wrong = 0
     for _ in range(families):
-        counted = begin(people, np.ones(people, dtype=bool))
+        counted = PersonCounts.empty(people, np.ones(people, dtype=bool))
         yes = rng.binomial(150, THRESHOLD, people).astype(float)
-        named = counted.drawn(np.arange(people), 150, yes, rule).named(rule)
-        wrong += bool(named.unresponsive.any())
+        decided = counted.drawn(np.arange(people), 150, yes, rule).decided(rule)
+        wrong += bool(decided.unresponsive.any())
     assert wrong <= most_errors(families, 0.05)
 
 
 def test_everybody_is_called_responsive_wrongly_seldom_though_nothing_is_split() -> None:
-    rule = Rule(THRESHOLD, False, 0.05, "family", False)
+    rule = DecisionRule(THRESHOLD, False, 0.05, "family", False)
     share = np.asarray([THRESHOLD - 1e-9] + [0.6] * 20)
     families, wrong = 1_000, 0
     for seed in range(families):
         counted = rounds(rule, share, 50_000 + seed, 1_000)
-        wrong += counted.surely(counted.above, counted.responsive, rule)
+        wrong += counted.holds_for_all(counted.above, counted.responsive, rule)
     assert wrong <= most_errors(families, 0.05)
 
 
 def test_easy_people_cost_tens_of_draws_and_hard_ones_more() -> None:
-    rule = Rule(THRESHOLD, False, 0.05, "family", False)
+    rule = DecisionRule(THRESHOLD, False, 0.05, "family", False)
     share = np.asarray([0.0] * 400 + [0.5] * 400 + [0.2] * 200)
     counted = rounds(rule, share, 7)
     assert not counted.undecided.any()
@@ -119,8 +119,8 @@ def test_easy_people_cost_tens_of_draws_and_hard_ones_more() -> None:
 
 
 def test_the_power_test_can_fail() -> None:
-    """Without evidence nobody is named: the names above come from the draws."""
-    rule = Rule(THRESHOLD, False, 0.05, "family", False)
-    nothing = begin(10, np.ones(10, dtype=bool))
-    assert nothing.named(rule).undecided.all()
-    assert replace(nothing, below=np.full(10, 50.0)).named(rule).unresponsive.all()
+    """Without evidence nobody is decided: the decisions above come from the draws."""
+    rule = DecisionRule(THRESHOLD, False, 0.05, "family", False)
+    nothing = PersonCounts.empty(10, np.ones(10, dtype=bool))
+    assert nothing.decided(rule).undecided.all()
+    assert replace(nothing, below=np.full(10, 50.0)).decided(rule).unresponsive.all()

@@ -53,11 +53,11 @@ class ResponsivenessAudit:
     def check_names(self, check: Check[Responsiveness]) -> None:
         """Refuse columns that the table does not have and classes that the model never predicts."""
         from isonomia.audits.rates.question import need_people
-        from isonomia.audits.responsiveness.members import check_names
+        from isonomia.audits.responsiveness.setup import check_property
 
         need_people(check.population)
         if check.population.kind != "generator":
-            check_names(check)
+            check_property(check)
 
     def run(self, check: Check[Responsiveness], observer: Observer) -> Verdict:
         """List what people can reach where it is little, and draw from it elsewhere."""
@@ -88,7 +88,7 @@ class ResponsivenessAudit:
 
     def counts(self, check: Check[Responsiveness], entries: Entries) -> Iterator[RecordedCounts]:
         """The points that were counted for each person, and those of them that have the target."""
-        from isonomia.audits.responsiveness.members import unpacked
+        from isonomia.audits.responsiveness.setup import unpacked
 
         del check
         for key, entry in entries.items():

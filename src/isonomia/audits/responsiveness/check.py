@@ -10,21 +10,22 @@ import numpy as np
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import counterexamples
-from isonomia.audits.responsiveness.counting import Counted, Rule
-from isonomia.audits.responsiveness.sampling import INTERRUPTED, Looked, Looker, look
-from isonomia.audits.responsiveness.setup import Bench
-from isonomia.audits.responsiveness.words import (
-    NOTHING_HAS_IT,
+from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
+from isonomia.audits.responsiveness.findings import (
+    TARGET_UNKNOWN,
     assumptions,
     claim_of,
     details_of,
-    doubt_about,
     refuse_hopeless,
     remarks,
+    target_doubt,
     why_stopped,
 )
+from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup
 from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated
 from isonomia.engine.journal import Blank, Entry, Journal, once
+from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.responsiveness import Responsiveness
@@ -33,128 +34,108 @@ from isonomia.version import __version__
 __all__ = ["check_responsiveness"]
 
 
-def check_responsiveness(request: Check[Responsiveness], observer: Observer) -> Verdict:
-    """Check responsiveness.
-
-    Raises
-    ------
-    IsonomiaError
-        Where the property, the interventions, the data or the model is not what the check needs.
-    """
+def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Verdict:
+    """Check responsiveness."""
     began = monotonic()
-    introduce(request.population, request.model, request.journal)
-    observer.begin(str(request.prop))
-    bench = Bench(request)
+    introduce(check.population, check.model, check.journal)
+    observer.begin(str(check.prop))
+    setup = ResponsivenessSetup(check)
     try:
-        if not len(bench.members.rows):
-            return _about_nobody(request, monotonic() - began)
-        return _about(request, bench, observer, began)
+        if not len(setup.members.rows):
+            # A condition that is misspelt must not pass for a success: like a rate of an empty group, it is undecided.
+            remark = f"nobody meets {check.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
+            return _empty(check, "exact", "there is nobody to look at", remark, monotonic() - began)
+        return _about_people(setup, observer, began)
     except KeyboardInterrupt:
-        return _about_nothing(request, monotonic() - began)
+        remark = "it was interrupted before anybody's points were counted"
+        return _empty(check, "bets", "interrupted", remark, monotonic() - began)
     finally:
         observer.end()
-        bench.close()
+        setup.close()
 
 
-def _about(request: Check[Responsiveness], bench: Bench, observer: Observer, began: float) -> Verdict:
-    prop, reach, looker = request.prop, bench.reach, Looker(bench)
-    sampled = int((~reach.listable(prop.most_listed)).sum())
-    refuse_hopeless(prop, request.delta, sampled)
-    looked, rule = look(request, reach, looker, observer), Rule.of(prop, request.delta)
-    answer, risk = _answer(request, looked.counted, rule)
-    doubt = "" if answer is None else _doubt(request, bench, looked)
+def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) -> Verdict:
+    check, prop, sampler = setup.check, setup.check.prop, PointSampler(setup)
+    sampled = int((~setup.reach.listable(prop.most_listed)).sum())
+    refuse_hopeless(prop, check.delta, sampled)
+    rule = DecisionRule.of(prop, check.delta)
+    outcome = sample_people(check, setup, sampler, observer)
+    answer, risk = _answer(check, outcome.state, rule)
+    doubt = ""
+    if answer is not None and outcome.reason != "interrupted":  # what goes on later may find the target then
+        doubt = target_doubt(setup, outcome.state)
     if doubt:
-        looked, answer, risk = replace(looked, counted=looked.counted.nameless()), None, 0.0
-    counted, shown = looked.counted, _counterexamples(request, bench, looked)
-    details = details_of(prop, counted, rule, bench.members)
+        outcome, answer, risk = replace(outcome, state=outcome.state.without_decisions()), None, 0.0
+    counts, shown = outcome.state, _counterexamples(setup, outcome)
+    details = details_of(prop, counts, rule, setup.members)
     return _verdict(
-        request,
+        check,
         answer=ANSWERS[answer],
         risk=risk,
-        method=_method(counted, rule),
-        samples=looker.points,
-        expressions=_expressions(request, details),
-        stopped=NOTHING_HAS_IT if doubt else why_stopped(request, looked, answer),
-        assumptions=assumptions(counted, reach.approximate),
-        remarks=remarks(request, counted, rule, looker.distinct, sampled, shown, doubt),
+        method=_method(counts, rule),
+        samples=sampler.points,
+        expressions=_expressions(check, details),
+        stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
+        assumptions=assumptions(counts, setup.reach.approximate),
+        remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt),
         counterexamples=shown,
         seconds=monotonic() - began,
-        details={**details, "points": looker.points, "distinct": looker.distinct},
+        details={**details, "points": sampler.points, "distinct": sampler.distinct},
     )
 
 
-def _answer(request: Check[Responsiveness], counted: Counted, rule: Rule) -> tuple[bool | None, float]:
+def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRule) -> tuple[bool | None, float]:
     """The answer about everybody, and its risk: nobody's exact share can be wrong."""
-    at_least = request.prop.at_least is not None
-    good, bad = counted.responsive, counted.unresponsive
-    evidence = counted.above
-    if not at_least:
-        good, bad, evidence = bad, good, counted.below
+    good, bad, evidence = counts.responsive, counts.unresponsive, counts.above
+    if check.prop.at_least is None:
+        good, bad, evidence = bad, good, counts.below
     if bad.any():
-        return False, 0.0 if (bad & counted.exact).any() else request.delta
-    if counted.surely(evidence, good, rule):
-        return True, 0.0 if counted.exact.all() else request.delta
+        return False, 0.0 if (bad & counts.exact).any() else check.delta
+    if counts.holds_for_all(evidence, good, rule):
+        return True, 0.0 if counts.exact.all() else check.delta
     return None, 0.0
 
 
-def _doubt(request: Check[Responsiveness], bench: Bench, looked: Looked) -> str:
-    """Why it cannot be told whether the target is one at all; somebody who interrupts is not kept waiting for that."""
-    # What somebody interrupted goes on later, and may find the target then.
-    return "" if looked.stopped == INTERRUPTED else doubt_about(request, bench, looked.counted)
-
-
-def _method(counted: Counted, rule: Rule) -> str:
-    if counted.exact.all():
+def _method(counts: PersonCounts, rule: DecisionRule) -> str:
+    if counts.exact.all():
         return "exact"
     return "binomial" if rule.fixed else "bets"
 
 
-def _counterexamples(request: Check[Responsiveness], bench: Bench, looked: Looked) -> tuple[dict[str, Any], ...]:
+def _counterexamples(setup: ResponsivenessSetup, outcome: Outcome[PersonCounts]) -> tuple[dict[str, Any], ...]:
     """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
-    counted, at_least = looked.counted, request.prop.at_least is not None
-    bad = np.flatnonzero(counted.unresponsive if at_least else counted.responsive)
+    check, counts = setup.check, outcome.state
+    at_least = check.prop.at_least is not None
+    bad = np.flatnonzero(counts.unresponsive if at_least else counts.responsive)
     if not len(bad):
         return ()
-    share = counted.share[bad]
+    share = counts.share[bad]
     who = bad[np.argsort(share if at_least else -share, kind="stable")]
-    few = bench.reach.listable(request.prop.most_listed)
+    few = setup.reach.listable(check.prop.most_listed)
 
     def measure() -> Entry:
-        return {"counterexamples": counterexamples(bench.sets, bench.target, who, few, counted, request.seed)}
+        return {"counterexamples": counterexamples(setup.sets, setup.target, who, few, counts, check.seed)}
 
     # What somebody interrupted goes on later, and may end with others.
-    journal: Journal = Blank() if looked.stopped == INTERRUPTED else request.journal
+    journal: Journal = Blank() if outcome.reason == "interrupted" else check.journal
     return tuple(once(journal, "nearest", measure)["counterexamples"])
 
 
-def _expressions(request: Check[Responsiveness], details: dict[str, Any]) -> tuple[Expression, ...]:
+def _expressions(check: Check[Responsiveness], details: dict[str, Any]) -> tuple[Expression, ...]:
     """The share itself, where it is about one person."""
     people = details["people"]
     if len(people["row"]) != 1:
         return ()
     relation, share = details["relation"], people["share"][0]
     text = f"share of the person in row {people['row'][0]}"
-    return (Expression(text, relation, request.prop.threshold, share, people["low"][0], people["high"][0]),)
+    return (Expression(text, relation, check.prop.threshold, share, people["low"][0], people["high"][0]),)
 
 
-def _about_nobody(request: Check[Responsiveness], seconds: float) -> Verdict:
-    """Undecided, like a rate of a group with nobody in it: a condition that is misspelt must not pass for a success."""
-    remark = f"nobody meets {request.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
-    return _empty(request, "undecided", "exact", "there is nobody to look at", remark, seconds)
-
-
-def _about_nothing(request: Check[Responsiveness], seconds: float) -> Verdict:
-    remark = "it was interrupted before anybody's points were counted"
-    return _empty(request, "undecided", "bets", "interrupted", remark, seconds)
-
-
-def _empty(
-    request: Check[Responsiveness], answer: str, method: str, stopped: str, remark: str, seconds: float
-) -> Verdict:
-    """A verdict without people."""
+def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str, seconds: float) -> Verdict:
+    """A verdict without people: undecided."""
     return _verdict(
-        request,
-        answer=answer,
+        check,
+        answer="undecided",
         risk=0.0,
         method=method,
         samples=0,
@@ -165,7 +146,7 @@ def _empty(
         counterexamples=(),
         seconds=seconds,
         details={
-            **claim_of(request.prop),
+            **claim_of(check.prop),
             "counts": {"people": 0, "responsive": 0, "fixed": 0, "undecided": 0, "exact": 0},
             "groups": [],
             "people": {},
@@ -175,16 +156,16 @@ def _empty(
     )
 
 
-def _verdict(request: Check[Responsiveness], **found: Any) -> Verdict:
+def _verdict(check: Check[Responsiveness], **fields: Any) -> Verdict:
     return Verdict(
-        text=str(request.prop),
-        delta=request.delta,
+        text=str(check.prop),
+        delta=check.delta,
         leaves=(),
-        seed=request.seed,
-        population=population_stated(request.population),
-        model=model_stated(request.model),
-        name=request.prop.name,
+        seed=check.seed,
+        population=population_stated(check.population),
+        model=model_stated(check.model),
+        name=check.prop.name,
         version=__version__,
         counted="points",
-        **found,
+        **fields,
     )

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Recheck
-from isonomia.audits.responsiveness.counting import Counted
-from isonomia.audits.responsiveness.points import Reaching, changes_of
+from isonomia.audits.responsiveness.counts import PersonCounts
+from isonomia.audits.responsiveness.points import TargetTest, changes_of
 from isonomia.engine.seeds import batch_rng
-from isonomia.interventions import Feature, Points, ReachableSets
+from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
@@ -21,7 +21,7 @@ from isonomia.populations.recorded import table_of_rows
 
 __all__ = ["FURTHER_DRAWS", "counterexamples", "recheck"]
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 _PEOPLE, _POINTS = 100, 3
 """For how many people points are kept, and how many for each."""
@@ -32,104 +32,85 @@ _NEAREST_BATCH = 2**31
 
 
 def counterexamples(
-    sets: ReachableSets, reaching: Reaching, who: Places, few: NDArray[np.bool_], counted: Counted, seed: int
+    sets: ReachableSets, target: TargetTest, who: Indices, few: NDArray[np.bool_], counts: PersonCounts, seed: int
 ) -> list[dict[str, Any]]:
-    """The nearest points with the target prediction, for the first of some people.
+    """The nearest points with the target prediction, for the first of those who break the claim, the clearest first.
 
-    Parameters
-    ----------
-    sets, reaching
-        What people can reach, and the target.
-    who
-        The people who break the claim, the clearest first.
-    few
-        Whose points are all looked at; of others, the nearest of some fresh draws are given.
-    counted
-        What was counted of everybody before: fresh draws that reach nothing add to those that did not either.
-    seed
-        The seed of these draws.
-
-    Returns
-    -------
-    list
-        A counterexample for each point, the nearest of a person first; one without a point for a person of whom no
-        point with the target prediction is known.
+    ``few`` says whose points are all looked at; of others the nearest of some fresh draws are given. Of a person, the
+    nearest point comes first; one of whom no point with the target prediction is known has an entry without a point.
     """
     shown = who[:_PEOPLE]
-    found: dict[int, list[dict[str, Any]]] = {}
+    by_person: dict[int, list[dict[str, Any]]] = {}
     listed, drawn = shown[few[shown]], shown[~few[shown]]
     if len(listed):
-        found |= _of_people(sets.points(listed), reaching, every=True)
+        by_person |= _of_people(sets.points(listed), target, every=True)
     if len(drawn):
         rng = batch_rng(seed, _NEAREST_BATCH, 0)
-        found |= _of_people(sets.sample(FURTHER_DRAWS, rng, drawn.tolist()), reaching, every=False)
-        found |= {person: _with_earlier(found[person], person, counted) for person in drawn.tolist()}
-    return [item for person in shown.tolist() for item in found[person]]
+        by_person |= _of_people(sets.sample(FURTHER_DRAWS, rng, drawn.tolist()), target, every=False)
+        by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
+    return [item for person in shown.tolist() for item in by_person[person]]
 
 
-def _with_earlier(items: list[dict[str, Any]], person: int, counted: Counted) -> list[dict[str, Any]]:
+def _with_earlier(items: list[dict[str, Any]], person: int, counts: PersonCounts) -> list[dict[str, Any]]:
     """Where no draw ever reached the target, all of them are told, not only those of the search for points."""
-    if items[0]["reaching"] or counted.successes[person] or counted.exact[person]:
+    if items[0]["reaching"] or counts.successes[person] or counts.exact[person]:
         return items
-    return [{**item, "looked_at": item["looked_at"] + int(counted.n[person])} for item in items]
+    return [{**item, "looked_at": item["looked_at"] + int(counts.n[person])} for item in items]
 
 
-def _of_people(points: Points, reaching: Reaching, every: bool) -> dict[int, list[dict[str, Any]]]:
+def _of_people(points: Points, target: TargetTest, every: bool) -> dict[int, list[dict[str, Any]]]:
     """The nearest points of each owner; the points of an owner lie together."""
-    hits, answer = reaching.answers(points)
+    hits, answer = target.answers(points)
     away = _distances(points)
     owners, first, count = np.unique(points.owner, return_index=True, return_counts=True)
     return {
-        owner: _of_person(points, reaching, np.arange(start, start + size), hits, away, answer, every)
+        owner: _of_person(points, target, np.arange(start, start + size), hits, away, answer, every)
         for owner, start, size in zip(owners.tolist(), first.tolist(), count.tolist(), strict=True)
     }
 
 
 def _of_person(
     points: Points,
-    reaching: Reaching,
-    mine: Places,
+    target: TargetTest,
+    mine: Indices,
     hits: NDArray[np.bool_],
     away: NDArray[np.float64],
     answer: Answer,
     every: bool,
 ) -> list[dict[str, Any]]:
-    row = int(reaching.rows[points.owner[mine[0]]])
-    places = mine[hits[mine]]
-    base = {"person": row, "looked_at": len(mine), "every": every, "reaching": len(places)}
-    if not len(places):
+    """The nearest points of one person with the target prediction, each once."""
+    row = int(target.rows[points.owner[mine[0]]])
+    reaching = mine[hits[mine]]
+    base = {"person": row, "looked_at": len(mine), "every": every, "reaching": len(reaching)}
+    if not len(reaching):
         return [{**base, "distance": None, "changed": {}, "point": None}]
-    places = places[np.argsort(away[places], kind="stable")]
-    _, first = np.unique(points.values[places], axis=0, return_index=True)
+    nearest = reaching[np.argsort(away[reaching], kind="stable")]
+    _, first = np.unique(points.values[nearest], axis=0, return_index=True)
     return [
         {
             **base,
-            "distance": float(away[place]),
-            "changed": {name: list(pair) for name, pair in changes_of(points, reaching.people, place).items()},
-            **_answer(answer, place),
-            "point": _one(points, place).columns().row(0),
+            "distance": float(away[index]),
+            "changed": {name: list(pair) for name, pair in changes_of(points, target.people, index).items()},
+            **_answer(answer, index),
+            "point": points.take(np.asarray([index])).columns().row(0),
         }
-        for place in places[np.sort(first)][:_POINTS].tolist()
+        for index in nearest[np.sort(first)][:_POINTS].tolist()
     ]
 
 
-def _one(points: Points, place: int) -> Points:
-    at = np.asarray([place])
-    return Points(points.features, points.people, points.owner[at], points.values[at])
-
-
-def _answer(answer: Answer, place: int) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _answer(answer: Answer, index: int) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     if answer.prediction is not None:
-        told["prediction"] = plain_value(answer.prediction[place])
+        values["prediction"] = plain_value(answer.prediction[index])
     if answer.score is not None:
-        told["score"] = answer.score[place].tolist()
-    return told
+        values["score"] = answer.score[index].tolist()
+    return values
 
 
 def _distances(points: Points) -> NDArray[np.float64]:
     """How far each point is from its person: changes as parts of the feature's range, added up; 1 for a category."""
-    start = np.column_stack(_start(points.features, points))
+    owners, owner = np.unique(points.owner, return_inverse=True)
+    start = encoded(points.features, points.people.take(owners))[owner.reshape(-1)]
     away = np.zeros(len(points))
     for j, feature in enumerate(points.features):
         change = np.abs(points.values[:, j] - start[:, j])
@@ -140,12 +121,6 @@ def _distances(points: Points) -> NDArray[np.float64]:
         else:
             away += change / np.maximum(np.abs(start[:, j]), 1.0)
     return away
-
-
-def _start(features: Sequence[Feature], points: Points) -> list[NDArray[np.float64]]:
-    owners, place = np.unique(points.owner, return_inverse=True)
-    people = encoded(features, points.people.take(owners))
-    return list(people[place.reshape(-1)].T)
 
 
 def recheck(model: Model, counterexamples: Sequence[Mapping[str, Any]]) -> Recheck:

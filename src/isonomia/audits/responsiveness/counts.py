@@ -1,4 +1,4 @@
-"""What has been counted of each person, and who can be named from it."""
+"""What has been counted of each person, and who can be called responsive or fixed from it."""
 
 from __future__ import annotations
 
@@ -18,31 +18,21 @@ from isonomia.evidence.confidence_sequences import (
 from isonomia.evidence.multiple import e_bh, holm
 from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["Counted", "Rule", "begin"]
+__all__ = ["DecisionRule", "PersonCounts"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_MOST_LOG = 690.0
+_MAX_LOG = 690.0
 """Larger logarithms have no exponential in double precision; as evidence they are all the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """How counts become names.
+class DecisionRule:
+    """How counts become decisions about people, at risk ``delta``, with ``control`` as a property has it.
 
-    Attributes
-    ----------
-    threshold
-        The share that is compared with.
-    strict
-        Whether a share must exceed the threshold to be responsive; otherwise it may equal it.
-    delta
-        The risk.
-    control
-        ``"family"`` or ``"discovery"``.
-    fixed
-        Whether the number of draws was fixed beforehand.
+    ``strict`` says that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
+    that the number of draws was fixed beforehand.
     """
 
     threshold: float
@@ -52,13 +42,13 @@ class Rule:
     fixed: bool
 
     @classmethod
-    def of(cls, prop: Responsiveness, delta: float) -> Rule:
+    def of(cls, prop: Responsiveness, delta: float) -> DecisionRule:
         """The rule of a property."""
         return cls(prop.threshold, prop.at_most is not None, delta, prop.control, prop.draws is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class PersonCounts:
     """Counts of all people, one entry each.
 
     Attributes
@@ -71,9 +61,9 @@ class Counted:
         Whether the person was to be decided by draws; fixed before any draw.
     above, below
         The logarithm of the evidence that the share lies above or below the threshold: its largest value so far where
-        a false name is limited for the family, its present one where the share of false names is.
+        any false decision is limited for the family, its present one where the share of false decisions is.
     responsive, unresponsive
-        Who has been named.
+        Who has been decided.
     """
 
     n: Floats
@@ -85,9 +75,15 @@ class Counted:
     responsive: Bools
     unresponsive: Bools
 
+    @classmethod
+    def empty(cls, people: int, family: Bools) -> PersonCounts:
+        """Nothing counted yet."""
+        nothing, nobody = np.zeros(people), np.zeros(people, dtype=bool)
+        return cls(nothing, nothing, nobody, family, nothing, nothing, nobody, nobody)
+
     @property
     def undecided(self) -> Bools:
-        """Who has not been named."""
+        """Who has not been decided."""
         return ~(self.responsive | self.unresponsive)
 
     @property
@@ -95,7 +91,7 @@ class Counted:
         """The shares seen; missing where nothing was."""
         return np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
 
-    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: Rule) -> Counted:
+    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PersonCounts:
         """The same after all that some people can reach were looked at: they are decided without risk."""
         changed = self._with(who, n, successes)
         exact, yes, no = changed.exact.copy(), changed.responsive.copy(), changed.unresponsive.copy()
@@ -106,7 +102,7 @@ class Counted:
         exact[who], yes[who], no[who] = True, reached, ~reached
         return replace(changed, exact=exact, responsive=yes, unresponsive=no)
 
-    def drawn(self, who: NDArray[np.intp], n: int, successes: Floats, rule: Rule) -> Counted:
+    def drawn(self, who: NDArray[np.intp], n: int, successes: Floats, rule: DecisionRule) -> PersonCounts:
         """The same after ``n`` more draws for each of some people."""
         changed = self._with(who, self.n[who] + n, self.successes[who] + successes)
         above, below = changed.above.copy(), changed.below.copy()
@@ -121,61 +117,55 @@ class Counted:
             evidence[who] = np.maximum(evidence[who], now) if keeps_best else now
         return replace(changed, above=above, below=below)
 
-    def named(self, rule: Rule) -> Counted:
-        """The same with everybody named whom the evidence allows.
+    def decided(self, rule: DecisionRule) -> PersonCounts:
+        """The same with everybody decided whom the evidence allows.
 
         Guarantee: see :class:`isonomia.spec.responsiveness.Responsiveness` for ``control``. Each of the two kinds of
-        names has the whole delta, and a family of its own: all people decided by draws. Who has been named is not drawn
-        from again, so that the evidence stays and so does the name.
+        decisions has the whole delta, and a family of its own: all people decided by draws. Who has been decided is not
+        drawn from again, so that the evidence stays and so does the decision.
         """
         among = np.flatnonzero(self.family)
         if not len(among):
             return self
         yes, no = self.responsive.copy(), self.unresponsive.copy()
         before = self.undecided
-        for named, evidence, other in ((yes, self.above, no), (no, self.below, yes)):
-            found = np.zeros(len(named), dtype=bool)
-            found[among] = _rejected(self._evidence(evidence, named, other)[among], rule)
-            named |= found & before & ~other
+        for decided, evidence, other in ((yes, self.above, no), (no, self.below, yes)):
+            rejected = np.zeros(len(decided), dtype=bool)
+            rejected[among] = _rejected(self._evidence(evidence, decided, other)[among], rule)
+            decided |= rejected & before & ~other
         return replace(self, responsive=yes, unresponsive=no)
 
-    def nameless(self) -> Counted:
-        """The same with nobody named: what was counted is of a target that may be none."""
+    def without_decisions(self) -> PersonCounts:
+        """The same with nobody decided: what was counted is of a target that may be none."""
         nobody = np.zeros(len(self.n), dtype=bool)
         return replace(self, responsive=nobody, unresponsive=nobody)
 
-    def surely(self, evidence: Floats, named: Bools, rule: Rule) -> bool:
+    def holds_for_all(self, evidence: Floats, decided: Bools, rule: DecisionRule) -> bool:
         """Whether everybody is as said, each by themselves at delta.
 
         A wrong "everybody" needs a wrong answer about one person that was settled beforehand, so nothing is split.
         """
         alone = evidence >= np.log(1.0 / rule.delta)
-        return bool(np.where(self.exact, named, alone).all())
+        return bool(np.where(self.exact, decided, alone).all())
 
-    def interval(self, rule: Rule) -> tuple[Floats, Floats]:
+    def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:
         """The interval of each share, at delta for each by itself: exact, Clopper-Pearson, or anytime-valid."""
         find = clopper_pearson if rule.fixed else anytime_interval
         low, high = find(self.successes, self.n, rule.delta)
         return np.where(self.exact, self.share, low), np.where(self.exact, self.share, high)
 
-    def _evidence(self, evidence: Floats, named: Bools, other: Bools) -> Floats:
+    def _evidence(self, evidence: Floats, decided: Bools, other: Bools) -> Floats:
         """Evidence, which for those looked at completely is all or nothing."""
-        settled = np.where(named, np.inf, np.where(other, -np.inf, evidence))
+        settled = np.where(decided, np.inf, np.where(other, -np.inf, evidence))
         return np.where(self.exact, settled, evidence)
 
-    def _with(self, who: NDArray[np.intp], n: Floats, successes: Floats) -> Counted:
+    def _with(self, who: NDArray[np.intp], n: Floats, successes: Floats) -> PersonCounts:
         total, yes = self.n.copy(), self.successes.copy()
         total[who], yes[who] = n, successes
         return replace(self, n=total, successes=yes)
 
 
-def begin(people: int, family: Bools) -> Counted:
-    """Nothing counted yet."""
-    nothing, nobody = np.zeros(people), np.zeros(people, dtype=bool)
-    return Counted(nothing, nothing, nobody, family, nothing, nothing, nobody, nobody)
-
-
-def _rejected(log_evidence: Floats, rule: Rule) -> Bools:
+def _rejected(log_evidence: Floats, rule: DecisionRule) -> Bools:
     if rule.control == "family":
         return holm(np.exp(-np.maximum(log_evidence, 0.0)), rule.delta)
-    return e_bh(np.exp(np.minimum(log_evidence, _MOST_LOG)), rule.delta)
+    return e_bh(np.exp(np.minimum(log_evidence, _MAX_LOG)), rule.delta)

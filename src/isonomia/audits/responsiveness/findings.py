@@ -1,10 +1,6 @@
-"""Findings, remarks, doubts.
+"""What a verdict states: what was found out as plain values, and what a reader should know about it, in words.
 
-What was found out, as plain values: of each person, of each group, of all.
-
-What a reader should know: what the answer rests on, how it was reached, and what could never be claimed.
-
-Whether the model can give a target at all: one that is misspelt must not pass for an answer.
+The target is checked too: one that is misspelt, so that the model can never predict it, must not pass for an answer.
 """
 
 from __future__ import annotations
@@ -17,11 +13,10 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS
-from isonomia.audits.responsiveness.counting import Counted, Rule
-from isonomia.audits.responsiveness.members import Members, table_of
-from isonomia.audits.responsiveness.sampling import INTERRUPTED, SPENT, Looked
-from isonomia.audits.responsiveness.setup import Bench
+from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
+from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
 from isonomia.engine.journal import Entry, once
+from isonomia.engine.loop import Outcome
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.populations.columns import plain_value
@@ -31,39 +26,40 @@ from isonomia.spec.tree import Value
 from isonomia.wording import chance
 
 __all__ = [
-    "AUDIT",
-    "NOTHING_HAS_IT",
+    "TARGET_UNKNOWN",
     "assumptions",
     "claim_of",
     "details_of",
-    "doubt_about",
     "refuse_hopeless",
     "remarks",
+    "target_doubt",
     "why_stopped",
 ]
 
+TARGET_UNKNOWN = "nothing that was looked at has the target, which may be misspelt"
+_MODEL_BATCH = 10_000
+"""People about whom the model is asked together."""
+_MAX_SHOWN = 8
+"""How many of the model's own answers are told."""
 
-AUDIT = "responsiveness"
-"""How the details of a verdict say that they are of this kind."""
 
-
-def details_of(prop: Responsiveness, counted: Counted, rule: Rule, members: Members) -> dict[str, Any]:
+def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: Members) -> dict[str, Any]:
     """Everything that is known, as values that JSON can hold; people as columns of equal length."""
-    low, high = counted.interval(rule)
-    answers = np.where(counted.responsive, "responsive", np.where(counted.unresponsive, "fixed", "undecided"))
+    low, high = counts.interval(rule)
+    answers = np.where(counts.responsive, "responsive", np.where(counts.unresponsive, "fixed", "undecided"))
     return {
         **claim_of(prop),
-        "counts": _counts(answers, counted.exact),
-        "groups": _groups(prop, answers, counted.exact, members),
+        "counts": _counts(answers, counts.exact),
+        "groups": _groups(prop, answers, counts.exact, members),
         "people": {
             "row": members.rows.tolist(),
             "answer": answers.tolist(),
-            "share": [None if np.isnan(value) else value for value in counted.share.tolist()],
+            "share": [None if np.isnan(value) else value for value in counts.share.tolist()],
             "low": low.tolist(),
             "high": high.tolist(),
-            "n": counted.n.astype(int).tolist(),
-            "reaching": counted.successes.astype(int).tolist(),
-            "exact": counted.exact.tolist(),
+            "n": counts.n.astype(int).tolist(),
+            "reaching": counts.successes.astype(int).tolist(),
+            "exact": counts.exact.tolist(),
         },
     }
 
@@ -71,7 +67,7 @@ def details_of(prop: Responsiveness, counted: Counted, rule: Rule, members: Memb
 def claim_of(prop: Responsiveness) -> dict[str, Any]:
     """What was asked, in words and numbers, and the fingerprint of what people can change."""
     return {
-        "audit": AUDIT,
+        "audit": "responsiveness",
         "interventions": prop.actions.fingerprint(),
         "target": to_text(prop.condition),
         "who": None if prop.members is None else to_text(prop.members),
@@ -85,8 +81,8 @@ def claim_of(prop: Responsiveness) -> dict[str, Any]:
 
 
 def _counts(answers: NDArray[Any], exact: NDArray[np.bool_]) -> dict[str, int]:
-    found = {answer: int((answers == answer).sum()) for answer in ("responsive", "fixed", "undecided")}
-    return {"people": len(answers), **found, "exact": int(exact.sum())}
+    counts = {answer: int((answers == answer).sum()) for answer in ("responsive", "fixed", "undecided")}
+    return {"people": len(answers), **counts, "exact": int(exact.sum())}
 
 
 def _groups(
@@ -106,93 +102,100 @@ def _groups(
     ]
 
 
-NOTHING_HAS_IT = "nothing that was looked at has the target, which may be misspelt"
-
-
 def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
-    """Say before anything is drawn that with so few draws nobody can ever be called fixed.
-
-    Raises
-    ------
-    UsageError
-        Where a person's draws are too few for any test at delta; the error says how many it takes.
-    """
+    """Say before anything is drawn that with so few draws nobody can ever be called fixed."""
     if not sampled:
         return
     if prop.draws is not None:
-        name, came, least = "draws", prop.draws, least_draws(delta, prop.threshold)
+        name, given, least = "draws", prop.draws, least_draws(delta, prop.threshold)
     else:
-        name, came, least = "most_draws", prop.most_draws, least_sequential_draws(delta, prop.threshold)
-    if came < least:
+        name, given, least = "most_draws", prop.most_draws, least_sequential_draws(delta, prop.threshold)
+    if given < least:
         raise UsageError(
-            f"with {name}={came:,} no draws could ever show that a share is below {prop.threshold:g} at "
+            f"with {name}={given:,} no draws could ever show that a share is below {prop.threshold:g} at "
             f"delta={delta:g}, not even if none of them reaches the target: it takes at least {least:,}. Raise {name}, "
             "or delta, or the share."
         )
 
 
-def assumptions(counted: Counted, approximate: bool) -> tuple[str, ...]:
+def assumptions(counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
-    found = ["the interventions say truly what people can change", "the model answers the same row alike every time"]
-    if not counted.exact.all():
-        found.append("draws are independent, and uniform over the actions open to a person")
+    result = ["the interventions say truly what people can change", "the model answers the same row alike every time"]
+    if not counts.exact.all():
+        result.append("draws are independent, and uniform over the actions open to a person")
     if approximate:
-        found.append("for blocks of more than six coupled real features, a walk gives nearly uniform draws")
-    return tuple(found)
+        result.append("for blocks of more than six coupled real features, a walk gives nearly uniform draws")
+    return tuple(result)
 
 
-def why_stopped(request: Check[Responsiveness], looked: Looked, answer: bool | None) -> str:
+def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bool | None) -> str:
     """Why it stopped, in words; a violation is told together with those who were not decided."""
-    left = int(looked.counted.undecided.sum())
-    if answer is not False or not left or looked.stopped == INTERRUPTED:
-        return looked.stopped
-    counted = looked.counted
-    bad = int((counted.unresponsive if request.prop.at_least is not None else counted.responsive).sum())
+    counts, reason = outcome.state, outcome.reason
+    left = int(counts.undecided.sum())
+    if answer is not False or not left or reason == "interrupted":
+        return _reason(prop, counts, reason)
+    bad = int((counts.unresponsive if prop.at_least is not None else counts.responsive).sum())
     others = f"{left:,} {'other was' if left == 1 else 'others were'}"
-    found = f"{bad:,} {'person breaks' if bad == 1 else 'people break'} it"
-    if looked.stopped == SPENT:
-        return f"{found}; the budget was spent before {others} decided"
-    draws = request.prop.most_draws if request.prop.draws is None else request.prop.draws
-    return f"{found}; {others} not decided by {draws:,} draws each"
+    violated = f"{bad:,} {'person breaks' if bad == 1 else 'people break'} it"
+    if reason == "budget":
+        return f"{violated}; the budget was spent before {others} decided"
+    draws = prop.most_draws if prop.draws is None else prop.draws
+    return f"{violated}; {others} not decided by {draws:,} draws each"
+
+
+def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
+    match reason:
+        case "budget":
+            return "the budget is spent"
+        case "decided":
+            return "all was looked at" if counts.exact.all() else "everybody is decided"
+        case "exhausted" if prop.draws is None:
+            return f"{prop.most_draws:,} draws did not decide it"
+        case "exhausted":
+            return "the draws that were fixed beforehand are used up"
+        case _:
+            return reason
 
 
 def remarks(
-    request: Check[Responsiveness],
-    counted: Counted,
-    rule: Rule,
+    check: Check[Responsiveness],
+    counts: PersonCounts,
+    rule: DecisionRule,
     distinct: int,
     sampled: int,
     shown: Sequence[Mapping[str, Any]] = (),
     doubt: str = "",
 ) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
-    found = [doubt] if doubt else []
-    found.append(f"the model was asked about {distinct:,} different rows")
-    if request.population.kind == "sample":
-        found.append("it is about the people in the table, and says nothing of others")
-    if sampled and len(counted.n) > 1:
-        found.append(_control(rule, sampled))
+    result = [doubt] if doubt else []
+    result.append(f"the model was asked about {distinct:,} different rows")
+    if check.population.kind == "sample":
+        result.append("it is about the people in the table, and says nothing of others")
+    if sampled and len(counts.n) > 1:
+        result.append(_control(rule, sampled))
     if sampled:
         find = least_draws if rule.fixed else least_sequential_draws
         few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
-        found.append(f"by draws, nobody can be called fixed before {few:,} of them: that is how many it takes at least")
+        result.append(
+            f"by draws, nobody can be called fixed before {few:,} of them: that is how many it takes at least"
+        )
     if any(not item["every"] for item in shown):
-        found.append(
+        result.append(
             f"where points are not listed, the nearest with the target are looked for among {FURTHER_DRAWS:,} further "
             "draws for each person, which decide nothing"
         )
-    if not doubt and not counted.successes.any() and counted.n.any():
-        target = to_text(request.prop.condition)
-        what = "no point at all" if counted.exact.all() else "no point that was looked at"
-        found.append(f"{what} has {target}: is it spelled as the model gives it?")
-    left = int(counted.undecided.sum())
+    if not doubt and not counts.successes.any() and counts.n.any():
+        target = to_text(check.prop.condition)
+        what = "no point at all" if counts.exact.all() else "no point that was looked at"
+        result.append(f"{what} has {target}: is it spelled as the model gives it?")
+    left = int(counts.undecided.sum())
     if left and not doubt:
-        found.append(_undecided(counted, rule, left))
-    return tuple(found)
+        result.append(_undecided(counts, rule, left))
+    return tuple(result)
 
 
-def _undecided(counted: Counted, rule: Rule, left: int) -> str:
-    unseen = int((counted.undecided & (counted.n == 0)).sum())
+def _undecided(counts: PersonCounts, rule: DecisionRule, left: int) -> str:
+    unseen = int((counts.undecided & (counts.n == 0)).sum())
     if unseen == left:
         return f"{_people(left)} undecided: nothing was looked at that they can reach"
     why = f"{_people(left)} undecided: their shares are near {rule.threshold:g}, or draws were too few"
@@ -203,7 +206,7 @@ def _people(count: int) -> str:
     return "1 person is" if count == 1 else f"{count:,} people are"
 
 
-def _control(rule: Rule, sampled: int) -> str:
+def _control(rule: DecisionRule, sampled: int) -> str:
     if rule.control == "family":
         return (
             f"the probability that any of the {sampled:,} people decided by draws is wrongly called fixed is at most "
@@ -215,36 +218,30 @@ def _control(rule: Rule, sampled: int) -> str:
     )
 
 
-_AT_ONCE = 10_000
-"""People about whom the model is asked together."""
-_SHOWN = 8
-"""How many of the model's own answers are told."""
-
-
-def doubt_about(request: Check[Responsiveness], bench: Bench, counted: Counted) -> str:
+def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
     """Say why it cannot be told whether the model ever predicts the class that a target names; empty where it can.
 
     There is doubt where the model does not say its classes, and neither a point that was looked at nor anybody in the
     table has the class: then a claim about it may speak of nothing. Where everybody's prediction is 0 or 1, both are
     classes. A target that names no class, such as ``prediction < own``, cannot be misspelt.
     """
-    reached = counted.successes.sum()
-    if not counted.n.any() or 0 < reached < counted.n.sum():
+    reached = counts.successes.sum()
+    if not counts.n.any() or 0 < reached < counts.n.sum():
         return ""
-    named = classes_named(request.prop.condition, "==" if not reached else "!=")
+    named = classes_named(setup.check.prop.condition, "==" if not reached else "!=")
     if not named:
         return ""
-    seen = once(request.journal, "classes", lambda: _seen(request, bench, named))
-    return "" if seen["known"] else _words(named, seen["predictions"])
+    seen = once(setup.check.journal, "classes", lambda: _look_for_classes(setup, named))
+    return "" if seen["known"] else _doubt_in_words(named, seen["predictions"])
 
 
-def _seen(request: Check[Responsiveness], bench: Bench, named: tuple[Value, ...]) -> Entry:
+def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> Entry:
     """Whether one of some classes is one of the model's, and the predictions that were looked at to find out."""
-    if request.required_model.classes:
+    if setup.check.required_model.classes:
         return {"known": True, "predictions": []}  # a class that is none of them was refused before
-    table, asker, seen = table_of(request), bench.asker(), set[Any]()
-    for first in range(0, table.rows, _AT_ONCE):
-        some = table.slice(first, first + _AT_ONCE)
+    table, asker, seen = table_of(setup.check), setup.asker(), set[Any]()
+    for first in range(0, table.rows, _MODEL_BATCH):
+        some = table.slice(first, first + _MODEL_BATCH)
         try:
             given = asker(some, False, True).prediction
         except UnreliableModelError:
@@ -255,10 +252,10 @@ def _seen(request: Check[Responsiveness], bench: Bench, named: tuple[Value, ...]
         if seen & set(named):
             return {"known": True, "predictions": []}
     yes_or_no = bool(seen) and (seen | set(named)) <= {0, 1}
-    return {"known": yes_or_no, "predictions": [] if yes_or_no else sorted(seen, key=repr)[:_SHOWN]}
+    return {"known": yes_or_no, "predictions": [] if yes_or_no else sorted(seen, key=repr)[:_MAX_SHOWN]}
 
 
-def _words(named: tuple[Value, ...], predictions: list[Value]) -> str:
+def _doubt_in_words(named: tuple[Value, ...], predictions: list[Value]) -> str:
     hint = nearest(str(named[0]), map(str, predictions))
     gives = ", ".join(map(repr, predictions)) or "nothing"
     return (

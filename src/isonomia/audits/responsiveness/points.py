@@ -1,9 +1,4 @@
-"""Which points have the target.
-
-Finding rows that are the same, so that a model is asked about each only once.
-
-Which points have the target prediction: the model is asked about each different point once.
-"""
+"""Which points have the target prediction. The model is asked about each different point once."""
 
 from __future__ import annotations
 
@@ -25,78 +20,35 @@ from isonomia.spec.responsiveness import OWN, OWN_SCORE
 from isonomia.spec.tree import Row
 from isonomia.spec.walk import columns_of, outputs_of
 
-__all__ = ["Reaching", "changes_of", "distinct_rows", "own_answers", "profiles"]
-
+__all__ = ["TargetTest", "changes_of", "own_answers", "profiles"]
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_PRIME = np.uint64(0x100000001B3)
-
-
-def profiles(people: Table, apart_from: tuple[str, ...]) -> Places:
-    """A number for each person, the same for people who agree in every column but some."""
-    names = [name for name in people.names if name not in apart_from]
-    if not names:
-        return np.zeros(people.rows, dtype=np.intp)
-    known: dict[tuple[object, ...], int] = {}
-    columns = [[plain_value(value) for value in people.column(name)] for name in names]
-    return np.asarray([known.setdefault(row, len(known)) for row in zip(*columns, strict=True)], dtype=np.intp)
-
-
-def distinct_rows(values: Floats, code: Places) -> tuple[Places, Places]:
-    """The first of each kind of row, and which of these each row is.
-
-    Rows are sorted by a 64-bit hash and then compared with the first of their kind; in the unlikely case that two
-    different rows have the same hash, everything is counted as different, which costs time and nothing else.
-
-    Parameters
-    ----------
-    values
-        Rows of numbers.
-    code
-        A further number for each row, such as a profile.
-    """
-    mixed = code.astype(np.uint64) * _ODD
-    for column in (values + 0.0).T:  # adding nothing makes both zeros the same
-        bits = np.ascontiguousarray(column).view(np.uint64)
-        bits = (bits ^ (bits >> np.uint64(32))) * _ODD
-        mixed = (mixed ^ bits ^ (bits >> np.uint64(29))) * _PRIME
-    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
-    same = (code == code[first][kind]) & (values == values[first][kind]).all(axis=1)
-    if same.all():
-        return first, kind
-    everything = np.arange(len(code))
-    return everything, everything
-
-
+_ODD, _PRIME = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
+"""Mix the bits of a hash: an odd number near 2**64 over the golden ratio, and the prime of FNV-1a."""
 _ALIKE = 0.9
 """Where a larger share of many rows differ, looking for the same ones is not worth it any more."""
 _ENOUGH = 10_000
+"""So many points are needed to tell."""
 
 
 @dataclass(slots=True, eq=False)
-class Reaching:
+class TargetTest:
     """A target, the model, and the people as they are.
 
     Attributes
     ----------
-    target
-        The condition on a point.
-    asker
-        The model.
-    people
-        The people.
-    rows
-        Which rows of the population they are, for messages.
+    target, asker
+        The condition on a point, and the model.
+    people, rows
+        The people, and which rows of the population they are, for messages.
     own
         The model's answer for each of them as they are, as columns by the names that a target uses.
     profile
         A number for each person, the same for people who agree in everything that is no feature.
-    points, distinct
-        How many points were looked at so far, and about how many rows the model was asked.
+    distinct
+        About how many rows the model was asked.
     alike
         Whether it is worth looking for points that are the same.
     """
@@ -107,16 +59,15 @@ class Reaching:
     rows: NDArray[np.intp]
     own: dict[str, NDArray[Any]]
     profile: NDArray[np.intp]
-    points: int = 0
     distinct: int = 0
     alike: bool = True
 
     def __call__(self, points: Points) -> NDArray[np.bool_]:
         """Whether each point has the target prediction."""
-        answer, kept, kind = self._asked(points)
+        answer, different, kind = self._asked(points)
         if self.own:  # the same point may be a success for one person and not for another
             return self._true_of(points, _spread(answer, kind))
-        return np.asarray(self._true_of(kept, answer)[kind])
+        return np.asarray(self._true_of(different, answer)[kind])
 
     def answers(self, points: Points) -> tuple[NDArray[np.bool_], Answer]:
         """Whether each point has the target prediction, and the answers themselves."""
@@ -125,23 +76,23 @@ class Reaching:
         return self._true_of(points, everything), everything
 
     def _asked(self, points: Points) -> tuple[Answer, Points, NDArray[np.intp]]:
-        kept, kind = points, np.arange(len(points))
+        """The answers to the different points, these points, and which of them each point is."""
+        different, kind = points, np.arange(len(points))
         if self.alike:
-            first, kind = distinct_rows(points.values, self.profile[points.owner])
-            kept = _take(points, first)
+            first, kind = _distinct_rows(points.values, self.profile[points.owner])
+            different = points.take(first)
             self.alike = len(points) < _ENOUGH or len(first) < _ALIKE * len(points)
-        self.points += len(points)
-        self.distinct += len(kept)
-        return self._ask(kept), kept, kind
-
-    def _ask(self, points: Points) -> Answer:
-        outputs = {output.name for output in outputs_of(self.target)}
+        self.distinct += len(different)
         try:
-            return self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+            return self._ask(different), different, kind
         except UnreliableModelError:
             raise
         except ModelError as error:
-            raise self._shown(points, error) from error
+            raise self._shown(different, error) from error
+
+    def _ask(self, points: Points) -> Answer:
+        outputs = {output.name for output in outputs_of(self.target)}
+        return self.asker(points.table(), "score" in outputs, "prediction" in outputs)
 
     def _true_of(self, points: Points, answer: Answer) -> NDArray[np.bool_]:
         names = columns_of(self.target)
@@ -157,23 +108,23 @@ class Reaching:
         bad = points
         while len(bad) > 1:
             middle = len(bad) // 2
-            halves = [_take(bad, np.arange(middle)), _take(bad, np.arange(middle, len(bad)))]
+            halves = [bad.take(np.arange(middle)), bad.take(np.arange(middle, len(bad)))]
             failing = next((half for half in halves if self._fails(half) is not None), None)
             if failing is None:
                 return error  # it fails on many rows together only
             bad = failing
         again = self._fails(bad) or error
         row, changed = int(self.rows[bad.owner[0]]), changes_of(bad, self.people, 0)
-        told = ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+        changes = ", ".join(f"{name}: {before!r} -> {after!r}" for name, (before, after) in changed.items())
+        where = changes or "where they are"
         return ModelError(
-            f"the model fails on a point that the person in row {row} can reach ({told or 'where they are'}): {again} "
+            f"the model fails on a point that the person in row {row} can reach ({where}): {again} "
             f"The point: {bad.columns().row(0)!r}. If there can be no such point, add a constraint that forbids it."
         )
 
     def _fails(self, points: Points) -> IsonomiaError | None:
-        outputs = {output.name for output in outputs_of(self.target)}
         try:
-            self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+            self._ask(points)
         except UnreliableModelError:
             raise
         except ModelError as error:
@@ -194,16 +145,15 @@ def own_answers(target: Row, asker: Asker, people: Table) -> dict[str, NDArray[A
     return own
 
 
-def changes_of(points: Points, people: Table, place: int) -> dict[str, tuple[Any, Any]]:
+def changes_of(points: Points, people: Table, index: int) -> dict[str, tuple[Any, Any]]:
     """The features in which a point differs from its person, each with both values."""
-    one = _take(points, np.asarray([place]))
-    person, found = int(one.owner[0]), {}
+    changes: dict[str, tuple[Any, Any]] = {}
     for j, feature in enumerate(points.features):
-        before = plain_value(people.column(feature.name)[person])
-        after = plain_value(decoded(feature, one.values[:, j])[0])
+        before = plain_value(people.column(feature.name)[points.owner[index]])
+        after = plain_value(decoded(feature, points.values[index : index + 1, j])[0])
         if before != after:
-            found[feature.name] = (before, after)
-    return found
+            changes[feature.name] = (before, after)
+    return changes
 
 
 def _one_score(score: NDArray[np.float64], asker: Asker) -> NDArray[np.float64]:
@@ -222,5 +172,31 @@ def _spread(answer: Answer, kind: NDArray[np.intp]) -> Answer:
     )
 
 
-def _take(points: Points, at: NDArray[np.intp]) -> Points:
-    return Points(points.features, points.people, points.owner[at], points.values[at])
+def profiles(people: Table, apart_from: tuple[str, ...]) -> Indices:
+    """A number for each person, the same for people who agree in every column but some."""
+    names = [name for name in people.names if name not in apart_from]
+    if not names:
+        return np.zeros(people.rows, dtype=np.intp)
+    known: dict[tuple[object, ...], int] = {}
+    columns = [[plain_value(value) for value in people.column(name)] for name in names]
+    return np.asarray([known.setdefault(row, len(known)) for row in zip(*columns, strict=True)], dtype=np.intp)
+
+
+def _distinct_rows(values: Floats, code: Indices) -> tuple[Indices, Indices]:
+    """The first of each kind of row, and which of these each row is; a code is one more number of each row.
+
+    Rows are sorted by a 64-bit hash and then compared with the first of their kind; in the unlikely case that two
+    different rows have the same hash, everything is counted as different, which costs time and nothing else.
+    """
+    mixed = code.astype(np.uint64) * _ODD
+    for column in (values + 0.0).T:  # adding nothing makes both zeros the same
+        bits = np.ascontiguousarray(column).view(np.uint64)
+        bits = (bits ^ (bits >> np.uint64(32))) * _ODD
+        mixed = (mixed ^ bits ^ (bits >> np.uint64(29))) * _PRIME
+    _, first, kind = np.unique(mixed, return_index=True, return_inverse=True)
+    kind = kind.reshape(-1)
+    same = (code == code[first][kind]) & (values == values[first][kind]).all(axis=1)
+    if same.all():
+        return first, kind
+    everything = np.arange(len(code))
+    return everything, everything

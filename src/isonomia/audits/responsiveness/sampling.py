@@ -1,39 +1,222 @@
-"""Listing and rounds of draws.
+"""Looking at what people can reach: all of it where it is little, else round after round of draws until it is decided.
 
-Looking at points of some people: what that comes to is kept, so that it is done once.
-
-Looking at what people can reach: all of it where it is little, else draw after draw until they are decided.
+The loop is the engine's. Its steps are planned here: a listing of everything that some people can reach, or a round of
+draws for everybody who is undecided. What a portion of people comes to is kept in the journal, so that it is done once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import isinf
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.counting import Counted, Rule, begin
-from isonomia.audits.responsiveness.members import packed, unpacked
-from isonomia.audits.responsiveness.setup import Bench, Reach, kept
+from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, recalled_or_measured, unpacked
 from isonomia.engine.journal import Clock, Entry
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.loop import Outcome, Steps, run_steps
+from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError
 from isonomia.interventions import Points
+from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["INTERRUPTED", "SPENT", "Looked", "Looker", "Portion", "look"]
+__all__ = ["PointSampler", "sample_people"]
+
+Indices: TypeAlias = NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
+
+_CHUNK = 200_000
+"""Points that the model is asked about together; it bounds the memory."""
+_FIRST_TIMED = 1_000
+"""Points that the model is asked about together at first, where the time is limited."""
+_FIRST, _GROWTH = 8, 1.25
+"""The draws of the first round, and how much each later round makes of the total: evidence is valid at any size."""
+_STILL_LISTED = 100_000
+"""A person who was drawn from as often as they have points is settled by looking at all, up to so many."""
 
 
-Places = NDArray[np.intp]
-Floats = NDArray[np.float64]
+def sample_people(
+    check: Check[Responsiveness], setup: ResponsivenessSetup, sampler: PointSampler, observer: Observer
+) -> Outcome[PersonCounts]:
+    """Look at what people can reach until everybody is decided or the budget is spent: then on the first of them.
+
+    The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
+    that a person may have are used up, or ``"interrupted"``.
+    """
+    budget = PointBudget(check.budget.samples, Clock(check.budget.seconds, check.journal, "time"), sampler)
+    work = ResponsivenessWork(setup, sampler, DecisionRule.of(check.prop, check.delta), budget)
+    few = setup.reach.listable(check.prop.most_listed)
+    counts = PersonCounts.empty(len(few), ~few)
+    return run_steps(
+        work,
+        counts,
+        work.steps(counts),
+        work.measure,
+        observer,
+        elapsed=budget.clock.spent,
+        counted="points",
+        interruptions=(KeyboardInterrupt,),  # a record that lacks a step is refused, not taken for an interrupted one
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Portion:
+class Listing:
+    """Look at everything that some people can reach."""
+
+    who: Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """Draw so many points for each of some people."""
+
+    who: Indices
+    number: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepCounts:
+    """What a step came to, portion by portion of its people."""
+
+    step: Listing | Round
+    portions: list[tuple[Indices, PointCounts]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsivenessWork:
+    """What the engine's loop runs."""
+
+    setup: ResponsivenessSetup
+    sampler: PointSampler
+    rule: DecisionRule
+    budget: PointBudget
+
+    def steps(self, counts: PersonCounts) -> Steps[Listing | Round, PersonCounts]:
+        """Who has few points is listed; others are drawn from until decided, or listed once that is no more work.
+
+        A person who was drawn from as often as they have points could as well have been listed.
+        """
+        prop, reach = self.setup.check.prop, self.setup.reach
+        for who in self.budget.portions(np.flatnonzero(~counts.family), reach.counts):
+            counts = yield Listing(who)
+        for number, size in enumerate(_round_sizes(prop)):
+            if not self.rule.fixed:
+                small = reach.listable(_STILL_LISTED) & counts.undecided & (counts.n >= reach.counts)
+                for who in self.budget.portions(np.flatnonzero(small), reach.counts):
+                    counts = yield Listing(who)
+            undecided = np.flatnonzero(counts.undecided)
+            if self.budget.spent or not len(undecided):
+                break
+            counts = yield Round(undecided, number, size)
+        if self.budget.spent:
+            return "budget"
+        return "exhausted" if counts.undecided.any() else "decided"
+
+    def measure(self, step: Listing | Round) -> StepCounts:
+        """Look at the points of a step.
+
+        Whom the budget does not reach any more in a round keeps the evidence of before. Who that is depends on what was
+        seen earlier only, and evidence is valid whenever one stops, so that it costs nothing of the guarantee.
+        """
+        match step:
+            case Listing(who):
+                return StepCounts(step, [(who, self.sampler.listed(who))])
+            case Round(who, number, size):
+                portions = self.budget.portions(who, np.full(len(self.setup.reach.counts), float(size)))
+                drawn = [(some, self.sampler.drawn(some, size, number, part)) for part, some in enumerate(portions)]
+                return StepCounts(step, drawn)
+
+    def absorb(self, counts: PersonCounts, reading: StepCounts) -> PersonCounts:
+        """Add what was counted; after a round, decide whom the evidence allows."""
+        match reading.step:
+            case Listing():
+                for who, points in reading.portions:
+                    counts = counts.listed(who, points.n, points.successes, self.rule)
+                return counts
+            case Round(_, _, size):
+                for who, points in reading.portions:
+                    counts = counts.drawn(who, size, points.successes, self.rule)
+                return counts.decided(self.rule)
+
+    def asked(self, reading: StepCounts) -> int:
+        """How many points a step had."""
+        return sum(int(points.n.sum()) for _, points in reading.portions)
+
+    def share(self, counts: PersonCounts) -> float:
+        """The share of people who are decided."""
+        return 1.0 - int(counts.undecided.sum()) / len(counts.n)
+
+    def closing_in(self, counts: PersonCounts) -> str:
+        """How many people are decided."""
+        people = len(counts.n)
+        return f"{people - int(counts.undecided.sum()):,} of {people:,} people decided"
+
+    def compared(self, counts: PersonCounts) -> Expression | None:  # noqa: ARG002
+        """Nothing: the shares of many people close in together."""
+        return None
+
+
+def _round_sizes(prop: Responsiveness) -> Iterator[int]:
+    """How many draws each round has for one person."""
+    if prop.draws is not None:
+        yield prop.draws
+        return
+    total = 0
+    while total < prop.most_draws:
+        size = min(max(_FIRST, round(total * (_GROWTH - 1.0))), prop.most_draws - total)
+        total += size
+        yield size
+
+
+@dataclass(slots=True)
+class PointBudget:
+    """What may still be spent, in points and in time.
+
+    ``spent`` says that somebody was left out because nothing was left for them.
+    """
+
+    samples: float
+    clock: Clock
+    sampler: PointSampler
+    spent: bool = False
+
+    def portions(self, who: Indices, size: Floats) -> Iterator[Indices]:
+        """People in portions that are looked at together, in order, without those for whom too little is left.
+
+        ``size`` says how many points of each person, of these and of all others, are to be looked at. Once somebody was
+        left out, nobody is looked at for anything else. Where the time is limited, portions begin small: a portion
+        takes hardly longer than all before it together.
+        """
+        waiting = who[:0] if self.spent else who
+        while len(waiting):
+            left = self.samples - self.sampler.points
+            enough = size[waiting] <= left
+            self.spent |= not enough.all()
+            waiting = waiting[enough]
+            if not len(waiting) or self.clock.is_up():
+                self.spent = True
+                return
+            total = np.cumsum(size[waiting])
+            together = max(1, int(np.searchsorted(total, self._at_once(), side="right")))
+            count = min(together, int(np.searchsorted(total, left, side="right")))
+            yield waiting[:count]
+            waiting = waiting[count:]
+
+    def _at_once(self) -> float:
+        """How many points are looked at together."""
+        return _CHUNK if isinf(self.clock.seconds) else min(_CHUNK, max(_FIRST_TIMED, self.sampler.points))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointCounts:
     """What looking at some people's points came to.
 
     Attributes
@@ -57,236 +240,59 @@ class Portion:
         return {**counts, "distinct": self.distinct, "alike": self.alike}
 
     @classmethod
-    def unpack(cls, entry: Entry, people: int) -> Portion:
+    def unpack(cls, entry: Entry, people: int) -> PointCounts:
         """From plain values."""
         n, successes = (unpacked(entry[key], people).astype(np.float64) for key in ("n", "successes"))
         return cls(n, successes, entry["distinct"], entry["alike"])
 
-    def refuse_others(self, n: Floats, key: str) -> Portion:
-        """Itself, where so many points of each person were looked at, as they should have been.
-
-        Raises
-        ------
-        DataError
-            Where it was another number, as in a record that was changed.
-        """
-        if (self.n == n).all() and (self.successes <= self.n).all():
-            return self
-        raise DataError(f"expected as many points of each person as were looked at, but {key} of the record has others")
-
 
 @dataclass(slots=True)
-class Looker:
-    """Looks at points, and counts how many that were.
+class PointSampler:
+    """Looks at points, and counts how many that were and about how many rows the model was asked."""
 
-    Attributes
-    ----------
-    bench
-        What looking needs.
-    points, distinct
-        How many points were looked at so far, and about how many rows the model was asked.
-    """
-
-    bench: Bench
+    setup: ResponsivenessSetup
     points: int = 0
     distinct: int = 0
     _alike: bool = True
     _listings: int = 0
 
-    def listed(self, who: Places) -> Portion:
+    def listed(self, who: Indices) -> PointCounts:
         """Look at all that some people can reach."""
         number, self._listings = self._listings, self._listings + 1
-        key = f"listing {number}"
-        return self._looked(key, who, lambda: self._list(who)).refuse_others(self.bench.reach.counts[who], key)
+        return self._counts(f"listing {number}", lambda: self._list(who), self.setup.reach.counts[who])
 
-    def drawn(self, who: Places, size: int, number: int, part: int) -> Portion:
+    def drawn(self, who: Indices, size: int, number: int, part: int) -> PointCounts:
         """Look at so many draws for each of some people, in a part of a numbered round."""
-        key = f"round {number} part {part}"
-        found = self._looked(key, who, lambda: self._draw(who, size, number, part))
-        return found.refuse_others(np.full(len(who), float(size)), key)
+        draw = partial(self._draw, who, size, number, part)
+        return self._counts(f"round {number} part {part}", draw, np.full(len(who), float(size)))
 
-    def _looked(self, key: str, who: Places, measure: Callable[[], Portion]) -> Portion:
-        people = len(who)
-        found = kept(
-            self.bench.request.journal, key, measure, Portion.pack, lambda entry: Portion.unpack(entry, people)
-        )
-        self.points += int(found.n.sum())
-        self.distinct += found.distinct
-        self._alike = found.alike
-        return found
+    def _counts(self, key: str, measure: Callable[[], PointCounts], n: Floats) -> PointCounts:
+        """What some people's points come to; a record that does not have ``n`` points of each of them is refused."""
+        unpack = partial(PointCounts.unpack, people=len(n))
+        counts = recalled_or_measured(self.setup.check.journal, key, measure, PointCounts.pack, unpack)
+        self.points += int(counts.n.sum())
+        self.distinct += counts.distinct
+        self._alike = counts.alike
+        if (counts.n == n).all() and (counts.successes <= counts.n).all():
+            return counts
+        raise DataError(f"expected as many points of each person as were looked at, but {key} of the record has others")
 
-    def _list(self, who: Places) -> Portion:
-        points = self.bench.sets.points(who)
+    def _list(self, who: Indices) -> PointCounts:
+        points = self.setup.sets.points(who)
         hits, distinct, alike = self._hits(points)
-        everybody = len(self.bench.sets)
+        everybody = len(self.setup.sets)
         n, successes = (np.bincount(owner, minlength=everybody)[who] for owner in (points.owner, points.owner[hits]))
-        return Portion(n.astype(np.float64), successes.astype(np.float64), distinct, alike)
+        return PointCounts(n.astype(np.float64), successes.astype(np.float64), distinct, alike)
 
-    def _draw(self, who: Places, size: int, number: int, part: int) -> Portion:
-        rng = batch_rng(self.bench.request.seed, number, part)
-        hits, distinct, alike = self._hits(self.bench.sets.sample(size, rng, who.tolist()))
+    def _draw(self, who: Indices, size: int, number: int, part: int) -> PointCounts:
+        rng = batch_rng(self.setup.check.seed, number, part)
+        hits, distinct, alike = self._hits(self.setup.sets.sample(size, rng, who.tolist()))
         successes = hits.reshape(len(who), size).sum(axis=1)
-        return Portion(np.full(len(who), float(size)), successes.astype(np.float64), distinct, alike)
+        return PointCounts(np.full(len(who), float(size)), successes.astype(np.float64), distinct, alike)
 
     def _hits(self, points: Points) -> tuple[NDArray[np.bool_], int, bool]:
         """Which points have the target prediction, about how many rows that took, and whether some are still alike."""
-        target = self.bench.target
+        target = self.setup.target
         target.alike, before = self._alike, target.distinct
         hits = target(points)
         return hits, target.distinct - before, target.alike
-
-
-INTERRUPTED, SPENT = "interrupted", "the budget is spent"
-
-_CHUNK = 200_000
-"""Points that the model is asked about together."""
-_FIRST_TIMED = 1_000
-"""Points that the model is asked about together at first, where the time is limited."""
-_FIRST, _GROWTH = 8, 1.25
-"""The draws of the first round, and how much each later round makes of the total."""
-_STILL_LISTED = 100_000
-"""A person who was drawn from as often as they have points is settled by looking at all, up to so many."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Looked:
-    """What came of looking: the counts, and why it stopped."""
-
-    counted: Counted
-    stopped: str
-
-
-def look(request: Check[Responsiveness], reach: Reach, looker: Looker, observer: Observer) -> Looked:
-    """Look at what people can reach until everybody is decided or the budget is spent: then on the first of them."""
-    rule, prop = Rule.of(request.prop, request.delta), request.prop
-    few = reach.listable(prop.most_listed)
-    counted = begin(len(few), ~few)
-    purse = Purse(request.budget.samples, Clock(request.budget.seconds, request.journal, "time"), looker)
-    try:
-        for who in purse.portions(np.flatnonzero(few), reach.counts):
-            counted = _list(looker, counted, who, rule)
-            _tell(observer, looker, counted, purse.clock.spent())
-        for number, size in enumerate(_sizes(request)):
-            counted = _settle_small(reach, looker, counted, rule, purse)
-            undecided = np.flatnonzero(counted.undecided)
-            if purse.is_empty or not len(undecided):
-                break
-            counted = _draw(looker, counted, undecided, size, number, rule, purse)
-            _tell(observer, looker, counted, purse.clock.spent())
-    except KeyboardInterrupt:
-        return Looked(counted, INTERRUPTED)
-    return Looked(counted, SPENT if purse.is_empty else _why(counted, rule, prop.most_draws))
-
-
-@dataclass(slots=True)
-class Purse:
-    """What may still be spent, in points and in time.
-
-    Attributes
-    ----------
-    samples, clock
-        The most points, and the time.
-    looker
-        Knows how many points were looked at.
-    is_empty
-        Whether somebody was left out because nothing was left for them.
-    """
-
-    samples: float
-    clock: Clock
-    looker: Looker
-    is_empty: bool = False
-
-    def portions(self, who: Places, size: Floats) -> Iterator[Places]:
-        """People in portions that are looked at together, in order, without those for whom too little is left.
-
-        Once somebody was left out, nobody is looked at for anything else. Where the time is limited, portions begin
-        small: a portion takes hardly longer than all before it together.
-
-        Parameters
-        ----------
-        who
-            The people.
-        size
-            How many points of each person, of these and of all others, are to be looked at.
-        """
-        waiting = who[:0] if self.is_empty else who
-        while len(waiting):
-            left = self.samples - self.looker.points
-            enough = size[waiting] <= left
-            self.is_empty |= not enough.all()
-            waiting = waiting[enough]
-            if not len(waiting) or self.clock.is_up():
-                self.is_empty = True
-                return
-            total = np.cumsum(size[waiting])
-            together = max(1, int(np.searchsorted(total, self._at_once(), side="right")))
-            count = min(together, int(np.searchsorted(total, left, side="right")))
-            yield waiting[:count]
-            waiting = waiting[count:]
-
-    def _at_once(self) -> float:
-        """How many points are looked at together."""
-        return _CHUNK if isinf(self.clock.seconds) else min(_CHUNK, max(_FIRST_TIMED, self.looker.points))
-
-
-def _why(counted: Counted, rule: Rule, most: int) -> str:
-    if not counted.undecided.any():
-        return "all was looked at" if counted.exact.all() else "everybody is decided"
-    return "the draws that were fixed beforehand are used up" if rule.fixed else f"{most:,} draws did not decide it"
-
-
-def _sizes(request: Check[Responsiveness]) -> Iterator[int]:
-    """How many draws each round has for one person."""
-    if request.prop.draws is not None:
-        yield request.prop.draws
-        return
-    total, most = 0, request.prop.most_draws
-    while total < most:
-        size = min(max(_FIRST, round(total * (_GROWTH - 1.0))), most - total)
-        total += size
-        yield size
-
-
-def _list(looker: Looker, counted: Counted, who: Places, rule: Rule) -> Counted:
-    found = looker.listed(who)
-    return counted.listed(who, found.n, found.successes, rule)
-
-
-def _settle_small(reach: Reach, looker: Looker, counted: Counted, rule: Rule, purse: Purse) -> Counted:
-    """Settle those who were drawn from as often as they have points by looking at all, as far as the budget goes."""
-    if rule.fixed:
-        return counted
-    small = reach.listable(_STILL_LISTED) & counted.undecided & (counted.n >= reach.counts)
-    for who in purse.portions(np.flatnonzero(small), reach.counts):
-        counted = _list(looker, counted, who, rule)
-    return counted
-
-
-def _draw(
-    looker: Looker, counted: Counted, undecided: Places, size: int, number: int, rule: Rule, purse: Purse
-) -> Counted:
-    """One round: as many draws for each who is undecided, then names for whom they suffice.
-
-    Whom the budget does not reach any more keeps the evidence of before. Who that is depends on what was seen earlier
-    only, and evidence is valid whenever one stops, so that it costs nothing of the guarantee.
-    """
-    sizes = np.full(len(counted.n), float(size))
-    for part, who in enumerate(purse.portions(undecided, sizes)):
-        counted = counted.drawn(who, size, looker.drawn(who, size, number, part).successes, rule)
-    return counted.named(rule)
-
-
-def _tell(observer: Observer, looker: Looker, counted: Counted, seconds: float) -> None:
-    left = int(counted.undecided.sum())
-    people = len(counted.n)
-    observer.advance(
-        Progress(
-            samples=looker.points,
-            most=float("inf"),
-            share=1.0 - left / people,
-            seconds=seconds,
-            closing_in=lambda: f"{people - left:,} of {people:,} people decided",
-            counted="points",
-        )
-    )

@@ -1,35 +1,156 @@
-"""People, sets, model: built on demand.
+"""What a check of responsiveness starts from: whom it is about, what they can reach, and which points have the target.
 
-How much people can reach: what has to be known of it when nobody can be looked at any more.
-
-What looking needs: the people, what they can reach, and the model. It is set up when somebody is looked at.
+All of it is built on demand. A check that finds everything in its journal builds nothing: then no row is looked at and
+no model is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.members import Members, by_row_of_the_table, members_of, packed, people_of, unpacked
-from isonomia.audits.responsiveness.points import Reaching, own_answers, profiles
+from isonomia.audits.rates.question import refuse_class
+from isonomia.audits.responsiveness.points import TargetTest, own_answers, profiles
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
+from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions import ReachableSets
+from isonomia.interventions.features import PersonError, encoded
+from isonomia.models.protocol import Answer
+from isonomia.populations.columns import plain_value
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.table import Table
-from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
+from isonomia.spec.tree import Row
+from isonomia.spec.walk import columns_of, nodes, outputs_of
 
-__all__ = ["Bench", "Reach", "kept"]
+__all__ = [
+    "Members",
+    "ReachSizes",
+    "ResponsivenessSetup",
+    "check_property",
+    "packed",
+    "recalled_or_measured",
+    "table_of",
+    "unpacked",
+]
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class ResponsivenessSetup:
+    """The people, what they can reach, and the model, each built when it is first needed."""
+
+    check: Check[Responsiveness]
+    _askers: list[Asker] = field(default_factory=list)
+
+    @cached_property
+    def members(self) -> Members:
+        """Whom the property is about."""
+        journal = self.check.journal
+
+        def choose() -> Members:
+            return _choose_members(self.check, self._asker(Apart(journal, "members")))
+
+        return recalled_or_measured(journal, "members", choose, Members.pack, Members.unpack)
+
+    @cached_property
+    def reach(self) -> ReachSizes:
+        """How much they can reach."""
+        unpack = partial(ReachSizes.unpack, people=len(self.members.rows))
+        journal = self.check.journal
+        return recalled_or_measured(journal, "reach", lambda: ReachSizes.of(self.sets), ReachSizes.pack, unpack)
+
+    @cached_property
+    def people(self) -> Table:
+        """Their rows."""
+        return _rows_of(self.check.prop, table_of(self.check), self.members.rows)
+
+    @cached_property
+    def sets(self) -> ReachableSets:
+        """What they can reach."""
+        prop = self.check.prop
+        with _errors_by_row_of_table(self.members.rows):
+            sets: ReachableSets = prop.actions.reach(self.people, prop.memory)
+        return sets
+
+    @cached_property
+    def target(self) -> TargetTest:
+        """Says which points have the target prediction.
+
+        Answers for points are not kept: what they come to is, portion by portion.
+        """
+        prop, people = self.check.prop, self.people
+        own = own_answers(prop.condition, self._asker(Apart(self.check.journal, "people as they are")), people)
+        profile = profiles(people, prop.actions.names)
+        return TargetTest(prop.condition, self.asker(), people, self.members.rows, own, profile)
+
+    def asker(self) -> Asker:
+        """Somebody who asks the model and keeps nothing."""
+        return self._asker(Blank())
+
+    def _asker(self, journal: Journal) -> Asker:
+        asker = Asker(self.check.required_model, self.check.workers, journal)
+        self._askers.append(asker)
+        return asker
+
+    def close(self) -> None:
+        """Let go of what was needed for asking."""
+        for asker in self._askers:
+            asker.close()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reach:
-    """How much people can reach.
+class Members:
+    """The people that a property is about.
+
+    Attributes
+    ----------
+    rows
+        Which rows of the population's table they are.
+    groups
+        The groups that they are counted by, as the values of the columns that make them.
+    group
+        Which of the groups each of them is in.
+    """
+
+    rows: NDArray[np.intp]
+    groups: tuple[tuple[Any, ...], ...]
+    group: NDArray[np.intp]
+
+    def pack(self) -> Entry:
+        """As plain values."""
+        steps = np.diff(self.rows, prepend=0)  # of rows in order these are all alike, and take little room
+        rows = {"steps": packed(steps)} if (steps >= 0).all() else {"rows": packed(self.rows)}
+        grouped = {"groups": list(map(list, self.groups)), "group": packed(self.group)} if self.groups else {}
+        return rows | grouped
+
+    @classmethod
+    def unpack(cls, entry: Entry) -> Members:
+        """From plain values; a record in which somebody is in a group that does not exist is refused."""
+        rows = np.cumsum(unpacked(entry["steps"])) if "steps" in entry else unpacked(entry["rows"])
+        if "groups" not in entry:
+            return cls(rows, (), np.zeros(len(rows), dtype=np.intp))
+        groups, group = tuple(map(tuple, entry["groups"])), unpacked(entry["group"], len(rows))
+        if not (group < len(groups)).all():
+            raise DataError(f"expected {len(groups):,} groups of people in the record, but some are in another")
+        return cls(rows, groups, group)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReachSizes:
+    """How much people can reach: what has to be known of it when nobody can be looked at any more.
 
     Attributes
     ----------
@@ -46,7 +167,7 @@ class Reach:
     approximate: bool
 
     @classmethod
-    def of(cls, sets: ReachableSets) -> Reach:
+    def of(cls, sets: ReachableSets) -> ReachSizes:
         """What reachable sets say of themselves."""
         return cls(sets.counts(), sets.by_chance, bool(sets.approximate().any()))
 
@@ -61,91 +182,153 @@ class Reach:
         return {"counts": packed(self.counts), "by_chance": self.by_chance, "approximate": self.approximate}
 
     @classmethod
-    def unpack(cls, entry: Entry, people: int) -> Reach:
+    def unpack(cls, entry: Entry, people: int) -> ReachSizes:
         """From plain values."""
         counts = unpacked(entry["counts"], people).astype(np.float64)
         return cls(counts, entry["by_chance"], entry["approximate"])
 
 
-Found = TypeVar("Found")
-
-
-def kept(
+def recalled_or_measured(
     journal: Journal,
     key: str,
-    measure: Callable[[], Found],
-    pack: Callable[[Found], Entry],
-    unpack: Callable[[Entry], Found],
-) -> Found:
-    """What was found: recalled, or else measured and kept. Packing is left out where nothing is kept."""
+    measure: Callable[[], Value],
+    pack: Callable[[Value], Entry],
+    unpack: Callable[[Entry], Value],
+) -> Value:
+    """A value from the journal, or else measured and kept there; nothing is packed where nothing is kept."""
     entry = journal.recall(key)
     if entry is not None:
         return unpack(entry)
-    found = measure()
-    journal.keep(key, lambda: pack(found))
-    return found
+    value = measure()
+    journal.keep(key, lambda: pack(value))
+    return value
 
 
-@dataclass
-class Bench:
-    """Where people are looked at and the model is asked.
+def table_of(check: Check[Responsiveness]) -> Table:
+    """The people of the population, which must be a table."""
+    population = check.population
+    if not isinstance(population, Sample | Census):
+        raise UsageError(
+            f"responsiveness is about people who can be pointed at: expected a table of them, Census(table) or "
+            f"Sample(table), but a population of kind {population.kind!r} came"
+        )
+    return population.table
 
-    A check that finds everything in its journal sets nothing up: then no row is looked at and no model is asked.
-    """
 
-    request: Check[Responsiveness]
-    _askers: list[Asker] = field(default_factory=list)
+def check_property(check: Check[Responsiveness]) -> None:
+    """Refuse a property that speaks of columns or classes that do not exist. Nobody is looked at."""
+    prop = check.prop
+    _check_columns(prop, table_of(check))
+    for row in (prop.condition, prop.members):
+        for node in nodes(row) if row is not None else ():
+            refuse_class(node, check.required_model)
 
-    @cached_property
-    def members(self) -> Members:
-        """Whom the property is about."""
-        journal = self.request.journal
 
-        def chosen() -> Members:
-            return members_of(self.request, self._asker(Apart(journal, "members")))
+def _check_columns(prop: Responsiveness, table: Table) -> None:
+    taken = [name for name in (OWN, OWN_SCORE) if name in table.names and name in columns_of(prop.condition)]
+    if taken:
+        raise DataError(
+            f"the table has a column {taken[0]!r}, which in a target means the model's answer for the person as they "
+            "are: rename the column"
+        )
+    for name in columns_of(prop.condition):
+        if name not in (OWN, OWN_SCORE, *table.names):
+            message = f"the target speaks of {name!r}, which is no column.{nearest(name, table.names)}"
+            raise SpecError(message, name=name)
+    for name in (*prop.by, *(columns_of(prop.members) if prop.members is not None else ())):
+        if name not in table.names:
+            message = f"there is no column {name!r}.{nearest(name, (*table.names, 'prediction', 'score'))}"
+            raise SpecError(message, name=name)
 
-        return kept(journal, "members", chosen, Members.pack, Members.unpack)
 
-    @cached_property
-    def reach(self) -> Reach:
-        """How much they can reach."""
-        unpack = partial(Reach.unpack, people=len(self.members.rows))
-        return kept(self.request.journal, "reach", lambda: Reach.of(self.sets), Reach.pack, unpack)
+def _choose_members(check: Check[Responsiveness], asker: Asker) -> Members:
+    """The people that a property is about."""
+    prop, table = check.prop, table_of(check)
+    check_property(check)
+    rows = _stated_rows(prop, table)
+    if prop.members is not None:
+        some = table if prop.rows is None else table.take(rows)
+        with _errors_by_row_of_table(rows):
+            rows = rows[np.flatnonzero(_holds_for(prop.members, prop, some, asker))]
+    if not prop.by or not len(rows):
+        return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
+    return Members(rows, *_grouped(prop, _rows_of(prop, table, rows)))
 
-    @cached_property
-    def people(self) -> Table:
-        """Their rows."""
-        return people_of(self.request, self.members)
 
-    @cached_property
-    def sets(self) -> ReachableSets:
-        """What they can reach."""
-        prop = self.request.prop
-        with by_row_of_the_table(self.members.rows):
-            sets: ReachableSets = prop.actions.reach(self.people, prop.memory)
-        return sets
+def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
+    if prop.rows is None:
+        return np.arange(table.rows)
+    rows = np.atleast_1d(np.asarray(prop.rows, dtype=np.intp))
+    if rows.max() >= table.rows:
+        raise UsageError(
+            f"expected rows from 0 to {table.rows - 1:,}, since the table has {table.rows:,}, but {rows.max()} came"
+        )
+    return rows
 
-    @cached_property
-    def target(self) -> Reaching:
-        """Says which points have the target prediction.
 
-        Answers for points are not kept: what they come to is, portion by portion.
-        """
-        prop, people = self.request.prop, self.people
-        own = own_answers(prop.condition, self._asker(Apart(self.request.journal, "people as they are")), people)
-        profile = profiles(people, prop.actions.names)
-        return Reaching(prop.condition, self._asker(Blank()), people, self.members.rows, own, profile)
+def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> NDArray[np.bool_]:
+    outputs = {output.name for output in outputs_of(row)}
+    if outputs:
+        encoded(prop.actions.features, table)  # a missing value is better told as such than by a model that fails
+    answer = asker(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
+    columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
+    batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
+    return np.broadcast_to(truth(row, batch), (table.rows,))
 
-    def asker(self) -> Asker:
-        """Somebody who asks the model and keeps nothing."""
-        return self._asker(Blank())
 
-    def _asker(self, journal: Journal) -> Asker:
-        asker = Asker(self.request.required_model, self.request.workers, journal)
-        self._askers.append(asker)
-        return asker
+def _grouped(prop: Responsiveness, people: Table) -> tuple[tuple[tuple[Any, ...], ...], NDArray[np.intp]]:
+    """The groups in the order in which they occur, and which of them each person is in."""
+    columns = [[plain_value(value) for value in people.column(name)] for name in prop.by]
+    known: dict[tuple[Any, ...], int] = {}
+    places = [known.setdefault(key, len(known)) for key in zip(*columns, strict=True)]
+    return tuple(known), np.asarray(places, dtype=np.intp)
 
-    def close(self) -> None:
-        """Let go of what was needed for asking."""
-        for asker in self._askers:
-            asker.close()
+
+def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:
+    return table if prop.rows is None and prop.members is None else table.take(rows)
+
+
+@contextmanager
+def _errors_by_row_of_table(rows: NDArray[np.intp]) -> Iterator[None]:
+    """Let errors about somebody among some people, which are these rows of the table, name the row of the table."""
+    try:
+        yield
+    except PersonError as error:
+        raise error.at(int(rows[error.row])) from error
+
+
+_TYPES = ("u1", "u2", "u4", "u8", "f8")
+"""Whole numbers that are not negative, in as few bytes as the largest takes; and others."""
+
+_MAX_COUNT = 50_000_000
+"""How many numbers are unpacked at most: a few bytes of a record may say that they are any number."""
+
+
+def packed(numbers: NDArray[Any]) -> Entry:
+    """Numbers in one text; every bit of them is kept."""
+    kind = _smallest(numbers)
+    squeezed = zlib.compress(numbers.astype(f"<{kind}").tobytes(), level=6)
+    return {"count": len(numbers), "type": kind, "bytes": base64.b64encode(squeezed).decode("ascii")}
+
+
+def _smallest(numbers: NDArray[Any]) -> str:
+    most = numbers.max(initial=0)
+    whole = numbers.dtype.kind != "f" or (most < 2.0**53 and bool((numbers == np.floor(numbers)).all()))
+    return next((kind for kind in _TYPES[:-1] if whole and most <= np.iinfo(kind).max), _TYPES[-1])
+
+
+def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:
+    """The numbers that were packed, ``count`` of them where that is known; a record that was changed is refused."""
+    try:
+        stated, kind = int(entry["count"]), _TYPES[_TYPES.index(entry["type"])]
+        size = stated * np.dtype(kind).itemsize
+        if not 0 <= stated <= _MAX_COUNT:
+            raise ValueError(f"at most {_MAX_COUNT:,} are read")
+        # No more is unpacked than was stated, however little text it came from.
+        data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"], validate=True), size + 1)
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(f"expected numbers of people in the record, but {str(entry)[:80]} came: {error}") from error
+    if len(data) != size or (count is not None and stated != count):
+        wanted = stated if count is None else count
+        raise DataError(f"expected numbers of {wanted:,} people in the record, but there are others: {str(entry)[:80]}")
+    return np.frombuffer(data, dtype=f"<{kind}").astype(np.float64 if kind == "f8" else np.intp)

@@ -16,7 +16,7 @@ from cut_journals import Repeatable, asks_nothing_at_the_end, resumes_everywhere
 import isonomia as iso
 from isonomia.audits.check import run_check
 from isonomia.audits.responsiveness import sampling
-from isonomia.audits.responsiveness.members import packed, unpacked
+from isonomia.audits.responsiveness.setup import packed, unpacked
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Silent
 from isonomia.errors import DataError, IsonomiaError
