@@ -85,7 +85,7 @@ def _blocks(verdict: Verdict) -> tuple[Block, ...]:
 def _charts(verdict: Verdict) -> tuple[Block, ...]:
     details = verdict.details
     people = details.get("people")
-    if people is None:
+    if not people:  # the claim was about nobody
         return ()
     return (
         PeopleCounts(
