@@ -32,10 +32,9 @@ from test_model_contract import (  # noqa: F401  (the suite itself)
 import isonomia as iso
 from isonomia.errors import ModelError
 from isonomia.models import adapt
-from isonomia.models.cache import Cached
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.steady import Guarded, Steady
+from isonomia.models.wrappers import Cached, Guarded, Steady
 
 WEIGHTS = {"age": float(LOGISTIC.coef_[0, 0]), "debt": float(LOGISTIC.coef_[0, 1])}
 OFFSET = float(LOGISTIC.intercept_[0])

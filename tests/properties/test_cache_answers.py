@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isonomia.models import Answer, ask
-from isonomia.models.cache import Cached
+from isonomia.models.wrappers import Cached
 from isonomia.populations import Table
 
 VALUES = {

@@ -16,10 +16,8 @@ from typing import Literal as OneOf
 
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
-from isonomia.models.cache import Cached
-from isonomia.models.protocol import Model
-from isonomia.models.recorded import RecordedModel
-from isonomia.models.steady import Steady, steady
+from isonomia.models.protocol import Model, RecordedModel
+from isonomia.models.wrappers import Cached, unwrap, watch
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
@@ -142,7 +140,7 @@ _FINITE = "of a finite population, the verdict speaks of the answers that the mo
 def watched(model: Model, random_model: bool) -> Model:
     """Watch a model for changing its answers, unless it may do so."""
     if not random_model:
-        return steady(model)
+        return watch(model)
     return model.around(model.model) if isinstance(model, Cached) else model
 
 
@@ -157,7 +155,7 @@ def stated(verdict: Verdict, model: Model | None, random_model: bool, journal: J
         remarks = (*remarks, once(journal, CACHE, lambda: {"remark": model.remark})["remark"])
     elif isinstance(model, Cached):
         remarks = (*remarks, model.remark)
-    recorded = model.model if isinstance(model, Steady) else model
+    recorded = None if model is None else unwrap(model)
     if isinstance(recorded, RecordedModel) and recorded.remark is not None:
         remarks = (*remarks, recorded.remark)
     return replace(verdict, remarks=remarks, assumptions=assumptions)

@@ -233,7 +233,7 @@ class ModelReading:
             raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
         if self.random_model:
             raise UsageError("expected --cache or --random-model, but both came: answers at random are not to be kept")
-        from isonomia.models.cache import Cached
+        from isonomia.models.wrappers import Cached
 
         try:
             return Cached(model, self.cache, self.cache_key)

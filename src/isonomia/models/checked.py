@@ -1,17 +1,13 @@
-"""Ask, and believe nothing unchecked; whether two answers differ.
+"""Believe nothing unchecked: what a model answers, whether it answers alike, and the options that models take.
 
-Arrays from whatever a model returns.
-
-Ask a model, and believe nothing of its answer that was not checked.
-
-The arguments that several kinds of model take, checked once.
-
-Whether a second answer is another answer.
+:func:`ask` is the one way to ask a model. :func:`first_change` compares two answers about the same rows. The functions
+``checked_...`` read the options that several kinds of model have in common; their errors name the option.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +20,10 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
 __all__ = [
-    "OUTPUTS",
+    "AnswerChange",
     "array_from",
     "ask",
+    "check_choice",
     "checked_batch_size",
     "checked_classes",
     "checked_features",
@@ -34,35 +31,15 @@ __all__ = [
     "checked_score_range",
     "checked_threads",
     "first_change",
+    "option_error",
     "score_from",
 ]
-
-
-def array_from(raw: object) -> NDArray[Any]:
-    """Make an array of what a model returned, keeping its shape; one column is flattened.
-
-    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing.
-    """
-    if isinstance(raw, str | bytes | dict) or not hasattr(raw, "__len__"):
-        return np.asarray(raw, dtype=object) if not isinstance(raw, np.ndarray) else raw
-    nested = isinstance(raw, list | tuple) and len(raw) > 0 and np.ndim(raw[0]) > 0
-    shape = np.shape(raw) if hasattr(raw, "shape") else None
-    if nested or (shape is not None and len(shape) != 1):
-        array = np.asarray(raw)
-        return column_from(array[:, 0], "prediction") if array.ndim == 2 and array.shape[1] == 1 else array
-    return column_from(raw, "prediction")
-
-
-def score_from(array: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Use a model's output as a score, when it is made of floating-point numbers."""
-    return array.astype(np.float64) if array.dtype.kind == "f" else None
-
 
 # How far rounding may carry a score out of its range; within that it is moved back, beyond it is an error.
 _ROUNDING = 1e-6
 # How far the probabilities of one row may be from one in all: many services round to three or four digits.
-_ROUNDED = 5e-3
-_SHOWN = 8
+_ROUNDED_SUM = 5e-3
+_MAX_NAMES = 8
 
 
 def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
@@ -107,7 +84,8 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
         # A model that leaves the program would otherwise end the audit with whatever exit code it likes.
         raise ModelError(
             f"{model.name} raised {type(error).__name__} when asked about {table.rows:,} rows of the columns "
-            f"{', '.join(map(repr, table.names[:_SHOWN]))}{', ...' if len(table.names) > _SHOWN else ''}: {error}"
+            f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
+            f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {error}"
         ) from error
 
 
@@ -121,7 +99,7 @@ def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray
     if prediction.ndim != 1:
         raise ModelError(
             f"{model.name} should give one prediction for each of {table.rows:,} rows, "
-            f"but gave {_told(raw, prediction)}."
+            f"but gave {_array_text(raw, prediction)}."
         )
     _check_length(model, table, "predictions", len(prediction))
     _refuse(model, table, "prediction", prediction, _unusable(prediction), "text, a truth value or a finite number")
@@ -137,7 +115,8 @@ def _score(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[np.f
     score = array_from(raw)
     if score.dtype.kind not in "biuf" or score.ndim not in (1, 2):
         raise ModelError(
-            f"{model.name} should give a score for each row, or for each row and class, but gave {_told(raw, score)}."
+            f"{model.name} should give a score for each row, or for each row and class, "
+            f"but gave {_array_text(raw, score)}."
         )
     score = score.astype(np.float64)
     _check_length(model, table, "scores", len(score))
@@ -159,7 +138,7 @@ def _inside(model: Model, table: Table, score: NDArray[np.float64]) -> NDArray[n
 def _check_sums(model: Model, table: Table, score: NDArray[np.float64]) -> None:
     """A column for each class, from 0 to 1, claims to be the probabilities of classes that exclude each other."""
     # By a product, since summing along a short axis takes many times as long.
-    wrong = np.abs(score @ np.ones(score.shape[1]) - 1.0) > _ROUNDED
+    wrong = np.abs(score @ np.ones(score.shape[1]) - 1.0) > _ROUNDED_SUM
     if wrong.any():
         total = score[int(np.argmax(wrong))].sum()
         _refuse(
@@ -187,10 +166,10 @@ def _classes(model: Model, score: NDArray[np.float64], classes: tuple[Value, ...
     return classes
 
 
-def _check_length(model: Model, table: Table, what: str, came: int) -> None:
-    if came != table.rows:
+def _check_length(model: Model, table: Table, what: str, length: int) -> None:
+    if length != table.rows:
         raise ModelError(
-            f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {came:,}. "
+            f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {length:,}. "
             "A model must answer for every row of its batch, in order."
         )
 
@@ -220,85 +199,47 @@ def _refuse(model: Model, table: Table, what: str, values: NDArray[Any], refused
     )
 
 
-def _told(raw: object, array: NDArray[Any]) -> str:
+def _array_text(raw: object, array: NDArray[Any]) -> str:
     if array.ndim == 0:
         return f"a single {type(raw).__name__ if not isinstance(raw, np.ndarray) else array.item()!r}"
     return f"an array of shape {array.shape} and type {array.dtype}"
 
 
-OUTPUTS = ("logits", "probabilities", "values", "labels")
-"""What the numbers that a model gives may stand for."""
+def array_from(raw: object) -> NDArray[Any]:
+    """Make an array of what a model returned, keeping its shape; one column is flattened.
+
+    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing.
+    """
+    if isinstance(raw, str | bytes | dict) or not hasattr(raw, "__len__"):
+        return np.asarray(raw, dtype=object) if not isinstance(raw, np.ndarray) else raw
+    nested = isinstance(raw, list | tuple) and len(raw) > 0 and np.ndim(raw[0]) > 0
+    shape = np.shape(raw) if hasattr(raw, "shape") else None
+    if nested or (shape is not None and len(shape) != 1):
+        array = np.asarray(raw)
+        return column_from(array[:, 0], "prediction") if array.ndim == 2 and array.shape[1] == 1 else array
+    return column_from(raw, "prediction")
 
 
-def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Read the names of the columns that a model is given: a list of them, or what a data frame calls its columns."""
-    if features is None:
-        return None
-    names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
-    if not names or not all(isinstance(name, str) for name in names):
-        raise UsageError(
-            f"features should be a list of at least one column's name, but is {features!r}.", name="features"
-        )
-    return tuple(map(str, names))
-
-
-def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
-    """Read the classes of a model, in the order of its scores; empty when nothing is said."""
-    if classes is None:
-        return ()
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
-        raise UsageError(f"classes should be a list, such as ['no', 'yes'], but is {classes!r}.")
-    found = tuple(plain_value(label) for label in classes)
-    wrong = [label for label in found if not isinstance(label, str | bool | int | float)]
-    if wrong or len(set(found)) != len(found) or len(found) == 1:
-        raise UsageError(
-            f"classes should be two or more different texts, numbers or truth values, but is {list(classes)!r}."
-        )
-    return found
-
-
-def checked_output(output: str | None) -> str | None:
-    """Read what a model's numbers stand for."""
-    if output is not None and output not in OUTPUTS:
-        raise UsageError(
-            f"output should be one of {', '.join(OUTPUTS)}, but is {output!r}.{nearest(str(output), OUTPUTS)}"
-        )
-    return output
-
-
-def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | None:
-    """Read the least and the greatest score that a model can give; ``None`` where nobody says."""
-    if value is None:
-        return None
-    pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
-    if not pair or not value[0] < value[1]:
-        raise UsageError(
-            f"score_range should be the least and the greatest score, such as (0, 1), but is {value!r}.",
-            name="score_range",
-        )
-    return float(value[0]), float(value[1])
-
-
-def checked_batch_size(size: int) -> int:
-    """Read how many rows a model is given at once."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise UsageError(f"batch_size should be a whole number of at least 1, but is {size!r}.")
-    return size
-
-
-def checked_threads(threads: int) -> int:
-    """Read how many threads a runtime may use; 0 leaves it to the runtime."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
-        raise UsageError(f"threads should be a whole number, 0 for the runtime's own choice, but is {threads!r}.")
-    return threads
+def score_from(array: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Use a model's output as a score, when it is made of floating-point numbers."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else None
 
 
 # A batch of another size may be summed in another order, in single precision: that is rounding, not another answer.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
 
 
-def first_change(first: Answer, again: Answer) -> tuple[int, str, str] | None:
-    """The first row whose answer changed by more than rounding, and both answers; ``None`` where none did.
+@dataclass(frozen=True, slots=True)
+class AnswerChange:
+    """A row whose answer changed, and both answers in words."""
+
+    row: int
+    before: str
+    after: str
+
+
+def first_change(first: Answer, again: Answer) -> AnswerChange | None:
+    """The first row whose answer changed by more than rounding; ``None`` where none did.
 
     A label has changed where it differs at all; a number where it differs by more than a ten-thousandth of itself.
     """
@@ -310,7 +251,7 @@ def first_change(first: Answer, again: Answer) -> tuple[int, str, str] | None:
         differs = _differs(before, after)
         if differs.any():
             row = int(np.argmax(differs))
-            return row, f"the {what} {_told_steady_change(before, row)}", _told_steady_change(after, row)
+            return AnswerChange(row, f"the {what} {_value_text(before, row)}", _value_text(after, row))
     return None
 
 
@@ -329,8 +270,76 @@ def _differs(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(differs if differs.ndim == 1 else differs.reshape(len(before), -1).any(axis=1))
 
 
-def _told_steady_change(array: NDArray[Any], row: int) -> str:
+def _value_text(array: NDArray[Any], row: int) -> str:
     if row >= len(array):
         return "nothing"
     value = array[row]
     return str(value.tolist()) if isinstance(value, np.ndarray) else repr(plain_value(value))
+
+
+_OUTPUTS = ("logits", "probabilities", "values", "labels")
+
+
+def option_error(option: str, expected: str, value: object, hint: str = "") -> UsageError:
+    """Say what an option should be and what it is."""
+    return UsageError(f"{option} should be {expected}, but is {value!r}.{hint}", name=option)
+
+
+def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Read the names of the columns that a model is given: a list of them, or what a data frame calls its columns."""
+    if features is None:
+        return None
+    names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise option_error("features", "a list of at least one column's name", features)
+    return tuple(map(str, names))
+
+
+def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
+    """Read the classes of a model, in the order of its scores; empty when nothing is said."""
+    if classes is None:
+        return ()
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise option_error("classes", "a list, such as ['no', 'yes']", classes)
+    labels = tuple(plain_value(label) for label in classes)
+    wrong = [label for label in labels if not isinstance(label, str | bool | int | float)]
+    if wrong or len(set(labels)) != len(labels) or len(labels) == 1:
+        raise option_error("classes", "two or more different texts, numbers or truth values", list(classes))
+    return labels
+
+
+def checked_output(output: str | None) -> str | None:
+    """Read what a model's numbers stand for."""
+    if output is not None:
+        check_choice("output", output, _OUTPUTS)
+    return output
+
+
+def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | None:
+    """Read the least and the greatest score that a model can give; ``None`` where nobody says."""
+    if value is None:
+        return None
+    pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
+    if not pair or not value[0] < value[1]:
+        raise option_error("score_range", "the least and the greatest score, such as (0, 1)", value)
+    return float(value[0]), float(value[1])
+
+
+def checked_batch_size(size: int) -> int:
+    """Read how many rows a model is given at once."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise option_error("batch_size", "a whole number of at least 1", size)
+    return size
+
+
+def checked_threads(threads: int) -> int:
+    """Read how many threads a runtime may use; 0 leaves it to the runtime."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
+        raise option_error("threads", "a whole number, 0 for the runtime's own choice", threads)
+    return threads
+
+
+def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse what is none of the choices."""
+    if value not in choices:
+        raise option_error(option, f"one of {', '.join(choices)}", value, nearest(str(value), choices))

@@ -1,9 +1,4 @@
-"""A program as a model.
-
-Rows as lines for a program, and its lines as answers.
-
-A program that reads rows and writes predictions, as a model.
-"""
+"""A program as a model: it reads rows as lines, and writes an answer for each."""
 
 from __future__ import annotations
 
@@ -21,149 +16,24 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from isonomia.errors import ModelError, UsageError, nearest
-from isonomia.models.checked import checked_features, checked_score_range
-from isonomia.models.payloads import PlainRows, Said, answer_of, check_classes, labels, plain_rows, scores
-from isonomia.models.process import Program, Talk, ended_with, resolved, tail
+from isonomia.errors import ModelError, UsageError
+from isonomia.models.checked import check_choice, checked_features, checked_score_range, option_error
+from isonomia.models.payloads import PlainAnswer, PlainRows, answer_of, check_classes, labels, plain_rows, scores
+from isonomia.models.process import Command, Conversation, ended_with, resolved, tail
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["ANSWERS", "FORMATS", "ExecutableModel", "header_of", "lines_of", "said_by"]
+__all__ = ["ExecutableModel"]
 
-
-FORMATS = ("csv", "jsonl")
-ANSWERS = ("lines", "csv", "jsonl")
+_FORMATS = ("csv", "jsonl")
+_ANSWERS = ("lines", "csv", "jsonl")
 
 # As JSON writes numbers: what begins with zeros, such as 007, is a code and no number.
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?")
 _SCORE = re.compile(r"score\[(?P<label>.+)\]")
-
-
-def header_of(rows: PlainRows, form: str) -> bytes:
-    """The line that names the columns; JSON lines need none."""
-    return _csv([rows.names]) if form == "csv" else b""
-
-
-def lines_of(rows: PlainRows, form: str) -> bytes:
-    """A line for each row: CSV, in which what is missing is empty, or JSON objects."""
-    if form == "csv":
-        return _csv(zip(*map(_cells, rows.columns), strict=True))
-    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows.objects()).encode()
-
-
-def said_by(lines: Sequence[str], form: str, rows: int, classes: tuple[Value, ...]) -> tuple[Said, tuple[Value, ...]]:
-    """What a program's lines say, and the classes that its scores belong to.
-
-    Parameters
-    ----------
-    lines
-        The lines; for CSV the first one names the columns ``prediction``, ``score``, or ``score[LABEL]`` for each
-        class.
-    form
-        ``"lines"`` for a prediction on each, ``"csv"``, or ``"jsonl"`` for objects with ``prediction`` and ``score``.
-    rows
-        How many rows were asked about.
-    classes
-        The classes, where they are declared.
-
-    Raises
-    ------
-    ModelError
-        When the lines say something else, or not about every row.
-    """
-    match form:
-        case "lines":
-            return Said(labels([_value(line, classes) for line in lines], rows, classes, "standard output")), classes
-        case "csv":
-            return _from_csv(lines, rows, classes)
-        case _:
-            return _from_json(lines, rows, classes), classes
-
-
-def _csv(rows: Any) -> bytes:
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
-
-
-def _cells(column: list[Any]) -> list[Any]:
-    """Truth values as other languages write them; the rest is CSV's own affair, which leaves ``None`` empty."""
-    if bool not in set(map(type, column)):
-        return column
-    return [str(value).lower() if isinstance(value, bool) else value for value in column]
-
-
-def _from_csv(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> tuple[Said, tuple[Value, ...]]:
-    header, *records = list(csv.reader(lines)) or [[]]
-    where = f"the columns {', '.join(header)} of standard output"
-    by_class = [place for place, name in enumerate(header) if _SCORE.fullmatch(name)]
-    if not by_class and not {"prediction", "score"} & set(header):
-        raise ModelError(
-            f"expected columns prediction, score or score[LABEL] in the first line, but it is {','.join(header)[:99]!r}"
-        )
-    short = next((number for number, record in enumerate(records) if len(record) != len(header)), None)
-    if short is not None:
-        raise ModelError(f"expected {len(header)} values on every line, but row {short} got {records[short]!r:.120}")
-    predictions = found = None
-    if "prediction" in header:
-        at = header.index("prediction")
-        predictions = labels([_value(record[at], classes) for record in records], rows, classes, where)
-    if by_class:
-        named = tuple(_value(str(_SCORE.sub(r"\g<label>", header[place])), classes) for place in by_class)
-        each = [
-            {str(label): _number(record[at]) for label, at in zip(named, by_class, strict=True)} for record in records
-        ]
-        classes = classes or named
-        found = scores(each, rows, classes, where)
-    elif "score" in header:
-        at = header.index("score")
-        found = scores([_number(record[at]) for record in records], rows, (), where)
-    return Said(predictions, found), classes
-
-
-def _from_json(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> Said:
-    found = []
-    for number, line in enumerate(lines):
-        try:
-            found.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise ModelError(f"expected JSON on every line, but line {number} is {line[:80]!r}: {error}") from None
-    objects = [item if isinstance(item, dict) else {"prediction": item} for item in found]
-    named = {name for item in objects for name in item} & {"prediction", "score"}
-    if objects and not named:
-        raise ModelError(f"expected objects with prediction or score, but the first line is {lines[0][:80]!r}")
-    where = "standard output"
-    return Said(
-        labels([item.get("prediction") for item in objects], rows, classes, where) if "prediction" in named else None,
-        scores([item.get("score") for item in objects], rows, classes, where) if "score" in named else None,
-    )
-
-
-def _value(text: str, classes: Sequence[Value]) -> Any:
-    """One value by itself, so that it does not depend on the others: a declared class, a number, or text."""
-    text = text.strip()
-    for label in classes:
-        if text == str(label):
-            return label
-    if not text or text.lower() == "nan":
-        return None  # refused where the answer is checked, with the row
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    if _DECIMAL.fullmatch(text) or text.lower().lstrip("+-") in {"inf", "infinity"}:
-        return float(text)  # an endless one is refused where the answer is checked
-    return {"true": True, "false": False}.get(text.lower(), text)
-
-
-def _number(text: str) -> Any:
-    """A number, ``None`` for none; anything else stays text, and is refused as a score."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text or None
-    return None if number != number else number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,22 +74,22 @@ class ExecutableModel:
     score_range: tuple[float, float] | None = None
     features: Sequence[str] | None = None
     version: str = ""
-    _program: Program = field(init=False, repr=False)
-    _talk: Talk = field(init=False, repr=False)
+    _command: Command = field(init=False, repr=False)
+    _conversation: Conversation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_options(self)
         folder = None if self.folder is None else Path(fspath(self.folder))
-        program = Program(tuple(self.command), folder, float(self.timeout))
-        made: dict[str, Any] = {
+        command = Command(tuple(self.command), folder, float(self.timeout))
+        derived: dict[str, Any] = {
             "command": tuple(self.command),
             "classes": check_classes(self.classes),
             "features": checked_features(self.features),
             "score_range": checked_score_range(self.score_range),
-            "_program": program,
-            "_talk": Talk(program, answers_greeting=self.answers == "csv"),
+            "_command": command,
+            "_conversation": Conversation(command, answers_greeting=self.answers == "csv"),
         }
-        for name, value in made.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -237,12 +107,12 @@ class ExecutableModel:
             When the program fails, with its exit code and the end of what it wrote to standard error.
         """
         rows = plain_rows(table, self.features, self.name)
-        lines = self._asked_again(rows) if self.keep_alive else self._run(rows)
+        lines = self._exchange(rows) if self.keep_alive else self._run(rows)
         try:
-            said, classes = said_by(lines, self.answers, rows.rows, self.classes)
+            plain, classes = _plain_answer(lines, self.answers, rows.rows, self.classes)
         except ModelError as error:
             raise ModelError(f"{self.name}: {error}") from None
-        return answer_of(said, classes, want_score=want_score, want_prediction=want_prediction)
+        return answer_of(plain, classes, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
         """Tell this program from others by its command, and by the files that the command names.
@@ -264,10 +134,10 @@ class ExecutableModel:
 
     def close(self) -> None:
         """End the program where it is kept running; it is started again when it is needed."""
-        self._talk.close()
+        self._conversation.close()
 
     def _run(self, rows: PlainRows) -> list[str]:
-        done = self._program.run(header_of(rows, self.format) + lines_of(rows, self.format))
+        done = self._command.run(_header(rows, self.format) + _lines(rows, self.format))
         text = done.out.decode("utf-8", "replace").removesuffix("\n")
         lines = [line.removesuffix("\r") for line in text.split("\n")] if text else []
         if done.code is None:
@@ -276,17 +146,17 @@ class ExecutableModel:
                 f"with everything that it started. {tail(done.errors)}"
             )
         if done.code != 0:
-            came = max(0, len(lines) - (self.answers == "csv"))
+            answers = max(0, len(lines) - (self.answers == "csv"))
             raise ModelError(
-                f"{self.name} {ended_with(done.code)} after {came:,} of {rows.rows:,} answers. {tail(done.errors)}"
+                f"{self.name} {ended_with(done.code)} after {answers:,} of {rows.rows:,} answers. {tail(done.errors)}"
             )
         return lines
 
-    def _asked_again(self, rows: PlainRows) -> list[str]:
-        given, greeting = lines_of(rows, self.format), header_of(rows, self.format)
-        found = self._talk.exchange(given, greeting, rows.rows, self.name)
-        head = [self._talk.header] if self.answers == "csv" else []
-        return [line.decode("utf-8", "replace").rstrip("\r\n") for line in [*head, *found]]
+    def _exchange(self, rows: PlainRows) -> list[str]:
+        given, greeting = _lines(rows, self.format), _header(rows, self.format)
+        answers = self._conversation.exchange(given, greeting, rows.rows, self.name)
+        head = [self._conversation.header] if self.answers == "csv" else []
+        return [line.decode("utf-8", "replace").rstrip("\r\n") for line in [*head, *answers]]
 
     def _files(self) -> list[Path]:
         """The files that the command names: the program, and arguments that are files."""
@@ -296,7 +166,7 @@ class ExecutableModel:
         return [path for path in places if path.is_file()]
 
 
-def _check(model: ExecutableModel) -> None:
+def _check_options(model: ExecutableModel) -> None:
     command = model.command
     if isinstance(command, str):
         raise UsageError(
@@ -305,20 +175,14 @@ def _check(model: ExecutableModel) -> None:
             name="command",
         )
     if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command):
-        raise UsageError(
-            f"command should be a list of texts, such as ['./score', '--fast'], but is {command!r}.", name="command"
-        )
-    for name, value, known in (("format", model.format, FORMATS), ("answers", model.answers, ANSWERS)):
-        if value not in known:
-            raise UsageError(
-                f"{name} should be one of {', '.join(known)}, but is {value!r}.{nearest(str(value), known)}",
-                name=name,
-            )
+        raise option_error("command", "a list of texts, such as ['./score', '--fast']", command)
+    check_choice("format", model.format, _FORMATS)
+    check_choice("answers", model.answers, _ANSWERS)
     timeout = model.timeout
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < inf:
-        raise UsageError(f"timeout should be a number of seconds above 0, but is {timeout!r}.", name="timeout")
+        raise option_error("timeout", "a number of seconds above 0", timeout)
     if not isinstance(model.keep_alive, bool):
-        raise UsageError(f"keep_alive should be True or False, but is {model.keep_alive!r}.", name="keep_alive")
+        raise option_error("keep_alive", "True or False", model.keep_alive)
 
 
 def _split(command: str) -> list[str]:
@@ -333,3 +197,117 @@ def _digest(path: Path) -> str:
         return sha256(path.read_bytes()).hexdigest()
     except OSError:  # a program may be run without being readable
         return "unreadable"
+
+
+def _header(rows: PlainRows, form: str) -> bytes:
+    """The line that names the columns; JSON lines need none."""
+    return _csv([rows.names]) if form == "csv" else b""
+
+
+def _lines(rows: PlainRows, form: str) -> bytes:
+    """A line for each row: CSV, in which what is missing is empty, or JSON objects."""
+    if form == "csv":
+        return _csv(zip(*map(_cells, rows.columns), strict=True))
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows.objects()).encode()
+
+
+def _plain_answer(
+    lines: Sequence[str], form: str, rows: int, classes: tuple[Value, ...]
+) -> tuple[PlainAnswer, tuple[Value, ...]]:
+    """What a program's lines say, and the classes that its scores belong to.
+
+    ``form`` is ``"lines"`` for a prediction on each; ``"csv"``, whose first line names the columns ``prediction``,
+    ``score``, or ``score[LABEL]`` for each class; or ``"jsonl"`` for objects with ``prediction`` and ``score``.
+    """
+    match form:
+        case "lines":
+            return PlainAnswer(
+                labels([_value(line, classes) for line in lines], rows, classes, "standard output")
+            ), classes
+        case "csv":
+            return _from_csv(lines, rows, classes)
+        case _:
+            return _from_json(lines, rows, classes), classes
+
+
+def _csv(rows: Any) -> bytes:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _cells(column: list[Any]) -> list[Any]:
+    """Truth values as other languages write them; the rest is CSV's own affair, which leaves ``None`` empty."""
+    if bool not in set(map(type, column)):
+        return column
+    return [str(value).lower() if isinstance(value, bool) else value for value in column]
+
+
+def _from_csv(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> tuple[PlainAnswer, tuple[Value, ...]]:
+    header, *records = list(csv.reader(lines)) or [[]]
+    where = f"the columns {', '.join(header)} of standard output"
+    by_class = [index for index, name in enumerate(header) if _SCORE.fullmatch(name)]
+    if not by_class and not {"prediction", "score"} & set(header):
+        raise ModelError(
+            f"expected columns prediction, score or score[LABEL] in the first line, but it is {','.join(header)[:99]!r}"
+        )
+    short = next((number for number, record in enumerate(records) if len(record) != len(header)), None)
+    if short is not None:
+        raise ModelError(f"expected {len(header)} values on every line, but row {short} got {records[short]!r:.120}")
+    predictions = scored = None
+    if "prediction" in header:
+        at = header.index("prediction")
+        predictions = labels([_value(record[at], classes) for record in records], rows, classes, where)
+    if by_class:
+        named = tuple(_value(str(_SCORE.sub(r"\g<label>", header[index])), classes) for index in by_class)
+        each = [
+            {str(label): _number(record[at]) for label, at in zip(named, by_class, strict=True)} for record in records
+        ]
+        classes = classes or named
+        scored = scores(each, rows, classes, where)
+    elif "score" in header:
+        at = header.index("score")
+        scored = scores([_number(record[at]) for record in records], rows, (), where)
+    return PlainAnswer(predictions, scored), classes
+
+
+def _from_json(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> PlainAnswer:
+    values = []
+    for number, line in enumerate(lines):
+        try:
+            values.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"expected JSON on every line, but line {number} is {line[:80]!r}: {error}") from None
+    objects = [item if isinstance(item, dict) else {"prediction": item} for item in values]
+    named = {name for item in objects for name in item} & {"prediction", "score"}
+    if objects and not named:
+        raise ModelError(f"expected objects with prediction or score, but the first line is {lines[0][:80]!r}")
+    where = "standard output"
+    return PlainAnswer(
+        labels([item.get("prediction") for item in objects], rows, classes, where) if "prediction" in named else None,
+        scores([item.get("score") for item in objects], rows, classes, where) if "score" in named else None,
+    )
+
+
+def _value(text: str, classes: Sequence[Value]) -> Any:
+    """One value by itself, so that it does not depend on the others: a declared class, a number, or text."""
+    text = text.strip()
+    for label in classes:
+        if text == str(label):
+            return label
+    if not text or text.lower() == "nan":
+        return None  # refused where the answer is checked, with the row
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text) or text.lower().lstrip("+-") in {"inf", "infinity"}:
+        return float(text)  # an endless one is refused where the answer is checked
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _number(text: str) -> Any:
+    """A number, ``None`` for none; anything else stays text, and is refused as a score."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text or None
+    return None if number != number else number

@@ -1,9 +1,4 @@
-"""A model behind HTTP.
-
-What an HTTP model may be told.
-
-A model behind an HTTP endpoint.
-"""
+"""A model behind HTTP: a service that takes rows as JSON and answers with JSON."""
 
 from __future__ import annotations
 
@@ -13,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import UsageError
-from isonomia.models.checked import checked_features, checked_score_range
-from isonomia.models.http_client import Pace, Sender, Token
+from isonomia.models.checked import checked_features, checked_score_range, option_error
+from isonomia.models.client import Pace, Sender, Token
 from isonomia.models.payloads import (
     AnswerPath,
+    PlainAnswer,
     PlainRows,
-    Said,
     Template,
     answer_of,
     check_classes,
@@ -35,95 +30,9 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["HttpModel", "check_options"]
-
+__all__ = ["HttpModel"]
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
-
-
-def check_options(model: HttpModel) -> None:
-    """Refuse options that make no sense, before anything is sent.
-
-    Raises
-    ------
-    UsageError
-        With the option's name and what it should be.
-    """
-    _check_url(model.url)
-    _check_headers(model.headers)
-    _check_header_name("token_header", model.token_header)
-    for name in ("batch_size", "parallel"):
-        _check_number(name, getattr(model, name), 1, whole=True)
-    _check_number("retries", model.retries, 0, whole=True)
-    _check_number("backoff", model.backoff, 0)
-    for name in ("timeout", "rate"):
-        if name != "rate" or model.rate is not None:
-            _check_number(name, getattr(model, name), 0, above=True)
-    if model.prediction is None and model.score is None:
-        raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
-    if model.token_env is not None and not (isinstance(model.token_env, str) and model.token_env.isidentifier()):
-        # A token that was given in place of its variable must not be repeated.
-        raise UsageError(
-            "token_env should be the name of an environment variable that holds the token, not a token.",
-            name="token_env",
-        )
-
-
-def _check_url(url: object) -> None:
-    parts = _split(url) if isinstance(url, str) and url.isprintable() else None
-    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"url should be an address such as 'https://host/score', but is {url!r}.", name="url")
-    if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            f"url should have no name or password in it, since addresses are shown and stored (host {parts.hostname}). "
-            "Put the token into an environment variable, and name that: token_env='VARIABLE'.",
-            name="url",
-        )
-
-
-def _split(url: str) -> SplitResult | None:
-    """The parts of an address; ``None`` where its host or its port is none."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # looked at only now, and refused where it is too great
-    except ValueError:
-        return None
-    return parts
-
-
-def _check_headers(headers: object) -> None:
-    if not isinstance(headers, Mapping) or not all(
-        isinstance(name, str) and isinstance(value, str) for name, value in headers.items()
-    ):
-        raise UsageError("headers should map names to texts, such as {'X-Client': 'audit'}.", name="headers")
-    for name, value in headers.items():
-        _check_header_name("headers", name)
-        if not (value.isascii() and value.isprintable()):
-            # The value may be a secret, and is not repeated.
-            raise UsageError(
-                f"headers should have values of printable ASCII, but that of {name!r} has others in it.",
-                name="headers",
-            )
-
-
-def _check_header_name(option: str, name: object) -> None:
-    if not isinstance(name, str) or not _HEADER.fullmatch(name):
-        raise UsageError(
-            f"{option} should have the name of a header, such as 'X-Client', but has {name!r}.", name=option
-        )
-
-
-def _check_number(name: str, value: object, least: float, *, whole: bool = False, above: bool = False) -> None:
-    kinds = (int,) if whole else (int, float)
-    fine = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or value < least or (above and value == least):  # type: ignore[operator]
-        kind = "a whole number" if whole else "a number"
-        raise UsageError(
-            f"{name} should be {kind} {'above' if above else 'of at least'} {least}, but is {value!r}.", name=name
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,17 +90,17 @@ class HttpModel:
     _sender: Sender = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        _check_options(self)
         token = None if self.token_env is None else Token(self.token_env, self.token_header)
         pace = Pace(self.rate, self.backoff)
-        made: dict[str, Any] = {
+        derived: dict[str, Any] = {
             "classes": check_classes(self.classes),
             "features": checked_features(self.features),
             "score_range": checked_score_range(self.score_range),
             "_template": Template.of(self.request),
             "_sender": Sender(self.url, dict(self.headers), token, self.timeout, self.retries, pace),
         }
-        for name, value in made.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
         for path in (self.prediction, self.score):
             if path is not None:
@@ -209,9 +118,9 @@ class HttpModel:
         rows = plain_rows(table, self.features, self.name)
         size = 1 if self._template.single else self.batch_size
         parts = [rows.slice(start, start + size) for start in range(0, rows.rows, size)]
-        found = self._all(parts, want_score, want_prediction)
-        said = Said(_joined([part.predictions for part in found]), _joined([part.scores for part in found]))
-        return answer_of(said, self.classes, want_score=want_score, want_prediction=want_prediction)
+        answers = self._ask_all(parts, want_score, want_prediction)
+        plain = PlainAnswer(_joined([part.predictions for part in answers]), _joined([part.scores for part in answers]))
+        return answer_of(plain, self.classes, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
         """Tell this service from others by its description; who changes the model behind it must change ``version``."""
@@ -231,20 +140,20 @@ class HttpModel:
         """Close the connections; they are opened again when they are needed."""
         self._sender.close()
 
-    def _all(self, parts: list[PlainRows], want_score: bool, want_prediction: bool) -> list[Said]:
+    def _ask_all(self, parts: list[PlainRows], want_score: bool, want_prediction: bool) -> list[PlainAnswer]:
         stop = Event()
 
-        def one(part: PlainRows) -> Said:
-            def read(found: Any) -> Said:
-                return self._read(found, part.rows, want_score, want_prediction)
+        def ask_one(part: PlainRows) -> PlainAnswer:
+            def read(reply: Any) -> PlainAnswer:
+                return self._read(reply, part.rows, want_score, want_prediction)
 
             return self._sender.post(self._template.body(part), read, self.name, stop)
 
         if self.parallel == 1 or len(parts) == 1:
-            return [one(part) for part in parts]
+            return [ask_one(part) for part in parts]
         pool = ThreadPoolExecutor(max_workers=min(self.parallel, len(parts)))
         try:
-            waiting = [pool.submit(one, part) for part in parts]
+            waiting = [pool.submit(ask_one, part) for part in parts]
             done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
             failed = [future for future in waiting if future in done and future.exception() is not None]
             return [future.result() for future in failed or waiting]
@@ -252,23 +161,93 @@ class HttpModel:
             stop.set()  # after a failure, or an interruption, nobody waits for the rest
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, found: Any, rows: int, want_score: bool, want_prediction: bool) -> Said:
+    def _read(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
+        predictions = scored = None
         # Without scores of its own, a model's predictions are its scores, where they are floating-point numbers.
-        look_for_labels = self.prediction is not None and (want_prediction or self.score is None)
-        return Said(
-            labels(self._at(self.prediction, found), rows, self.classes, repr(self.prediction))
-            if look_for_labels
-            else None,
-            scores(self._at(self.score, found), rows, self.classes, repr(self.score))
-            if want_score and self.score
-            else None,
-        )
+        if self.prediction is not None and (want_prediction or self.score is None):
+            predictions = labels(self._at(self.prediction, reply), rows, self.classes, repr(self.prediction))
+        if want_score and self.score:
+            scored = scores(self._at(self.score, reply), rows, self.classes, repr(self.score))
+        return PlainAnswer(predictions, scored)
 
-    def _at(self, path: str | None, found: Any) -> Any:
-        value = AnswerPath.of(path or "").find(found)
+    def _at(self, path: str, reply: Any) -> Any:
+        value = AnswerPath.of(path).find(reply)
         return [value] if self._template.single else value
 
 
 def _joined(parts: list[list[Any] | None]) -> list[Any] | None:
-    found = [part for part in parts if part is not None]
-    return [value for part in found for value in part] if found else None
+    present = [part for part in parts if part is not None]
+    return [value for part in present for value in part] if present else None
+
+
+def _check_options(model: HttpModel) -> None:
+    """Refuse options that make no sense, before anything is sent."""
+    _check_url(model.url)
+    _check_headers(model.headers)
+    _check_header_name("token_header", model.token_header)
+    for name in ("batch_size", "parallel"):
+        _check_number(name, getattr(model, name), 1, whole=True)
+    _check_number("retries", model.retries, 0, whole=True)
+    _check_number("backoff", model.backoff, 0)
+    for name in ("timeout", "rate"):
+        if name != "rate" or model.rate is not None:
+            _check_number(name, getattr(model, name), 0, above=True)
+    if model.prediction is None and model.score is None:
+        raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
+    if model.token_env is not None and not (isinstance(model.token_env, str) and model.token_env.isidentifier()):
+        # A token that was given in place of its variable must not be repeated.
+        raise UsageError(
+            "token_env should be the name of an environment variable that holds the token, not a token.",
+            name="token_env",
+        )
+
+
+def _check_url(url: object) -> None:
+    parts = _split(url) if isinstance(url, str) and url.isprintable() else None
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise option_error("url", "an address such as 'https://host/score'", url)
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            f"url should have no name or password in it, since addresses are shown and stored (host {parts.hostname}). "
+            "Put the token into an environment variable, and name that: token_env='VARIABLE'.",
+            name="url",
+        )
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of an address; ``None`` where its host or its port is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # looked at only now, and refused where it is too great
+    except ValueError:
+        return None
+    return parts
+
+
+def _check_headers(headers: object) -> None:
+    if not isinstance(headers, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, str) for name, value in headers.items()
+    ):
+        raise UsageError("headers should map names to texts, such as {'X-Client': 'audit'}.", name="headers")
+    for name, value in headers.items():
+        _check_header_name("headers", name)
+        if not (value.isascii() and value.isprintable()):
+            # The value may be a secret, and is not repeated.
+            raise UsageError(
+                f"headers should have values of printable ASCII, but that of {name!r} has others in it.", name="headers"
+            )
+
+
+def _check_header_name(option: str, name: object) -> None:
+    if not isinstance(name, str) or not _HEADER.fullmatch(name):
+        raise UsageError(
+            f"{option} should have the name of a header, such as 'X-Client', but has {name!r}.", name=option
+        )
+
+
+def _check_number(name: str, value: object, least: float, *, whole: bool = False, above: bool = False) -> None:
+    kinds = (int,) if whole else (int, float)
+    fine = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    if not fine or value < least or (above and value == least):  # type: ignore[operator]
+        kind = "a whole number" if whole else "a number"
+        raise option_error(name, f"{kind} {'above' if above else 'of at least'} {least}", value)

@@ -1,12 +1,8 @@
-"""What is sent and what comes back: rows, templates, paths, answers.
+"""What is sent to a service or a program, and what comes back.
 
-The rows of a table as values that JSON and CSV can hold.
-
-What is sent to a service: JSON with a place for the rows.
-
-Where in an answer something is: ``predictions[*].label``.
-
-What an answer from outside says: predictions and scores out of JSON values.
+Out go the rows of a table, as values that JSON and CSV can hold (:class:`PlainRows`), put into a request where its
+:class:`Template` has a mark for them. Back come predictions and scores, found by an :class:`AnswerPath` such as
+``predictions[*].label``, as plain values (:class:`PlainAnswer`) of which :func:`answer_of` makes arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError, nearest
-from isonomia.models.checked import score_from
+from isonomia.models.checked import option_error, score_from
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import Table
@@ -29,8 +25,8 @@ from isonomia.spec.tree import Value
 
 __all__ = [
     "AnswerPath",
+    "PlainAnswer",
     "PlainRows",
-    "Said",
     "Template",
     "answer_of",
     "brief",
@@ -43,17 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlainRows:
-    """Columns of text, numbers, truth values and ``None``; dates are ISO text.
-
-    Attributes
-    ----------
-    names
-        The columns.
-    columns
-        The values of each.
-    rows
-        How many there are.
-    """
+    """Columns of text, numbers, truth values and ``None``, and how many rows they have; dates are ISO text."""
 
     names: tuple[str, ...]
     columns: tuple[list[Any], ...]
@@ -78,13 +64,7 @@ class PlainRows:
 
 
 def plain_rows(table: Table, features: Sequence[str] | None, who: str) -> PlainRows:
-    """Choose columns, and make plain values of them.
-
-    Raises
-    ------
-    ModelError
-        Where a column is missing, or a value is of a kind that cannot be sent.
-    """
+    """Choose columns, and make plain values of them."""
     names = tuple(features) if features is not None else table.names
     for name in names:
         if name not in table.names:
@@ -131,45 +111,23 @@ _MEANING = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A request, with a mark where the rows belong.
-
-    Attributes
-    ----------
-    tree
-        The JSON value, in which a text that is a mark stands for rows.
-    single
-        Whether a request is about one row.
-    """
+    """A request: a JSON value in which a text that is a mark stands for rows, or for a single one."""
 
     tree: Any
     single: bool
 
     @classmethod
     def of(cls, request: str | Mapping[str, Any]) -> Template:
-        """Read a template: JSON text in which a mark may stand without quotes, or the value itself.
-
-        Raises
-        ------
-        UsageError
-            Where it is no JSON, has no mark, an unknown one, or marks of both kinds.
-        """
+        """Read a template: JSON text in which a mark may stand without quotes, or the value itself."""
         tree = _parsed(request) if isinstance(request, str) else request
         marks = _marks(tree)
         for mark in marks:
             if mark not in _MANY + _ONE:
-                raise UsageError(
-                    f"request has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}",
-                    name="request",
-                )
+                raise _request_error(f"has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}")
         if not marks:
-            raise UsageError(
-                f"request should have a mark where the rows belong, but {request!r} has none: {_MEANING}.",
-                name="request",
-            )
+            raise _request_error(f"should have a mark where the rows belong, but {request!r} has none: {_MEANING}.")
         if len({mark in _ONE for mark in marks}) > 1:
-            raise UsageError(
-                f"request should be about one row or about many, but it has {' and '.join(marks)}.", name="request"
-            )
+            raise _request_error(f"should be about one row or about many, but it has {' and '.join(marks)}.")
         return cls(tree, marks[0] in _ONE)
 
     def body(self, rows: PlainRows) -> bytes:
@@ -181,9 +139,11 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(_NAKED.sub(lambda mark: f'"{mark[0]}"', text))
     except json.JSONDecodeError as error:
-        raise UsageError(
-            f"request should be JSON with a mark for the rows, but {text!r} is not: {error}.", name="request"
-        ) from error
+        raise _request_error(f"should be JSON with a mark for the rows, but {text!r} is not: {error}.") from error
+
+
+def _request_error(complaint: str) -> UsageError:
+    return UsageError(f"request {complaint}", name="request")
 
 
 def _marks(tree: Any) -> list[str]:
@@ -228,57 +188,40 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-Step: TypeAlias = str | int | None
-"""A key of an object, a place in a list, or every item of a list."""
+PathStep: TypeAlias = str | int | None
+"""A key of an object, an index of a list, or every item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPath:
     """A path into a JSON value.
 
-    Attributes
-    ----------
-    text
-        How it is written. ``.name`` and ``['any name']`` go to a key of an object, ``[0]`` to an item of a list, and
-        ``[*]`` to every item; ``$`` alone, or nothing, is the answer itself.
-    steps
-        Its steps.
+    ``.name`` and ``['any name']`` go to a key of an object, ``[0]`` to an item of a list, and ``[*]`` to every item;
+    ``$`` alone, or nothing, is the answer itself.
     """
 
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
 
     @classmethod
     def of(cls, text: str) -> AnswerPath:
-        """Read a path.
-
-        Raises
-        ------
-        UsageError
-            Where it is not one.
-        """
+        """Read a path."""
         if not isinstance(text, str):
             raise UsageError(f"a path into the answer should be text, such as 'predictions[*].label', but is {text!r}.")
         rest, steps = text.strip().removeprefix("$"), []
         while rest:
-            found = _STEP.match(rest)
-            if found is None:
+            match = _STEP.match(rest)
+            if match is None:
                 raise UsageError(
                     f"{text!r} is no path into an answer: at {rest!r} there should be .name, ['any name'], [0] or [*], "
                     "as in predictions[*].label."
                 )
-            steps.append(_step(found))
-            rest = rest[found.end() :]
+            steps.append(_step(match))
+            rest = rest[match.end() :]
         return cls(text, tuple(steps))
 
     def find(self, answer: Any) -> Any:
-        """What is there; a list with an entry for each item where the path says ``[*]``.
-
-        Raises
-        ------
-        ModelError
-            Where the answer has nothing there.
-        """
+        """What is there; a list with an entry for each item where the path says ``[*]``."""
         return self._from(answer, 0, "the answer")
 
     def _from(self, value: Any, number: int, where: str) -> Any:
@@ -286,7 +229,7 @@ class AnswerPath:
             return value
         step = self.steps[number]
         if step is None and isinstance(value, list):
-            return [self._from(item, number + 1, f"{where}[{place}]") for place, item in enumerate(value)]
+            return [self._from(item, number + 1, f"{where}[{index}]") for index, item in enumerate(value)]
         if isinstance(step, str) and isinstance(value, dict) and step in value:
             return self._from(value[step], number + 1, f"{where}.{step}")
         if isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
@@ -294,15 +237,15 @@ class AnswerPath:
         raise ModelError(f"expected {self.text!r} in the answer, but {where} {_lacks(step, value)}")
 
 
-def _step(found: re.Match[str]) -> Step:
-    if found["every"]:
+def _step(match: re.Match[str]) -> PathStep:
+    if match["every"]:
         return None
-    if found["index"]:
-        return int(found["index"])
-    return found["name"] if found["name"] is not None else found["key"]
+    if match["index"]:
+        return int(match["index"])
+    return match["name"] if match["name"] is not None else match["key"]
 
 
-def _lacks(step: Step, value: Any) -> str:
+def _lacks(step: PathStep, value: Any) -> str:
     if isinstance(step, str) and isinstance(value, dict):
         return f"has no {step!r} among {', '.join(map(repr, list(value)[:12])) or 'no keys'}.{nearest(step, value)}"
     if isinstance(step, int) and isinstance(value, list):
@@ -311,67 +254,47 @@ def _lacks(step: Step, value: Any) -> str:
     return f"is not {wanted}: {brief(value)}"
 
 
-def brief(value: Any, most: int = 120) -> str:
+def brief(value: Any, max_length: int = 120) -> str:
     """The beginning of a value, as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, default=repr)
     text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What was said about some rows, as plain values; ``None`` for what was not looked for."""
+class PlainAnswer:
+    """An answer about some rows as plain values; ``None`` for what was not looked for."""
 
     predictions: list[Any] | None = None
     scores: list[Any] | None = None
 
 
 def check_classes(classes: Sequence[Value]) -> tuple[Value, ...]:
-    """Make sure that classes are a list of distinct labels.
-
-    Raises
-    ------
-    UsageError
-        Where they are not.
-    """
+    """Make sure that classes are a list of distinct labels."""
     plain = isinstance(classes, list | tuple) and all(isinstance(label, str | bool | int | float) for label in classes)
     if not plain or len(set(classes)) != len(classes):
-        raise UsageError(
-            f"classes should be a list of distinct labels, such as ['no', 'yes'], but is {classes!r}.", name="classes"
-        )
+        raise option_error("classes", "a list of distinct labels, such as ['no', 'yes']", classes)
     return tuple(classes)
 
 
-def labels(found: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
-    """One prediction a row, each one of the classes where these are declared.
-
-    Raises
-    ------
-    ModelError
-        Where there are more or fewer, or something else.
-    """
-    values = _one_a_row(found, rows, "predictions", where)
-    known = {label: label for label in classes}
+def labels(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
+    """One prediction a row, each one of the classes where these are declared."""
+    values = _one_a_row(raw, rows, "predictions", where)
+    declared = {label: label for label in classes}
     for row, value in enumerate(values):
         if value is not None and not isinstance(value, str | bool | int | float):
             raise ModelError(f"expected a label or a number at {where}, but row {row} got {brief(value)}")
-        if known and value is not None and value not in known:
+        if declared and value is not None and value not in declared:
             raise ModelError(
                 f"expected one of the classes {list(classes)!r} at {where}, but row {row} got {value!r}. "
                 "Declare the labels as the model gives them."
             )
-    return [known.get(value, value) for value in values] if known else values
+    return [declared.get(value, value) for value in values] if declared else values
 
 
-def scores(found: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
-    """One score a row, or one for each class, in their order.
-
-    Raises
-    ------
-    ModelError
-        Where there are more or fewer, or something that is no number.
-    """
-    values = _one_a_row(found, rows, "scores", where)
+def scores(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
+    """One score a row, or one for each class, in their order."""
+    values = _one_a_row(raw, rows, "scores", where)
     read = [_score(value, row, classes, where) for row, value in enumerate(values)]
     widths = {len(value) if isinstance(value, list) else 0 for value in read}
     if len(widths) > 1:
@@ -379,24 +302,24 @@ def scores(found: Any, rows: int, classes: Sequence[Value], where: str) -> list[
     return read
 
 
-def answer_of(said: Said, classes: tuple[Value, ...], *, want_score: bool, want_prediction: bool) -> Answer:
-    """Make arrays of what was said; predictions that are floating-point numbers are scores too."""
-    prediction = None if said.predictions is None else column_from(said.predictions, "prediction")
+def answer_of(plain: PlainAnswer, classes: tuple[Value, ...], *, want_score: bool, want_prediction: bool) -> Answer:
+    """Make arrays of plain values; predictions that are floating-point numbers are scores too."""
+    prediction = None if plain.predictions is None else column_from(plain.predictions, "prediction")
     score: NDArray[np.float64] | None = None
-    if want_score and said.scores is not None:
-        score = np.array(said.scores, dtype=np.float64)
+    if want_score and plain.scores is not None:
+        score = np.array(plain.scores, dtype=np.float64)
     elif want_score and prediction is not None:
         score = score_from(prediction)
     by_class = score is not None and score.ndim == 2
     return Answer(prediction if want_prediction else None, score, classes if by_class else ())
 
 
-def _one_a_row(found: Any, rows: int, what: str, where: str) -> list[Any]:
-    if not isinstance(found, list):
-        raise ModelError(f"expected a list of {rows:,} {what} at {where}, but {brief(found)} came")
-    if len(found) != rows:
-        raise ModelError(f"expected {rows:,} {what} at {where}, one for each row, but {len(found):,} came")
-    return found
+def _one_a_row(raw: Any, rows: int, what: str, where: str) -> list[Any]:
+    if not isinstance(raw, list):
+        raise ModelError(f"expected a list of {rows:,} {what} at {where}, but {brief(raw)} came")
+    if len(raw) != rows:
+        raise ModelError(f"expected {rows:,} {what} at {where}, one for each row, but {len(raw):,} came")
+    return raw
 
 
 def _score(value: Any, row: int, classes: Sequence[Value], where: str) -> Any:

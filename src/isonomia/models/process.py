@@ -1,8 +1,7 @@
-"""Processes with limits; a program that stays.
+"""Running a program: never through a shell, never without a time limit, and never leaving its children behind.
 
-Running a program: never through a shell, never without a time limit, and never leaving its children behind.
-
-A program that stays, and answers one line for each line it reads.
+A :class:`Command` is run once for a batch; a :class:`Conversation` keeps it running, and it answers one line for each
+line that it reads.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import IO, Any
 
 from isonomia.errors import ModelError, UnreliableModelError
 
-__all__ = ["Finished", "Program", "Talk", "ended_with", "kill", "resolved", "start", "tail"]
+__all__ = ["Command", "Conversation", "ended_with", "resolved", "tail"]
 
 
 _TAIL = 600
@@ -31,20 +30,10 @@ _GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A command, as a list of its parts, and where it runs.
+class Command:
+    """A program with its arguments, handed over as they are; the folder to run it in; and seconds for one batch."""
 
-    Attributes
-    ----------
-    command
-        The program and its arguments, handed over as they are.
-    folder
-        The folder to run it in; ``None`` for the current one.
-    timeout
-        Seconds that one batch may take.
-    """
-
-    command: tuple[str, ...]
+    parts: tuple[str, ...]
     folder: Path | None
     timeout: float
 
@@ -53,15 +42,15 @@ class Program:
 
         What it writes is read while it is still being written to, so that no pipe can fill up and block both.
         """
-        process = start(self)
+        process = _start(self)
         try:
             out, errors = process.communicate(given, timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            kill(process)
+            _kill(process)
             _, errors = _rest(process)
             return Finished(None, b"", errors)
         except BaseException:
-            kill(process)
+            _kill(process)
             _rest(process)
             raise
         return Finished(process.returncode, out, errors)
@@ -76,30 +65,24 @@ class Finished:
     errors: bytes
 
 
-def start(program: Program) -> subprocess.Popen[bytes]:
-    """Start a program in a process group of its own.
-
-    Raises
-    ------
-    UnreliableModelError
-        When it cannot be started.
-    """
+def _start(command: Command) -> subprocess.Popen[bytes]:
+    """Start a program in a process group of its own."""
     try:
         return subprocess.Popen(
-            resolved(program.command, program.folder),
+            resolved(command.parts, command.folder),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=program.folder,
+            cwd=command.folder,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         raise UnreliableModelError(
-            f"the program {program.command[0]!r} could not be started in {program.folder or Path.cwd()}: {error}."
+            f"the program {command.parts[0]!r} could not be started in {command.folder or Path.cwd()}: {error}."
         ) from error
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a program at once, together with everything that it started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -138,8 +121,8 @@ def resolved(command: Sequence[str], folder: Path | None) -> list[str]:
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """Collect what is left after a kill; a child that left the group could keep the pipes open."""
     try:
-        found: tuple[Any, Any] = process.communicate(timeout=_GRACE)
-        return found
+        written: tuple[bytes, bytes] = process.communicate(timeout=_GRACE)
+        return written
     except (subprocess.TimeoutExpired, ValueError):
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
@@ -159,26 +142,22 @@ class _Running:
     process: subprocess.Popen[bytes]
     lines: queue.Queue[bytes | None]
     errors: deque[bytes]
-    listening: Thread
+    errors_reader: Thread
+
+    def error_tail(self) -> str:
+        """The end of its standard error, as the end of a message."""
+        return tail(b"".join(self.errors))
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class Talk:
-    """A conversation with a program. One batch at a time; after any failure the program is ended, and started anew.
+class Conversation:
+    """A program that stays. One batch at a time; after any failure it is ended, and started anew.
 
-    Attributes
-    ----------
-    program
-        The program.
-    greeting
-        What is written to it once, when it starts: the header of a CSV file.
-    answers_greeting
-        Whether it writes a line of its own for that.
-    header
-        That line.
+    ``greeting`` is written to it once, when it starts: the header of a CSV file. Where it answers that, its line is
+    ``header``.
     """
 
-    program: Program
+    command: Command
     greeting: bytes = b""
     answers_greeting: bool = False
     header: bytes = b""
@@ -187,21 +166,15 @@ class Talk:
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def exchange(self, given: bytes, greeting: bytes, lines: int, who: str) -> list[bytes]:
-        """Write lines, and read as many.
-
-        Raises
-        ------
-        ModelError
-            When the program ends, takes too long, or wrote more than it was asked for.
-        """
+        """Write lines, and read as many."""
         with self._lock:
-            until = monotonic() + self.program.timeout
+            until = monotonic() + self.command.timeout
             try:
                 if self._running is not None and greeting != self.greeting:
                     self._end()  # other columns than before
                 running = self._started(greeting, until, who)
                 self._check_silent(running, who)
-                return _spoken(running, given, lines, until, who, self.program.timeout)
+                return _exchanged(running, given, lines, until, who, self.command.timeout)
             except BaseException:
                 self._end()
                 raise
@@ -217,11 +190,11 @@ class Talk:
             return running
         self._end()
         self.greeting = greeting
-        running = _running(self.program)
+        running = _running(self.command)
         self._running, self._process = running, os.getpid()
         weakref.finalize(self, _finish, running)
         if self.answers_greeting:
-            (self.header,) = _spoken(running, greeting, 1, until, who, self.program.timeout)
+            (self.header,) = _exchanged(running, greeting, 1, until, who, self.command.timeout)
         else:
             _write(running, greeting)
         return running
@@ -242,50 +215,51 @@ class Talk:
             _finish(running)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Talk, (self.program, b"", self.answers_greeting)
+        return Conversation, (self.command, b"", self.answers_greeting)
 
 
-def _running(program: Program) -> _Running:
-    process = start(program)
+def _running(command: Command) -> _Running:
+    process = _start(command)
     lines: queue.Queue[bytes | None] = queue.Queue()
     errors: deque[bytes] = deque(maxlen=_ERRORS_KEPT)
-    listening = Thread(target=_complaints, args=(process.stderr, errors), daemon=True)
-    listening.start()
-    Thread(target=_listen, args=(process.stdout, lines), daemon=True).start()
-    return _Running(process, lines, errors, listening)
+    errors_reader = Thread(target=_read_errors, args=(process.stderr, errors), daemon=True)
+    errors_reader.start()
+    Thread(target=_read_lines, args=(process.stdout, lines), daemon=True).start()
+    return _Running(process, lines, errors, errors_reader)
 
 
-def _listen(stream: IO[bytes], lines: queue.Queue[bytes | None]) -> None:
+def _read_lines(stream: IO[bytes], lines: queue.Queue[bytes | None]) -> None:
     with contextlib.suppress(OSError, ValueError):
         for line in stream:
             lines.put(line)
     lines.put(None)
 
 
-def _complaints(stream: IO[bytes], errors: deque[bytes]) -> None:
+def _read_errors(stream: IO[bytes], errors: deque[bytes]) -> None:
     with contextlib.suppress(OSError, ValueError):
         for line in stream:
             errors.append(line)
 
 
-def _spoken(running: _Running, given: bytes, count: int, until: float, who: str, timeout: float) -> list[bytes]:
+def _exchanged(running: _Running, given: bytes, count: int, until: float, who: str, timeout: float) -> list[bytes]:
     """Write in a thread of its own, since a program may answer before it has read everything."""
     writing = Thread(target=_write, args=(running, given), daemon=True)
     writing.start()
-    found: list[bytes] = []
-    while len(found) < count:
+    answers: list[bytes] = []
+    while len(answers) < count:
         try:
             line = running.lines.get(timeout=max(0.0, until - monotonic()))
         except queue.Empty:
             raise ModelError(
-                f"{who} wrote {len(found):,} of {count:,} answers within {timeout:g} s (timeout=...), and was ended. "
-                f"With keep_alive it must answer each line at once: does it flush what it writes? {_told(running)}"
+                f"{who} wrote {len(answers):,} of {count:,} answers within {timeout:g} s (timeout=...), and was ended. "
+                "With keep_alive it must answer each line at once: does it flush what it writes? "
+                f"{running.error_tail()}"
             ) from None
         if line is None:
-            raise _crashed(running, who, len(found), count)
-        found.append(line)
+            raise _crashed(running, who, len(answers), count)
+        answers.append(line)
     writing.join(timeout=max(0.0, until - monotonic()))
-    return found
+    return answers
 
 
 def _write(running: _Running, given: bytes) -> None:
@@ -295,22 +269,18 @@ def _write(running: _Running, given: bytes) -> None:
         running.process.stdin.flush()
 
 
-def _crashed(running: _Running, who: str, came: int, expected: int) -> ModelError:
+def _crashed(running: _Running, who: str, answers: int, expected: int) -> ModelError:
     with contextlib.suppress(subprocess.TimeoutExpired):
         running.process.wait(timeout=2.0)
-    running.listening.join(timeout=2.0)
+    running.errors_reader.join(timeout=2.0)
     return ModelError(
-        f"{who} {ended_with(running.process.poll())} after {came:,} of {expected:,} answers. {_told(running)}"
+        f"{who} {ended_with(running.process.poll())} after {answers:,} of {expected:,} answers. {running.error_tail()}"
     )
-
-
-def _told(running: _Running) -> str:
-    return tail(b"".join(running.errors))
 
 
 def _finish(running: _Running) -> None:
     if running.process.poll() is None:
-        kill(running.process)
+        _kill(running.process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         running.process.wait(timeout=5.0)
     for pipe in (running.process.stdin, running.process.stdout, running.process.stderr):

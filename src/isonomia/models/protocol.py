@@ -1,23 +1,22 @@
-"""Model, Answer, describe.
+"""What every model can do, and what it answers; :func:`describe` says in one line what a model is.
 
-What every model can do.
-
-A model in one line, for a person who wants to see that the right thing was found.
+:class:`RecordedModel` stands in for a model of which only the record of a finished check is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["Answer", "Model", "describe", "listed"]
+__all__ = ["Answer", "Model", "RecordedModel", "describe", "listed"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +67,6 @@ class Model(Protocol):
         """Tell this model from others, as 64 hexadecimal digits."""
 
 
-_SHOWN = 8
-
-
 def describe(model: Model) -> str:
     """Say in one line what a model is, where it came from, what it takes and what it gives.
 
@@ -81,11 +77,52 @@ def describe(model: Model) -> str:
     model
         What :func:`adapt` or :func:`load_model` gave.
     """
-    told = getattr(model, "describe", None)
-    return str(told()) if callable(told) else f"{type(model).__name__} {model.name}"
+    own = getattr(model, "describe", None)
+    return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
 
 
-def listed(items: Sequence[Value], most: int = _SHOWN) -> str:
+def listed(items: Sequence[Value], max_n: int = 8) -> str:
     """Some names in a row, the rest as a number."""
-    told = ", ".join(str(item) for item in items[:most])
-    return told if len(items) <= most else f"{told} and {len(items) - most} more"
+    names = ", ".join(str(item) for item in items[:max_n])
+    return names if len(items) <= max_n else f"{names} and {len(items) - max_n} more"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModel:
+    """What a finished check kept of a model: it is known by name, but cannot be asked.
+
+    Attributes
+    ----------
+    name, score_range, classes
+        As the model said of itself.
+    stored_fingerprint
+        Its fingerprint.
+    remark
+        What a cache of its answers had to say at the end; ``None`` where there was no cache.
+    """
+
+    name: str
+    score_range: tuple[float, float] | None
+    classes: tuple[Value, ...]
+    stored_fingerprint: str
+    remark: str | None = None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:
+        """The model that a journal tells of; ``None`` where the check had none."""
+        if not entry:
+            return None
+        span, classes = entry["score_range"], entry["classes"]
+        texts = isinstance(entry["name"], str) and isinstance(entry["fingerprint"], str)
+        if not texts or len({(type(value), value) for value in classes}) < len(classes):
+            raise DataError(f"expected in the record what a model said of itself, but this is there: {str(entry)[:80]}")
+        ends = None if span is None else (float(span[0]), float(span[1]))
+        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
+        """Refuse."""
+        raise UsageError(f"only the record of {self.name} is here: it cannot be asked")
+
+    def fingerprint(self) -> str:
+        """The fingerprint that the model had."""
+        return self.stored_fingerprint

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from isonomia.audits.rates.question import narrowed, read_by
 from isonomia.models import Answer, adapt
-from isonomia.models.cache import Cached
-from isonomia.models.steady import Guarded, Steady
+from isonomia.models.wrappers import Cached, Guarded, Steady
 from isonomia.populations.protocol import Wanted
 
 KNOWN = ("id", "age", "income", "sex")

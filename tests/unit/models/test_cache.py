@@ -18,10 +18,10 @@ from sklearn.linear_model import LogisticRegression
 import isonomia as iso
 from isonomia.errors import UnreliableModelError, UsageError
 from isonomia.models import Answer, ask
-from isonomia.models.cache import Cached, row_digests, signature
-from isonomia.models.cache_store import CacheWarning
+from isonomia.models.answer_store import CacheWarning, row_digests, signature
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
+from isonomia.models.wrappers import Cached
 from isonomia.populations import Table
 
 RNG = np.random.default_rng(1)
@@ -326,7 +326,7 @@ WRITER = """
 import sys
 import numpy as np
 from isonomia.models import ask
-from isonomia.models.cache import Cached
+from isonomia.models.wrappers import Cached
 from isonomia.populations import Table
 rng = np.random.default_rng(int(sys.argv[2]))
 def double(t):

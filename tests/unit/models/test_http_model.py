@@ -282,7 +282,7 @@ def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch,
 
 
 def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monkeypatch):
-    monkeypatch.setattr("isonomia.models.http_client._LONGEST", 10_000)
+    monkeypatch.setattr("isonomia.models.client._LONGEST", 10_000)
     service.raw = lambda _: b" " * 100_000
     with pytest.raises(UnreliableModelError, match="an answer of more than 10,000 bytes came"):
         predicted(HttpModel(service.url, retries=1, **PATIENT))

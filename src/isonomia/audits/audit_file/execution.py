@@ -6,7 +6,7 @@ Which checks of an audit may run side by side.
 
 Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
 the other; lanes run side by side. A model itself needs no lane: it lets in only as many callers at once as its owner
-said (:class:`isonomia.models.steady.Guarded`), unless it answers at random, where the order of the questions would
+said (:class:`isonomia.models.wrappers.Guarded`), unless it answers at random, where the order of the questions would
 show in the verdicts.
 
 Lanes of checks in threads: each lane in order, several lanes at once, one Ctrl-C for all of them.
@@ -30,8 +30,7 @@ from isonomia.audits.known import remember, with_known
 from isonomia.audits.registry import audit_for
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
-from isonomia.models.cache import Cached
-from isonomia.models.steady import Guarded, Steady
+from isonomia.models.wrappers import Cached, Guarded, Steady
 from isonomia.populations import Census, Sample
 from isonomia.populations.table import Table
 from isonomia.records.known import Known

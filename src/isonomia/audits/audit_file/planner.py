@@ -25,9 +25,8 @@ from isonomia.audits.check import new_check
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
 from isonomia.errors import IsonomiaError, UsageError, nearest
-from isonomia.models.cache import Cached
 from isonomia.models.protocol import Model
-from isonomia.models.steady import Guarded, steady
+from isonomia.models.wrappers import Cached, Guarded, watch
 from isonomia.spec.safety import Safety
 
 __all__ = [
@@ -147,7 +146,7 @@ class Wrapping:
         if place is None or entry.get("random", False):
             return Guarded(model, gate)
         try:
-            cached = Cached(steady(model), place, entry.get("cache_key"))
+            cached = Cached(watch(model), place, entry.get("cache_key"))
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error

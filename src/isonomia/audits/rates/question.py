@@ -21,7 +21,7 @@ from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.channels import stream_of
 from isonomia.models.protocol import Model
-from isonomia.models.steady import unwrapped
+from isonomia.models.wrappers import unwrap
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted
@@ -316,7 +316,7 @@ def _known(column: Column, values: tuple[Value, ...]) -> Row:
 
 def read_by(model: Model) -> tuple[str, ...] | None:
     """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
-    inner = unwrapped(model)
+    inner = unwrap(model)
     reads: Sequence[str] | None = getattr(inner, "reads", None)
     columns = getattr(inner, "features", None) if reads is None else reads
     return None if columns is None else tuple(columns)

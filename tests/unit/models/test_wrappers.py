@@ -8,9 +8,8 @@ import pytest
 import isonomia as iso
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
-from isonomia.models.cache import Cached
-from isonomia.models.checked import first_change
-from isonomia.models.steady import FIRST_AGAIN, MOST_AGAIN, Steady, steady
+from isonomia.models.checked import AnswerChange, first_change
+from isonomia.models.wrappers import FIRST_AGAIN, MOST_AGAIN, Cached, Steady, watch
 from isonomia.populations import Table
 
 
@@ -96,10 +95,8 @@ def test_a_model_that_is_replaced_in_the_meantime_is_found():
 def test_rounding_is_no_other_answer():
     first = Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7]] * 2))
     assert first_change(first, Answer(np.array([1.0 + 1e-6, 0.5]), np.array([[0.30001, 0.69999]] * 2))) is None
-    assert first_change(first, Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7], [0.31, 0.69]]))) == (
-        1,
-        "the score [0.3, 0.7]",
-        "[0.31, 0.69]",
+    assert first_change(first, Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7], [0.31, 0.69]]))) == AnswerChange(
+        row=1, before="the score [0.3, 0.7]", after="[0.31, 0.69]"
     )
 
 
@@ -210,9 +207,9 @@ def test_a_model_is_watched_behind_its_cache(tmp_path):
     cached = Cached(Fickle(1.0), tmp_path / "a.sqlite", key="1")
     with pytest.raises(UnreliableModelError, match="should give the same answer"):
         iso.check("P[prediction | sex == 'F'] >= 0.1", cached, iso.Census(PEOPLE))
-    assert isinstance(steady(cached).model, Steady)
-    assert steady(steady(cached)).model.model is cached.model
-    assert steady(Steady(adapt(positive))).model.function is positive
+    assert isinstance(watch(cached).model, Steady)
+    assert watch(watch(cached)).model.model is cached.model
+    assert watch(Steady(adapt(positive))).model.function is positive
 
 
 def test_whether_a_model_may_be_random_is_said_by_true_or_false():

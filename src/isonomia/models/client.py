@@ -1,10 +1,4 @@
-"""Sending, retrying, pacing, the token.
-
-When the next request may be sent.
-
-A bearer token that is read from the environment when it is needed, and is shown nowhere.
-
-Sending a request until it is answered, without losing a row or showing a token.
+"""The HTTP client: a request is sent until it is answered, at a pace, without losing a row or showing a token.
 
 Nothing that httpx raises leaves :meth:`Sender._once`: its errors carry the request, and with it the token, in their
 attributes and in the frames of their traceback. They become plain values here, and new errors are made of those.
@@ -32,163 +26,12 @@ from isonomia.errors import ModelError, UnreliableModelError, UsageError
 from isonomia.models.files import needed
 from isonomia.models.payloads import brief
 
-__all__ = ["LONGEST_HOLD", "Pace", "Sender", "Token", "retry_after"]
-
-
-_LONGEST_STEP = 30.0
-
-
-@dataclass(slots=True, eq=False)
-class Pace:
-    """A rate limit and the waits between attempts, shared by all threads that ask one service.
-
-    Attributes
-    ----------
-    rate
-        The most requests a second, each attempt counted; ``None`` for no limit.
-    first_wait
-        Roughly how long to wait after the first failure, in seconds; it doubles with each further one, up to 30.
-    """
-
-    rate: float | None
-    first_wait: float
-    _free_at: float = 0.0
-    _lock: Any = field(default_factory=Lock, repr=False)
-    _random: Random = field(default_factory=Random, repr=False)
-
-    def wait_for_turn(self, stop: Event) -> None:
-        """Wait until a request may be sent, and take that turn; or until it is not needed any more."""
-        with self._lock:
-            now = monotonic()
-            turn = max(now, self._free_at)
-            self._free_at = turn + (1.0 / self.rate if self.rate else 0.0)
-        if turn > now:
-            stop.wait(turn - now)
-
-    def hold(self, seconds: float) -> None:
-        """Let nobody send anything for some time: the service asked for that."""
-        with self._lock:
-            self._free_at = max(self._free_at, monotonic() + seconds)
-
-    def back_off(self, failures: int, stop: Event) -> None:
-        """Wait after so many failures; by a random share, so that many clients do not come back together."""
-        longest = min(_LONGEST_STEP, self.first_wait * 2.0 ** (failures - 1))
-        stop.wait(longest * self._random.uniform(0.5, 1.0))
-
-
-def retry_after(value: str | None) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, written as a number or as a date; ``None`` without one."""
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-_SHOWN = "[token]"
-_SHORTEST = 6
-"""Shorter tokens are not looked for in answers, where they could be anything."""
-
-_LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """Where a token is found, and which header it goes into. The token itself is never held.
-
-    Attributes
-    ----------
-    variable
-        The environment variable.
-    header
-        The header; ``Authorization`` gets ``Bearer`` in front.
-    """
-
-    variable: str
-    header: str = "Authorization"
-
-    def check(self) -> None:
-        """Make sure that there is a token which can be sent.
-
-        Raises
-        ------
-        ModelError
-            Where there is none; the message names the variable and never its value.
-        """
-        value = os.environ.get(self.variable, "").strip()
-        if not value:
-            raise ModelError(
-                f"the environment variable {self.variable} should hold the token of the service, but it is "
-                f"{'empty' if self.variable in os.environ else 'not set'}."
-            )
-        if not value.isascii() or not value.isprintable():
-            raise ModelError(
-                f"the token in the environment variable {self.variable} has characters that a header cannot hold. "
-                "Was it pasted with a line break?"
-            )
-
-    def headers(self) -> dict[str, str]:
-        """The header with the token. Call it only where no error can carry the frame away."""
-        value = os.environ.get(self.variable, "").strip()
-        return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
-
-    def hide(self, text: str) -> str:
-        """Take the token out of a text: some services repeat it in their complaints.
-
-        It is found as it is, as addresses and web pages write it, and behind the escapes of JSON.
-        """
-        value = os.environ.get(self.variable, "").strip()
-        if len(value) < _SHORTEST:
-            return text
-        for form in (value, quote(value, safe=""), escape(value)):
-            text = text.replace(form, _SHOWN)
-        if "\\" not in text or value not in _ESCAPED.sub(_plain, text):
-            return text
-        try:
-            return json.dumps(_without(value, json.loads(text)))
-        except (ValueError, RecursionError):
-            return f"an answer with the {_SHOWN} in it"
-
-    def filter(self, record: LogRecord) -> bool:
-        """Take the token out of a line of a log, as a filter of :mod:`logging`; the line stays."""
-        record.msg, record.args = self.hide(record.getMessage()), None
-        return True
-
-    def keep_out_of_logs(self) -> None:
-        """Take the token out of what the libraries that send it log: the headers of an answer may repeat it."""
-        for name in _LOGGERS:
-            getLogger(name).addFilter(self)  # once: a logger does not take an equal one again
-
-
-def _plain(escaped: re.Match[str]) -> str:
-    return chr(int(escaped[1], 16)) if escaped[1] else str(escaped[2])
-
-
-def _without(value: str, tree: Any) -> Any:
-    match tree:
-        case str():
-            return tree.replace(value, _SHOWN)
-        case list():
-            return [_without(value, part) for part in tree]
-        case dict():
-            return {key.replace(value, _SHOWN): _without(value, part) for key, part in tree.items()}
-        case _:
-            return tree
+__all__ = ["Pace", "Sender", "Token"]
 
 
 T = TypeVar("T")
 
-LONGEST_HOLD = 300.0
-"""The longest time that a service may ask for before the audit gives up, in seconds."""
-
+_LONGEST_HOLD = 300.0  # seconds that a service may ask for before the audit gives up
 _GARBLED = 2  # further attempts after an answer that cannot be read: more likely a wrong description than bad luck
 _START = 300
 _LONGEST = 2**28  # bytes of an answer; an endless one would fill the memory before its time is up
@@ -208,7 +51,7 @@ class _Reply:
 class _Trouble:
     """Why nothing, or nothing usable, came back; whether the rows could be the reason; whether something did come."""
 
-    told: str
+    reason: str
     rows: bool = False
     garbled: bool = False
 
@@ -218,18 +61,8 @@ class Sender:
     """Sends bodies to one address.
 
     Asking twice does a scoring service no harm, so a request is repeated after a lost connection, a time-out, 429,
-    5xx, and, less often, after an answer that cannot be read. Other statuses are errors at once.
-
-    Attributes
-    ----------
-    url, headers, token
-        Where to, with what.
-    timeout
-        Seconds that connecting may take, that may pass without a sign, and that an answer may take as a whole.
-    retries
-        How many further attempts there are.
-    pace
-        When.
+    5xx, and, less often, after an answer that cannot be read. Other statuses are errors at once. ``timeout`` is for
+    connecting, for silence, and for an answer as a whole; ``retries`` are further attempts.
     """
 
     url: str = field(repr=False)
@@ -247,9 +80,7 @@ class Sender:
         Raises
         ------
         UnreliableModelError
-            When the service cannot be reached or refuses to serve.
-        ModelError
-            When it refuses this request, or its answers cannot be read.
+            When the service cannot be reached or refuses to serve, whatever it is asked.
         """
         if self.token is not None:
             self.token.check()
@@ -265,14 +96,14 @@ class Sender:
             if failures > self.retries or garbled > _GARBLED:
                 kind = ModelError if outcome.rows else UnreliableModelError
                 times = f"{failures} attempts" if failures > 1 else "one attempt"
-                raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.told}")
+                raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.reason}")
             self.pace.back_off(failures, stop)
 
     def _judged(self, reply: _Reply | _Trouble, read: Callable[[Any], T], who: str) -> tuple[T] | _Trouble:
         if isinstance(reply, _Trouble):
             return reply
         if reply.hold is not None and reply.status in {429, 503}:
-            if reply.hold > LONGEST_HOLD:
+            if reply.hold > _LONGEST_HOLD:
                 raise UnreliableModelError(f"{who} answered {reply.status} and asks to wait {reply.hold:,.0f} seconds.")
             self.pace.hold(reply.hold)
         if reply.status == 429 or reply.status >= 500:
@@ -284,10 +115,9 @@ class Sender:
         try:
             return (read(_json(reply.text)),)
         except ModelError as error:
-            told = (
-                f"an answer that cannot be used came: {error} The answer begins: {brief(reply.text, _START) or 'empty'}"
-            )
-            return _Trouble(told, rows=True, garbled=True)
+            begins = brief(reply.text, _START) or "empty"
+            reason = f"an answer that cannot be used came: {error} The answer begins: {begins}"
+            return _Trouble(reason, rows=True, garbled=True)
 
     def _once(self, body: bytes) -> _Reply | _Trouble:
         try:
@@ -314,7 +144,7 @@ class Sender:
                     return _Trouble(f"an answer of more than {_LONGEST:,} bytes came (batch_size=...)", garbled=True)
             text = content.decode("utf-8-sig", "replace")
             where = response.headers.get("location", "")
-            hold = retry_after(response.headers.get("retry-after"))
+            hold = _retry_after(response.headers.get("retry-after"))
             return _Reply(response.status_code, self._hidden(text), hold, self._hidden(where))
 
     def _hidden(self, text: str) -> str:
@@ -385,3 +215,136 @@ def _advice(reply: _Reply, token: Token | None) -> str:
             return f", a redirect to {there}{parts.path}, which is not followed. Give that address if you trust it."
         case _:
             return said
+
+
+def _retry_after(value: str | None) -> float | None:
+    """The seconds that a ``Retry-After`` header asks for, written as a number or as a date; ``None`` without one."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+_LONGEST_STEP = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class Pace:
+    """A rate limit and the waits between attempts, shared by all threads that ask one service.
+
+    At most ``rate`` requests go out a second, each attempt counted. After the first failure, roughly ``first_wait``
+    seconds pass, and twice as many after each further one, up to 30.
+    """
+
+    rate: float | None
+    first_wait: float
+    _free_at: float = 0.0
+    _lock: Any = field(default_factory=Lock, repr=False)
+    _random: Random = field(default_factory=Random, repr=False)
+
+    def wait_for_turn(self, stop: Event) -> None:
+        """Wait until a request may be sent, and take that turn; or until it is not needed any more."""
+        with self._lock:
+            now = monotonic()
+            turn = max(now, self._free_at)
+            self._free_at = turn + (1.0 / self.rate if self.rate else 0.0)
+        if turn > now:
+            stop.wait(turn - now)
+
+    def hold(self, seconds: float) -> None:
+        """Let nobody send anything for some time: the service asked for that."""
+        with self._lock:
+            self._free_at = max(self._free_at, monotonic() + seconds)
+
+    def back_off(self, failures: int, stop: Event) -> None:
+        """Wait after so many failures; by a random share, so that many clients do not come back together."""
+        longest = min(_LONGEST_STEP, self.first_wait * 2.0 ** (failures - 1))
+        stop.wait(longest * self._random.uniform(0.5, 1.0))
+
+
+_SHOWN = "[token]"
+_SHORTEST = 6  # shorter tokens are not looked for in answers, where they could be anything
+
+_LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The environment variable that holds a token, and the header it goes into. The token itself is never held.
+
+    It is read when it is needed; in the header ``Authorization`` it gets ``Bearer`` in front.
+    """
+
+    variable: str
+    header: str = "Authorization"
+
+    def check(self) -> None:
+        """Make sure that there is a token which can be sent; the error names the variable and never its value."""
+        value = os.environ.get(self.variable, "").strip()
+        if not value:
+            raise ModelError(
+                f"the environment variable {self.variable} should hold the token of the service, but it is "
+                f"{'empty' if self.variable in os.environ else 'not set'}."
+            )
+        if not value.isascii() or not value.isprintable():
+            raise ModelError(
+                f"the token in the environment variable {self.variable} has characters that a header cannot hold. "
+                "Was it pasted with a line break?"
+            )
+
+    def headers(self) -> dict[str, str]:
+        """The header with the token. Call it only where no error can carry the frame away."""
+        value = os.environ.get(self.variable, "").strip()
+        return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
+
+    def hide(self, text: str) -> str:
+        """Take the token out of a text: some services repeat it in their complaints.
+
+        It is found as it is, as addresses and web pages write it, and behind the escapes of JSON.
+        """
+        value = os.environ.get(self.variable, "").strip()
+        if len(value) < _SHORTEST:
+            return text
+        for form in (value, quote(value, safe=""), escape(value)):
+            text = text.replace(form, _SHOWN)
+        if "\\" not in text or value not in _ESCAPED.sub(_plain, text):
+            return text
+        try:
+            return json.dumps(_without(value, json.loads(text)))
+        except (ValueError, RecursionError):
+            return f"an answer with the {_SHOWN} in it"
+
+    def filter(self, record: LogRecord) -> bool:
+        """Take the token out of a line of a log, as a filter of :mod:`logging`; the line stays."""
+        record.msg, record.args = self.hide(record.getMessage()), None
+        return True
+
+    def keep_out_of_logs(self) -> None:
+        """Take the token out of what the libraries that send it log: the headers of an answer may repeat it."""
+        for name in _LOGGERS:
+            getLogger(name).addFilter(self)  # once: a logger does not take an equal one again
+
+
+def _plain(escaped: re.Match[str]) -> str:
+    return chr(int(escaped[1], 16)) if escaped[1] else str(escaped[2])
+
+
+def _without(value: str, tree: Any) -> Any:
+    match tree:
+        case str():
+            return tree.replace(value, _SHOWN)
+        case list():
+            return [_without(value, part) for part in tree]
+        case dict():
+            return {key.replace(value, _SHOWN): _without(value, part) for key, part in tree.items()}
+        case _:
+            return tree

@@ -1,0 +1,450 @@
+"""Models around models: what stands between a check and the model that it asks.
+
+Each layer answers like the model inside it and has its fingerprint. From the inside out:
+
+1. the adapter, as :func:`isonomia.models.adapt` or :func:`isonomia.models.load_model` made it, and perhaps a model that
+   the user put around it: that one stays;
+2. :class:`Steady` asks about a few rows twice, and stops the check when an answer changes. It stands inside a cache,
+   since stored answers never change; a model that is said to answer at random goes without;
+3. :class:`Cached` answers from disk what it has, where the user asked for a cache;
+4. :class:`Guarded` lets in as many threads at once as the user allowed. Audit files, whose checks run side by side, put
+   it around every model;
+5. when a check begins, :func:`watch` puts ``Steady`` where it belongs, if it is not there yet.
+
+What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker`` cuts batches for its threads,
+checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with a ``Memory`` for checks that make
+the same pass; checks that draw the same people share a ``Pool`` of them and their answers, each through a ``Shared``.
+
+:func:`unwrap` goes back to the adapter.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ChangingModelError, UsageError
+from isonomia.models.adapt import adapt
+from isonomia.models.answer_store import (
+    AnswerStore,
+    StoredValue,
+    UndigestibleError,
+    decoded_predictions,
+    decoded_scores,
+    encoded_predictions,
+    encoded_scores,
+    row_digests,
+    signature,
+)
+from isonomia.models.checked import array_from, ask, first_change
+from isonomia.models.estimators import CallableModel, EstimatorModel
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http import HttpModel
+from isonomia.models.protocol import Answer, Model, describe
+from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.table import Table
+from isonomia.spec.tree import Value
+
+__all__ = ["Cached", "Guarded", "Steady", "unwrap", "watch"]
+
+
+def watch(model: Model) -> Model:
+    """Watch a model for changing its answers; of one with a cache, what is behind the cache."""
+    if isinstance(model, Steady):
+        return model
+    if isinstance(model, Cached):
+        return model.around(watch(model.model))
+    return Steady(model)
+
+
+def unwrap(model: Model) -> Model:
+    """The model itself, without what was put around it here; one that its owner wrapped stays as it is."""
+    while isinstance(model, Cached | Guarded | Steady):
+        model = model.model
+    return model
+
+
+MOST_AGAIN = 32
+"""How many rows are asked about again at one time."""
+
+FIRST_AGAIN = 8
+"""How many rows are asked about again at the first time, so that a short check does not miss a model that guesses."""
+
+_SHARE = 20
+_SECOND, _GROWTH = 160, 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """Rows that were asked about, what for, and what the model answered."""
+
+    table: Table
+    want_score: bool
+    want_prediction: bool
+    answer: Answer
+
+
+@dataclass(slots=True, eq=False)
+class Steady:
+    """A model, some of whose answers are asked for twice.
+
+    The first time is in the first batch; after that when 160 rows have been asked about, 640, 2,560 and so on. Each
+    time a twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch, are asked about again
+    at once, and those of the time before are asked about once more, which catches a service that was replaced
+    meanwhile. A model whose answers change with probability q is found with probability ``1 - (1 - q) ** again``.
+
+    Which rows those are depends only on the sizes of the batches, and only first answers are handed on: the
+    statistics are those of the model alone.
+
+    Attributes
+    ----------
+    model
+        The model.
+    asked, again
+        About how many rows it was asked, and about how many of them again.
+    """
+
+    model: Model
+    asked: int = 0
+    again: int = 0
+    _due: int = 1
+    _earlier: _Question | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint: being watched does not make it another one."""
+        return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the model, and now and then ask it again.
+
+        Raises
+        ------
+        ChangingModelError
+            When the second answer is another one, with the row and both answers.
+        """
+        answer = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+        self.asked += table.rows
+        if self.asked >= self._due:
+            self._due = max(_SECOND, _GROWTH * self.asked)
+            self._ask_again(_Question(table, want_score, want_prediction, answer))
+        return answer
+
+    def _ask_again(self, asked: _Question) -> None:
+        count = min(MOST_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
+        rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
+        sample = _some_rows(asked, rows)
+        if sample is None:
+            return  # not one answer a row: whoever asked will say so
+        earlier, self._earlier = self._earlier, sample
+        for question in (sample, earlier):
+            if question is not None:
+                self._compare(question)
+
+    def _compare(self, question: _Question) -> None:
+        again = self.model.answer(
+            question.table, want_score=question.want_score, want_prediction=question.want_prediction
+        )
+        self.again += question.table.rows
+        change = first_change(question.answer, again)
+        if change is not None:
+            raise ChangingModelError(
+                f"{self.name} should give the same answer for the same person, but it gave {change.before} and then "
+                f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
+                "its answer for a person depends on who else is in the batch, or it was changed in the meantime. Mend "
+                "that (fix its seed, switch it to evaluation), or, if it is meant to answer at random, say so: "
+                "random_model=True."
+            )
+
+
+def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
+    """The same question about some of its rows; ``None`` where there is not one answer a row."""
+    parts: dict[str, NDArray[Any]] = {}
+    for what in ("prediction", "score"):
+        values = getattr(asked.answer, what)
+        if values is not None:
+            array = array_from(values)
+            if array.ndim == 0 or len(array) != asked.table.rows:
+                return None
+            parts[what] = array[rows]
+    if not parts:
+        return None
+    answer = Answer(parts.get("prediction"), parts.get("score"), asked.answer.classes)
+    return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer)
+
+
+_FILE = "predictions.sqlite"  # where a folder is given
+_FORMAT = "1"
+_SPOT = 8
+
+
+@dataclass(slots=True, eq=False)
+class CacheCounts:
+    """How many rows were answered from the cache, and how many by the model."""
+
+    hits: int = 0
+    asked: int = 0
+    spot_checked: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cached:
+    """A model with its answers on disk.
+
+    Stored are predictions and scores, bit by bit, by the model's fingerprint and the row; the answers with and without
+    a cache are the same. Only answers that were checked are stored. The fingerprint is taken when the object is made
+    and when a check begins. The file may be shared by processes, and may be deleted at any time.
+
+    Attributes
+    ----------
+    model
+        The model, or anything that :func:`isonomia.models.adapt` makes one of.
+    path
+        The file, or a folder to keep it in.
+    key
+        Which version of the model it is, in your words, in place of its fingerprint. Needed where that cannot tell: for
+        functions, and for services and programs without a ``version``. Since it is a promise, up to 8 stored answers
+        are asked for again, once a check.
+    counts, store
+        How often the cache was of use, and the open file; made here, and not to be given.
+    """
+
+    model: Any
+    path: str | PathLike[str]
+    key: str | None = None
+    counts: CacheCounts = field(default_factory=CacheCounts, repr=False)
+    store: AnswerStore = field(default=None, repr=False)  # type: ignore[assignment]  # set below
+    _under: str = field(default="", repr=False)
+    _earlier: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        path = Path(fspath(self.path))
+        object.__setattr__(self, "model", adapt(self.model))
+        object.__setattr__(self, "store", self.store or AnswerStore(path / _FILE if path.is_dir() else path))
+        object.__setattr__(self, "_under", _storage_key(self.model, self.key))
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return str(self.model.name)
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        score_range: tuple[float, float] | None = self.model.score_range
+        return score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return tuple(self.model.classes)
+
+    @property
+    def remark(self) -> str:
+        """How much the cache saved, in words, since this object was made."""
+        hits = self.counts.hits - self._earlier
+        remark = f"{hits:,} answers came from the cache {self.store.path}"
+        return f"{remark}; {self.store.trouble}" if self.store.trouble else remark
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint."""
+        return str(self.model.fingerprint())
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        return f"{describe(self.model)}; its answers are kept in {self.store.path}"
+
+    def around(self, model: Model) -> Cached:
+        """The same cache around another form of the model; its fingerprint is taken afresh."""
+        self.counts.spot_checked = False
+        return replace(self, model=model, _earlier=self.counts.hits)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Answer from the cache what it has, and ask the model about each other row once."""
+        wanted = [what for what, asked in (("prediction", want_prediction), ("score", want_score)) if asked]
+        try:
+            digests = row_digests(table)
+        except UndigestibleError:  # such a row cannot be found again
+            return self._ask(table, wanted)
+        spaces = self._spaces(table)
+        first: dict[bytes, int] = {}
+        for row, digest in enumerate(digests):
+            first.setdefault(digest, row)
+        stored = {what: self.store.get(spaces[what], list(first)) for what in wanted}
+        complete = set.intersection(*(set(part) for part in stored.values())) if stored else set()
+        missing = [digest for digest in first if digest not in complete]
+        self.counts.hits += len(digests) - len(missing)
+        self._spot_check(table, first, stored)
+        if missing:
+            rows = np.array([first[digest] for digest in missing], dtype=np.intp)
+            for what, part in self._ask_about(table, rows, wanted).items():
+                fresh = dict(zip(missing, part, strict=True))
+                self.store.put(spaces[what], fresh)
+                stored[what] |= fresh
+        return _assembled(digests, stored) or self._ask(table, wanted)
+
+    def _ask(self, table: Table, wanted: Sequence[str]) -> Answer:
+        self.counts.asked += table.rows
+        return ask(self.model, table, "score" in wanted, "prediction" in wanted)
+
+    def _ask_about(self, table: Table, rows: NDArray[np.intp], wanted: Sequence[str]) -> dict[str, list[StoredValue]]:
+        answer = self._ask(table if len(rows) == table.rows else table.take(rows), wanted)
+        encoded: dict[str, list[StoredValue]] = {}
+        if answer.prediction is not None:
+            encoded["prediction"] = encoded_predictions(answer.prediction)
+        if answer.score is not None:
+            encoded["score"] = encoded_scores(answer)
+        return encoded
+
+    def _spaces(self, table: Table) -> dict[str, str]:
+        shared = (_FORMAT, self._under, *signature(table))
+        return {what: fingerprint_of(what, *shared) for what in ("prediction", "score")}
+
+    def _spot_check(self, table: Table, first: dict[bytes, int], stored: dict[str, dict[bytes, StoredValue]]) -> None:
+        """Hold the owner of a key to his word: a few stored answers must still be the model's."""
+        if self.key is None or self.counts.spot_checked:
+            return
+        complete = [digest for digest in first if all(digest in part for part in stored.values())][:_SPOT]
+        if not complete:
+            return
+        self.counts.spot_checked = True
+        before = _assembled(complete, stored)
+        if before is None:
+            return
+        rows = table.take(np.array([first[digest] for digest in complete], dtype=np.intp))
+        change = first_change(before, ask(self.model, rows, "score" in stored, "prediction" in stored))
+        if change is not None:
+            raise ChangingModelError(
+                f"{self.name} is not what it was: {change.before} is stored in {self.store.path} under "
+                f"key={self.key!r}, but now it gives {change.after} for the same row, {rows.row(change.row)!r}. Give "
+                "the model of today a key of its own."
+            )
+
+
+def _assembled(digests: Sequence[bytes], stored: dict[str, dict[bytes, StoredValue]]) -> Answer | None:
+    """The answers of all rows, in order; ``None`` where they do not fit together."""
+    prediction, score = None, None
+    classes: tuple[Value, ...] = ()
+    if "prediction" in stored:
+        prediction = decoded_predictions([stored["prediction"][digest] for digest in digests])
+    if "score" in stored:
+        scored = decoded_scores([stored["score"][digest] for digest in digests])
+        if scored is None:
+            return None
+        score, classes = scored
+    return Answer(prediction, score, classes)
+
+
+def _storage_key(model: Model, key: str | None) -> str:
+    """What a model's answers are stored under: its name with what its owner says it is, or else its fingerprint."""
+    if key is not None and (not isinstance(key, str) or not key.strip()):
+        raise UsageError(f"key should be a text that names this version of the model, but is {key!r}.", name="key")
+    if key is not None:
+        return fingerprint_of("key", model.name, key)
+    doubt = _doubt(model)
+    if doubt is not None:
+        raise UsageError(
+            f"answers of {model.name} cannot be stored under its fingerprint, because {doubt}. Say which version of "
+            "the model this is, and say something else when it changes: key='credit 2024-05'."
+        )
+    return fingerprint_of("fingerprint", model.fingerprint())
+
+
+def _doubt(model: Model) -> str | None:
+    """Why another model could have the same fingerprint; ``None`` where none can."""
+    inner = unwrap(model)
+    match inner:
+        case CallableModel():
+            return "a function may read values from outside, which its source does not show"
+        case EstimatorModel() if not _can_be_pickled(inner.estimator):
+            return "it cannot be pickled, so that what it has learnt is not seen"
+        case HttpModel(version="") | ExecutableModel(version=""):
+            return "the model behind it may be replaced without a sign of it"
+        case _:
+            return None
+
+
+def _can_be_pickled(estimator: object) -> bool:
+    try:
+        pickle.dumps(estimator)
+    except Exception:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """A model with a gate, which lets only so many callers in at once.
+
+    A program at the other end of a pipe, a session, or a function that keeps something between two calls may give wrong
+    answers, and not only errors, when two threads ask it at once. Whoever asks through this waits for the others.
+
+    Attributes
+    ----------
+    model
+        The model.
+    gate
+        Who may be inside; models that share something share their gate.
+    """
+
+    model: Model
+    gate: BoundedSemaphore = field(default_factory=BoundedSemaphore, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint: a gate does not make it another one."""
+        with self.gate:
+            return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Wait for the others, and ask."""
+        with self.gate:
+            return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+
+    def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
+        """A copy, which may be in another process, has a gate of its own, for one caller."""
+        return Guarded, (self.model,)
