@@ -62,18 +62,10 @@ def conjuncts(row: Row | None) -> tuple[Row, ...]:
 
 
 def disjoint(a: Row | None, b: Row | None) -> bool:
-    """Whether it is certain that no row satisfies both conditions.
+    """Whether it is certain that no row satisfies both conditions; ``None`` is everybody.
 
-    Parameters
-    ----------
-    a, b
-        Two conditions; ``None`` is everybody.
-
-    Returns
-    -------
-    bool
-        True only where the syntax proves it, for every table and with missing values as in
-        :mod:`isonomia.spec.evaluate`. A condition that nothing satisfies is disjoint from everything.
+    True only where the syntax proves it, for every table and with missing values as in :mod:`isonomia.spec.evaluate`.
+    A condition that nothing satisfies is disjoint from everything.
     """
     return _impossible((*conjuncts(a), *conjuncts(b)))
 
@@ -308,23 +300,12 @@ Range: TypeAlias = tuple[float, float]
 
 
 def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None) -> Range | None:
-    """The range of a term, from those of its columns, by interval arithmetic.
+    """A range that holds every value that a term can have while its columns keep to theirs; ``None`` if none is known.
 
-    Parameters
-    ----------
-    row
-        A term or a condition; conditions count as 0 and 1.
-    declared
-        The range of each column that has one; under ``"prediction"`` that of the model's prediction.
-    score
-        The range of the model's scores.
-
-    Returns
-    -------
-    tuple of float, or None
-        A range that holds every value the term can have while its columns keep to theirs; ``None`` where none is
-        known. It need not be the smallest: a column that occurs twice is treated as two. Another version of a column
-        or of an answer has the range of the plain one, widened to a value that the version sets it to.
+    ``declared`` has the range of each column that has one, and under ``"prediction"`` that of the model's prediction.
+    Conditions count as 0 and 1. The range comes from interval arithmetic and need not be the smallest: a column that
+    occurs twice is treated as two. Another version of a column or of an answer has the range of the plain one, widened
+    to a value that the version sets it to.
     """
     ends = _range(row, declared, score)
     return ends if ends is not None and all(map(math.isfinite, ends)) else None

@@ -180,11 +180,11 @@ _HOW_TO_CHANGE = "say what is set, as in `do(sex = 'M').prediction` or `do(educa
 
 
 def _check_once(items: Sequence[Change], where: str, place: Place | None) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for item in items:
-        if item.name in seen:
+        if item.name in names:
             raise SpecError(f"`{item.name}` stands twice in {where}: it can take one value only", item.place or place)
-        seen.add(item.name)
+        names.add(item.name)
 
 
 def source(column: Column) -> Column:

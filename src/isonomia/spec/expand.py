@@ -51,8 +51,8 @@ def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> 
         case Implies():
             return Implies(_expand(formula.premise, values, known), _expand(formula.conclusion, values, known))
         case Each():
-            kept = _kept(formula, values, known)
-            parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in kept)
+            left = _values_of(formula, values, known)
+            parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in left)
             return parts[0] if len(parts) == 1 else Junction("and", parts)
 
 
@@ -72,7 +72,7 @@ def put_values(expression: _Expression, known: Mapping[str, Literal]) -> _Expres
     return cast(_Expression, put(expression))
 
 
-def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:
+def _values_of(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:
     if isinstance(node.source, Column):
         occurring = [Literal(value_of(value), place=node.source.place) for value in values(node.source)]
     else:
@@ -81,10 +81,10 @@ def _kept(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Lit
     for item in excluded:
         if not any(_same(item, value) for value in occurring):
             raise SpecError(_not_there(item, occurring), item.place or node.place, name=str(item.value))
-    kept = [value for value in occurring if not any(_same(item, value) for item in excluded)]
-    if not kept:
+    left = [value for value in occurring if not any(_same(item, value) for item in excluded)]
+    if not left:
         raise SpecError(_nothing_left(node, excluded), node.place)
-    return kept
+    return left
 
 
 def _nothing_left(node: Each, excluded: list[Literal]) -> str:

@@ -83,15 +83,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def name_text(name: str, bound: frozenset[str] = frozenset()) -> str:
-    """Spell a column's name, in backticks where it would otherwise be read as something else.
-
-    Parameters
-    ----------
-    name
-        The column's name.
-    bound
-        The variables of the enclosing ``for``s; a column of the same name needs backticks.
-    """
+    """Spell a column's name, in backticks where it would be read as something else, such as a ``bound`` variable."""
     return name if is_plain_name(name) and name not in bound else quote(name, "`")
 
 
@@ -150,16 +142,8 @@ _Bound: TypeAlias = frozenset[str]
 def to_text(node: Node) -> str:
     """Write a row expression, a version of a person, a quantity or a formula.
 
-    Parameters
-    ----------
-    node
-        Any tree that text or the Python operators can make.
-
-    Returns
-    -------
-    str
-        Text with ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept. Only
-        a function of two people, ``name(person, other)``, is not read back: text cannot hold it.
+    The text has ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept. Only a
+    function of two people, ``name(person, other)``, is not read back: text cannot hold it.
     """
     return _write(node, frozenset())[0]
 

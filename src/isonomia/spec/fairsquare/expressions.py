@@ -90,18 +90,9 @@ class Sites:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression stands.
+    """Where an expression stands: its text, the draws made before it, and the variable that it helps to set.
 
-    Attributes
-    ----------
-    source
-        The text that it is part of.
-    sites
-        The draws made before it; context a draw adds to them.
-    variable
-        What the expression helps to set.
-    equation
-        Whether it is an equation, which may choose and compare with texts.
+    Reading a draw adds to ``sites``. An ``equation`` may choose between expressions and compare with texts.
     """
 
     source: SourceText
@@ -113,7 +104,7 @@ class Context:
 def read_value(node: ast.expr, context: Context) -> Expression:
     """A whole expression, with its constants checked; its names and kinds are not.
 
-    Guarantees a tree of at most :data:`_LEVELS` levels.
+    The tree has at most ``_LEVELS`` levels.
     """
     expression = _read(node, context, _LEVELS)
     _constant_value(expression)
@@ -263,7 +254,7 @@ def _called(node: ast.Call, source: SourceText) -> str:
         message = f"there is no function `{name}`, only `gaussian` and `step`: write it out with an `if`"
     else:
         message = f"there is no function `{name}`, only `gaussian` and `step`.{nearest(name, DRAWS)}"
-    raise SpecError(message, source.place(node.func))
+    raise SpecError(message, source.place(node.func), name=name)
 
 
 def check_plain_arguments(node: ast.Call, source: SourceText) -> None:

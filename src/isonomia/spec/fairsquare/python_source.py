@@ -44,19 +44,19 @@ class SourceText:
     ----------
     text
         What errors point at.
-    seen
+    parsed
         What the parser reads: the same characters from ``skipped`` on, some of them blanked out. Its lines end at
         ``\n`` only.
     """
 
     text: str
-    seen: str
+    parsed: str
     skipped: int
     lines: tuple[str, ...] = field(init=False, repr=False)
     starts: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        lines = tuple(self.seen.split("\n"))
+        lines = tuple(self.parsed.split("\n"))
         starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=self.skipped)
         object.__setattr__(self, "lines", lines)
         object.__setattr__(self, "starts", tuple(starts))
@@ -139,7 +139,7 @@ def _parse(source: SourceText, mode: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source.seen, mode=mode)
+            return ast.parse(source.parsed, mode=mode)
     except SyntaxError as error:
         start = source.at(error.lineno, error.offset)
         end = source.at(error.end_lineno or error.lineno, error.end_offset or error.offset)

@@ -114,7 +114,7 @@ def _named(error: SpecError, name: str | None) -> SpecError:
 
 def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
     source = equation_source(text)
-    if not source.seen:
+    if not source.parsed:
         raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
     node = parse_expression(source)
     expression = read_value(node, Context(source, Sites(), variable, equation=True))
@@ -170,23 +170,23 @@ def _columns(variables: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
 
 def _functions(tree: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
     """``popModel`` and ``F``, whichever comes first in the text."""
-    found: dict[str, ast.FunctionDef] = {}
+    functions: dict[str, ast.FunctionDef] = {}
     for index, node in enumerate(tree.body):
         match node:
             case ast.Expr(value=ast.Constant(value=str())) if index == 0:
                 continue
             case ast.FunctionDef():
-                _check_function(node, found, source)
-                found[node.name] = node
+                _check_function(node, functions, source)
+                functions[node.name] = node
             case _:
                 raise _not_at_the_top(node, source)
-    return _function("popModel", found, source), _function("F", found, source)
+    return _function("popModel", functions, source), _function("F", functions, source)
 
 
-def _function(name: str, found: dict[str, ast.FunctionDef], source: SourceText) -> ast.FunctionDef:
-    if name in found:
-        return found[name]
-    if not found:
+def _function(name: str, functions: dict[str, ast.FunctionDef], source: SourceText) -> ast.FunctionDef:
+    if name in functions:
+        return functions[name]
+    if not functions:
         message = "the program is empty: write `def popModel():`, which draws a person, and `def F():`, which decides"
         raise SpecError(message, Place(source.text, 0, 0))
     if name == "F":
@@ -195,7 +195,7 @@ def _function(name: str, found: dict[str, ast.FunctionDef], source: SourceText) 
         )
     else:
         message = "the function `popModel` is missing: it draws a person"
-    (other,) = found.values()
+    (other,) = functions.values()
     raise SpecError(f"{message}. There is only `{other.name}`", _header(other, source))
 
 
@@ -204,13 +204,13 @@ def _header(node: ast.FunctionDef, source: SourceText) -> Place:
     return Place(source.text, start, start + len(f"def {node.name}"))
 
 
-def _check_function(node: ast.FunctionDef, found: dict[str, ast.FunctionDef], source: SourceText) -> None:
+def _check_function(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef], source: SourceText) -> None:
     place = _header(node, source)
     if node.name not in _NAMES:
         message = f"there is a function `{node.name}`, but a program has only `popModel` and `F`"
         raise SpecError(f"{message}.{nearest(node.name, _NAMES)}", place, name=node.name)
-    if node.name in found:
-        first = source.place(found[node.name]).line
+    if node.name in functions:
+        first = source.place(functions[node.name]).line
         raise SpecError(f"`{node.name}` is defined twice (first on line {first}): keep one of them", place)
     if node.decorator_list:
         raise SpecError("a decorator cannot stand in a program: leave it out", source.place(node.decorator_list[0]))
@@ -327,10 +327,10 @@ def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> If:
     if levels < 0:
         raise SpecError(TOO_DEEP, source.between(node, node.test))
     condition = read_value(node.test, Context(source, sites, IF))
-    ways = sites.fork(), sites.fork()
-    then = _branch(node.body, source, ways[0], levels)
-    otherwise = _branch(node.orelse, source, ways[1], levels)
-    sites.join(ways)
+    forks = sites.fork(), sites.fork()
+    then = _branch(node.body, source, forks[0], levels)
+    otherwise = _branch(node.orelse, source, forks[1], levels)
+    sites.join(forks)
     return If(condition, then, otherwise, place=source.between(node, node.test))
 
 

@@ -35,14 +35,9 @@ __all__ = ["Variables", "assignments_of", "kind_of", "outline_of", "variables_af
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a whole program sets, for messages.
+    """What a whole program sets, for messages: each variable and where it is set first, in the order of a run.
 
-    Attributes
-    ----------
-    first_set
-        Each variable and where it is set first, in the order of a run.
-    marks
-        The columns that marks set. One that is no variable as well cannot be read.
+    ``marks`` are the columns that marks set. One that is no variable as well cannot be read.
     """
 
     first_set: Mapping[str, Place | None]
@@ -65,15 +60,10 @@ class VariableState:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What is known of the variables at one point of a program.
+    """What is known of the variables at one point of a program: what was known ``before``, and what changed since.
 
-    Attributes
-    ----------
-    changes
-        What was learnt since ``before``; only :func:`variables_after` adds to it, while it makes the value.
-    before
-        What was known at the beginning of the branch. Branches are kept apart from what came before them, so that
-        joining two of them costs what they change, not what there is.
+    Branches are kept apart from what came before them, so that joining two of them costs what they change, not what
+    there is. Only :func:`variables_after` adds to ``changes``, while it makes the value.
     """
 
     outline: Outline
@@ -94,7 +84,7 @@ class Variables:
         state = self.state(name.name)
         if state is not None and state.sure and name.name in self.outline.first_set:
             return state.kind
-        raise SpecError(self._why_not(name.name, state), name.place)
+        raise SpecError(self._why_not(name.name, state), name.place, name=name.name)
 
     def states(self) -> dict[str, VariableState]:
         """Everything that was set on some way to here."""

@@ -103,16 +103,16 @@ def _cut_block(text: str) -> _BlankedText:
     Braces inside Python's quotations and comments do not count. Only the first block is cut out; a second one is for
     the grammar to complain about.
     """
-    start = next((found.end() for found in _OUTSIDE.finditer(text) if found["brace"]), None)
+    start = next((match.end() for match in _OUTSIDE.finditer(text) if match["brace"]), None)
     if start is None:
         return _BlankedText(text, None, None)
     depth = 1
-    for found in _INSIDE.finditer(text, start):
-        if found["brace"]:
-            depth += 1 if found["brace"] == "{" else -1
+    for match in _INSIDE.finditer(text, start):
+        if match["brace"]:
+            depth += 1 if match["brace"] == "{" else -1
             if depth == 0:
-                inside = re.sub(r"[^\n]", " ", text[start : found.start()])
-                return _BlankedText(text[:start] + inside + text[found.start() :], start, found.start())
+                inside = re.sub(r"[^\n]", " ", text[start : match.start()])
+                return _BlankedText(text[:start] + inside + text[match.start() :], start, match.start())
     raise SpecError("this block is never closed: expected `}`", Place(text, start - 1, start))
 
 
@@ -305,39 +305,41 @@ def _check_names(spec: Spec) -> None:
 
 def _check_declarations(spec: Spec) -> None:
     if not spec.inputs:
-        raise SpecError("a specification speaks of at least one input: write `input x1;`", _start(spec))
+        raise SpecError("a specification speaks of at least one input: write `input x1;`", Place(spec.text, 0, 0))
     if not spec.ensures:
         raise SpecError("nothing is ensured: write `ensures d1 <= d2;` behind the block", spec.block.place)
     variables = [*spec.variables, *spec.after]
     declared = [*spec.inputs, *spec.outputs, *(step.name for step in variables)]
     for name in (*spec.imports, *CONSTANTS):
         if name in declared:
-            raise SpecError(f"`{name}` has a meaning already and cannot be declared", _last(spec, name))
+            message = f"`{name}` has a meaning already and cannot be declared"
+            raise SpecError(message, _last(spec, name), name=name)
     for name in dict.fromkeys(declared):
         if declared.count(name) > 1:
-            raise SpecError(f"`{name}` is declared more than once: give each its own name", _last(spec, name))
+            message = f"`{name}` is declared more than once: give each its own name"
+            raise SpecError(message, _last(spec, name), name=name)
 
 
 def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[str]:
     """The names that the block gives a value to, once what it reads has been checked."""
     block = read_block(spec.block)
-    found: dict[str, Place | None] = {}
+    assigned: dict[str, Place | None] = {}
     match block:
         case PlainBlock():
             for step in block.steps:
-                _check_expression(step.value, known | set(found), spec, "in the block", asks=True)
-                found.setdefault(step.name, step.place)
+                _check_expression(step.value, known | set(assigned), spec, "in the block", asks=True)
+                assigned.setdefault(step.name, step.place)
         case CodeBlock():
-            found = dict(block.places)
+            assigned = dict(block.places)
     for name in spec.outputs:
-        if name not in found:
+        if name not in assigned:
             message = f"the output `{name}` is never set: the block should have a line such as `{name} = predict(x1)`"
-            raise SpecError(message, places.get(name))
+            raise SpecError(message, places.get(name), name=name)
     # A local name of the block is its own business; only its outputs are seen behind it.
-    changed = next((name for name in found if name in known), None)
+    changed = next((name for name in assigned if name in known), None)
     if changed is not None:
         message = f"the block sets `{changed}`, which is an input or a variable: give it another name"
-        raise SpecError(message, found[changed])
+        raise SpecError(message, assigned[changed], name=changed)
     return set(spec.outputs)
 
 
@@ -360,12 +362,8 @@ def _unknown(name: str, known: set[str], spec: Spec, where: str) -> str:
         return f"`{name}` is an output and has no value {where}"
     if any(step.name == name for step in (*spec.variables, *spec.after)):
         return f"`{name}` has no value yet {where}: it is declared further down"
-    told = ", ".join(f"`{one}`" for one in sorted(known - set(CONSTANTS))) or "nothing"
-    return f"`{name}` is not declared; what has a value {where} is {told}.{nearest(name, known)}"
-
-
-def _start(spec: Spec) -> Place:
-    return Place(spec.text, 0, 0)
+    listed = ", ".join(f"`{one}`" for one in sorted(known - set(CONSTANTS))) or "nothing"
+    return f"`{name}` is not declared; what has a value {where} is {listed}.{nearest(name, known)}"
 
 
 def _last(spec: Spec, name: str) -> Place | None:

@@ -93,8 +93,10 @@ def affordability(
     options
         As for :func:`preclusion`.
     """
-    most = name_text(limit) if isinstance(limit, str) else number_text(float(limit))
-    return Responsiveness(interventions, f"prediction <= {most}", at_least=at_least, **_named("affordability", options))
+    limit_text = name_text(limit) if isinstance(limit, str) else number_text(float(limit))
+    return Responsiveness(
+        interventions, f"prediction <= {limit_text}", at_least=at_least, **_named("affordability", options)
+    )
 
 
 def monotonicity(
@@ -161,8 +163,8 @@ def by_feature(
 
 
 def _features(interventions: Any) -> Sequence[Any]:
-    found: Sequence[Any] = interventions.features
-    return found
+    features: Sequence[Any] = interventions.features
+    return features
 
 
 def _named(name: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -282,7 +282,15 @@ def speaks_of(row: Row, name: str) -> bool:
 
 
 def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
-    """The values that a condition says the prediction is equal to, or is not: classes, which can be misspelt."""
+    """The values that a condition says the prediction is equal to, or is not: classes, which can be misspelt.
+
+    Parameters
+    ----------
+    row
+        The condition.
+    relation
+        Whether those are wanted that it is equal to, or those that it is not equal to.
+    """
     classes: dict[Value, None] = {}
     for node in nodes(row):
         match node:

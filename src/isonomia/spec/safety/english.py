@@ -35,21 +35,11 @@ _ASKED = {"predict": "prediction", "score": "score"}
 
 @dataclass(frozen=True, slots=True)
 class _Meanings:
-    """What the names of a specification stand for.
+    """What the names of a specification stand for."""
 
-    Attributes
-    ----------
-    values
-        The variables before the block.
-    features
-        Those that are a feature of a record, or what one is set to, as it is written: ``x2.age``.
-    answers
-        Outputs that are what the model says of one record: prediction or score, and of which record.
-    """
-
-    values: Mapping[str, Expression]
-    features: Mapping[str, str]
-    answers: Mapping[str, tuple[str, str]]
+    values: Mapping[str, Expression]  # the variables before the block
+    features: Mapping[str, str]  # those that are a feature of a record, or what one is set to, as in `x2.age`
+    answers: Mapping[str, tuple[str, str]]  # outputs: prediction or score, and of which record
 
 
 def in_words(spec: Spec) -> str:
@@ -60,8 +50,8 @@ def in_words(spec: Spec) -> str:
     known = _Meanings({step.name: step.value for step in spec.variables}, _features(spec), _answers(spec))
     sentences = [f"Take any {join_words(spec.inputs, 'and')}."] if spec.inputs else []
     # A feature needs no sentence of its own: it is told where it is set.
-    told = {name: value for name, value in known.values.items() if name not in known.features}
-    sentences += [f"Let {name} be {_value(value, known)}." for name, value in told.items()]
+    variables = {name: value for name, value in known.values.items() if name not in known.features}
+    sentences += [f"Let {name} be {_value(value, known)}." for name, value in variables.items()]
     if spec.requires:
         conditions = [_text(step.condition, known) for step in spec.requires]
         sentences.append(f"Only cases with {join_words(conditions, 'and')} count.")
@@ -71,35 +61,35 @@ def in_words(spec: Spec) -> str:
 
 def _features(spec: Spec) -> dict[str, str]:
     """Variables that need no sentence of their own: what is read of a record, and what sets one feature of one."""
-    found: dict[str, str] = {}
+    features: dict[str, str] = {}
     declared, used = {step.name for step in spec.variables}, set()
     for step in spec.variables:
         read, change = _feature_read(step.value), _feature_set(step.value)
         if read is not None and isinstance(read[0], Name):
-            found.setdefault(step.name, f"{read[0].name}.{read[1]}")
+            features.setdefault(step.name, f"{read[0].name}.{read[1]}")
         elif change is not None and isinstance(change[2], Name) and change[2].name in declared:
             name = change[2].name
             if name in used:
-                found.pop(name, None)  # one number in two places: it has a name because of that
+                features.pop(name, None)  # one number in two places: it has a name because of that
             else:
-                found[name] = f"{step.name}.{change[1]}"
+                features[name] = f"{step.name}.{change[1]}"
             used.add(name)
-    return found
+    return features
 
 
 def _answers(spec: Spec) -> dict[str, tuple[str, str]]:
     """Only of records that are declared: what the block itself names could be another one at another time."""
-    block, found = read_block(spec.block), {}
+    block, answers = read_block(spec.block), {}
     records = {*spec.inputs, *(step.name for step in spec.variables)}
     for step in block.steps if isinstance(block, PlainBlock) else ():
         match step.value:
             case FunctionCall(function="predict" | "score" as function, arguments=(Name(name=record),)) if (
                 record in records
             ):
-                found[step.name] = (_ASKED[function], record)
+                answers[step.name] = (_ASKED[function], record)
             case _:
-                found.pop(step.name, None)
-    return found
+                answers.pop(step.name, None)
+    return answers
 
 
 def _value(node: Expression, known: _Meanings) -> str:

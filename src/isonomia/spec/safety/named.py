@@ -69,8 +69,8 @@ def monotone(
         lines.append(f"requires v2 >= {_number(at_least)};")
     way, doing = ("rises", "Raising") if sign == "+" else ("falls", "Lowering")
     by = f"{step[0]!r} to {step[1]!r}" if isinstance(step, tuple) else repr(step)
-    told = f"{doing} {_called(feature)} by {by}{_limited(at_most, at_least)}"
-    return _made(lines, output, ask, f"{output} when {feature} {way}", told, options)
+    change = f"{doing} {_called(feature)} by {by}{_limited(at_most, at_least)}"
+    return _property(lines, output, ask, f"{output} when {feature} {way}", change, options)
 
 
 def robust(
@@ -114,8 +114,8 @@ def robust(
         value = f"getFeat(x1, {_feature(feature)}) + {drawn}"
         lines.append(f"var {moved} := setFeat({record}, {_feature(feature)}, {value});")
         record = moved
-    told = f"Moving {_reaches(chosen, by)} either way{', in whole steps,' if whole else ''}"
-    return _made(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", told, options)
+    change = f"Moving {_reaches(chosen, by)} either way{', in whole steps,' if whole else ''}"
+    return _property(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", change, options)
 
 
 def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predict", **options: Any) -> Safety:
@@ -139,8 +139,8 @@ def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predic
         f"var x2 := setFeat(x1, {_feature(feature)}, v1);",
         f"requires v1 != getFeat(x1, {_feature(feature)});",
     ]
-    told = f"Setting {_called(feature)} to any other value that occurs"
-    return _made(lines, output, ask, f"invariant to {feature}", told, options)
+    change = f"Setting {_called(feature)} to any other value that occurs"
+    return _property(lines, output, ask, f"invariant to {feature}", change, options)
 
 
 def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", **options: Any) -> Safety:
@@ -165,12 +165,12 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
     return replace(property("\n".join(lines) + "\n", functions=functions, **options), claim=claim)
 
 
-def _made(lines: list[str], output: str, ask: str, name: str, told: str, options: dict[str, Any]) -> Safety:
+def _property(lines: list[str], output: str, ask: str, name: str, change: str, options: dict[str, Any]) -> Safety:
     if output not in _OUTPUTS:
         raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but {output!r} came")
     options.setdefault("name", name)
     text = "\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n"
-    return replace(property(text, **options), claim=f"{told} {_NEVER[output]} the {_ANSWERS[ask]}.")
+    return replace(property(text, **options), claim=f"{change} {_NEVER[output]} the {_ANSWERS[ask]}.")
 
 
 def _called(feature: str | int) -> str:
@@ -205,13 +205,13 @@ def _feature(feature: str | int) -> str:
 def _amount(step: float | tuple[float, float]) -> str:
     if isinstance(step, tuple):
         least, most = step
-        choice = f"randInt({_number(least)}, {_number(most)})"
+        drawn = f"randInt({_number(least)}, {_number(most)})"
         if ceil(least) > floor(most):
             raise UsageError(
                 f"expected (least, most) with a whole number between them, but {step!r} came: every whole number "
                 "between is tried. Give a single number to move by that, or scale the feature"
             )
-        return choice
+        return drawn
     return _number(step)
 
 

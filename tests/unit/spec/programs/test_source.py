@@ -25,8 +25,8 @@ def test_a_line_or_column_that_is_not_there_becomes_the_nearest_one() -> None:
 def test_an_equation_is_one_line_of_the_same_length() -> None:
     text = "\n a + # it's b\n '#' \\\n+ c"
     source = equation_source(text)
-    assert source.skipped + len(source.seen) == len(text)
-    assert source.seen.split() == ["a", "+", "'#'", "+", "c"]
+    assert source.skipped + len(source.parsed) == len(text)
+    assert source.parsed.split() == ["a", "+", "'#'", "+", "c"]
 
 
 def test_plain_text_has_one_kind_of_line_end_and_no_mark() -> None:
