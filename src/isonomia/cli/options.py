@@ -186,14 +186,7 @@ class ModelReading:
     trust: Trust = None
 
     def open(self, model: str | None, *, quiet: bool = False) -> Model | None:
-        """Open what ``--model`` names and say in one line what it is; with its answers on disk if asked to.
-
-        Raises
-        ------
-        IsonomiaError
-            As :func:`isonomia.models.load_model` does, when an option comes without what it needs, and where the cache
-            cannot tell this model from others.
-        """
+        """Open what ``--model`` names and say in one line what it is; with its answers on disk if asked to."""
         opened = self._opened(model)
         if opened is not None and not quiet:
             from isonomia.models import describe

@@ -104,15 +104,7 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
 
 
 def read_interventions(path: Path) -> Interventions:
-    """The interventions of a TOML file.
-
-    Raises
-    ------
-    UsageError
-        Where the file cannot be read.
-    SpecError
-        Where it does not say what people can change; the error names the file, the line and the key.
-    """
+    """The interventions of a TOML file."""
     from isonomia.interventions import Interventions
 
     return Interventions.from_toml(
@@ -121,13 +113,7 @@ def read_interventions(path: Path) -> Interventions:
 
 
 def refuse_to_overwrite(path: Path, *, force: bool) -> None:
-    """Leave a file alone that is there, unless told otherwise: somebody may have edited it.
-
-    Raises
-    ------
-    UsageError
-        Where it is there.
-    """
+    """Leave a file alone that is there, unless told otherwise: somebody may have edited it."""
     if path.exists() and not force:
         raise UsageError(
             f"expected a new file, but {path} is there already, and somebody may have edited it: give another name "
@@ -136,13 +122,7 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
 
 
 def write_text(text: str, path: Path, *, force: bool) -> None:
-    """Write a file that a person will edit, and so never over one that is there, unless told to.
-
-    Raises
-    ------
-    UsageError
-        Where the file is there, or cannot be written.
-    """
+    """Write a file that a person will edit, and so never over one that is there, unless told to."""
     from isonomia.report.files import write_file
 
     refuse_to_overwrite(path, force=force)

@@ -84,13 +84,7 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
     store, name
         Where the run is kept, and its name.
     known
-        Verdicts by the numbers of their checks, for those of which the store has none.
-
-    Raises
-    ------
-    RecordError
-        Where there is no such run.
-    """
+        Verdicts by the numbers of their checks, for those of which the store has none.    """
     from isonomia.report.entries import Audit, Entry, Failure
 
     run = store.run(name)
@@ -132,13 +126,7 @@ def with_histories(store: Store, audit: Audit) -> Audit:
 
 
 def open_store(folder: Path) -> Store:
-    """The store in a folder, which must have one.
-
-    Raises
-    ------
-    RecordError
-        Where there is none.
-    """
+    """The store in a folder, which must have one."""
     from isonomia.records.store import Store
 
     if not (folder / STORE).exists():
@@ -245,13 +233,7 @@ def export(
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """The key in a file, without the end of its line.
-
-    Raises
-    ------
-    UsageError
-        Where it cannot be read.
-    """
+    """The key in a file, without the end of its line."""
     try:
         return None if path is None else path.read_bytes().rstrip(b"\r\n")
     except OSError as error:

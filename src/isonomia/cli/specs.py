@@ -64,13 +64,7 @@ def read_specification(
 
 
 def refuse_without(texts: Sequence[str], **given: object) -> None:
-    """Refuse options that speak of a specification where there is none.
-
-    Raises
-    ------
-    UsageError
-        Where one was given.
-    """
+    """Refuse options that speak of a specification where there is none."""
     came = [f"--{name}" for name, value in given.items() if value]
     if came and not any(text.endswith(SUFFIX) for text in texts):
         raise UsageError(
@@ -87,13 +81,7 @@ def _group(item: str) -> tuple[str, list[str]]:
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """The program among the arguments, if there is one, and the properties.
-
-    Raises
-    ------
-    UsageError
-        Where there are two programs.
-    """
+    """The program among the arguments, if there is one, and the properties."""
     programs = [Path(argument) for argument in arguments if _is_program(argument)]
     if len(programs) > 1:
         raise UsageError(f"expected one program, but {', '.join(map(str, programs))} came: check them one by one")
@@ -105,13 +93,7 @@ def _is_program(argument: str) -> bool:
 
 
 def ratio_property(program: Program, ratio: float) -> Property:
-    """The property of the FairSquare benchmark: the minority's rate over the majority's, among the qualified.
-
-    Raises
-    ------
-    UsageError
-        Where the program does not say who the minority is, or what is favourable.
-    """
+    """The property of the FairSquare benchmark: the minority's rate over the majority's, among the qualified."""
     from isonomia.spec import P, col
 
     for column, mark in (("minority", "sensitiveAttribute"), ("target", "fairnessTarget")):
@@ -161,13 +143,7 @@ class Claim:
     direction: str | None
 
     def property(self, interventions: Interventions, **options: Any) -> Responsiveness:
-        """The property that is claimed.
-
-        Raises
-        ------
-        UsageError
-            Where there is no such test, or an option is missing or does not go with it.
-        """
+        """The property that is claimed."""
         from isonomia.spec import responsiveness
 
         self._check()

@@ -55,13 +55,7 @@ class AuditFileTests(pytest.File):
             yield PropertyTest.from_parent(self, name=name, place=place, line=entry.line)
 
     def planned(self, place: int) -> Planned:
-        """A property ready to be checked.
-
-        Raises
-        ------
-        IsonomiaError
-            Where the file asks for something that cannot be had; the same error for every property of the file.
-        """
+        """A property ready to be checked."""
         if self._failure is not None:
             raise self._failure
         if self._planned is None:
@@ -157,13 +151,7 @@ def refuse_namesakes(audit: AuditFile) -> None:
     """Refuse to take a module from elsewhere for the one of the same name beside the file.
 
     Python imports a name once. Of two audit files in two folders, each with a ``scoring.py``, the second would be
-    answered by the model of the first.
-
-    Raises
-    ------
-    UsageError
-        Where another module of that name was imported before.
-    """
+    answered by the model of the first.    """
     for name in _modules(audit):
         folder = audit.folder.resolve()
         beside = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]

@@ -72,13 +72,7 @@ def records_folder(config: pytest.Config) -> Path | None:
 
 
 def seed_said(config: pytest.Config, *, configured: bool = True) -> int | None:
-    """The seed of the command line, else that of the configuration.
-
-    Raises
-    ------
-    UsageError
-        Of pytest, where it is no seed.
-    """
+    """The seed of the command line, else that of the configuration."""
     text = config.getoption("isonomia_seed") or (config.getini("isonomia_seed") if configured else None)
     if text in (None, ""):
         return None

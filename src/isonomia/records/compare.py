@@ -80,26 +80,14 @@ def changes(before: Side, after: Side) -> Iterator[Changed]:
 
 
 def side_of_run(store: Store, name: str) -> Side:
-    """A run of a store; checks that have neither verdict nor error yet are left out.
-
-    Raises
-    ------
-    RecordError
-        Where there is no such run.
-    """
+    """A run of a store; checks that have neither verdict nor error yet are left out."""
     run = store.run(name)
     checks = [check for check in store.checks(run.id) if check.verdict is not None or check.error is not None]
     return Side(run.id, {check.name: check.verdict for check in checks}, run.versions)
 
 
 def side_of_file(path: Path, key: bytes | None = None) -> Side:
-    """An evidence file, or the verdicts that ``--json`` writes; the key is for a file that was sealed with one.
-
-    Raises
-    ------
-    RecordError
-        Where it is neither, the seal of an evidence file is broken, or a property comes twice.
-    """
+    """An evidence file, or the verdicts that ``--json`` writes; the key is for a file that was sealed with one."""
     content = read_strictly(path)
     return _side_of_evidence(content, path, key) if is_evidence(content) else _side_of_verdicts(content, path)
 

@@ -143,13 +143,7 @@ class Database:
     folder
         The folder; it is made where it does not exist.
     reading
-        Whether a file that cannot be written will do: then it is only read.
-
-    Raises
-    ------
-    RecordError
-        Where it cannot be made, written or read, or holds something else.
-    """
+        Whether a file that cannot be written will do: then it is only read.    """
 
     def __init__(self, folder: Path, *, reading: bool) -> None:
         self.folder, self.path = folder, folder / STORE

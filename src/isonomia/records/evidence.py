@@ -50,13 +50,7 @@ PLAIN, KEYED = "sha256", "hmac-sha256"
 
 
 def sealed(content: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """The content with its seal.
-
-    Raises
-    ------
-    RecordError
-        Where the key is too short, or the content is nothing that JSON can hold.
-    """
+    """The content with its seal."""
     return {**content, "seal": {"method": PLAIN if key is None else KEYED, "value": _value(content, key)}}
 
 
@@ -66,13 +60,7 @@ def is_keyed(content: Mapping[str, Any]) -> bool:
 
 
 def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
-    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole.
-
-    Raises
-    ------
-    RecordError
-        Where it cannot be told: a key is needed and did not come, or came and is not needed.
-    """
+    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole."""
     seal = content["seal"]
     if is_keyed(content) and key is None:
         raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
@@ -153,14 +141,7 @@ class Evidence:
 
 
 def evidence_of(store: Store, name: str = "latest") -> Evidence:
-    """The evidence of a run in a store.
-
-    Raises
-    ------
-    RecordError
-        Where there is no such run, it is not complete, or it was made before such records held the texts that an audit
-        file names.
-    """
+    """The evidence of a run in a store."""
     run = store.run(name)
     checks = store.checks(run.id)
     open_ones = [check.name for check in checks if check.verdict is None and check.error is None]
@@ -206,13 +187,7 @@ def evidence_text(evidence: Evidence, key: bytes | None = None) -> str:
 
 
 def read_evidence(path: str | Path, key: bytes | None = None) -> Evidence:
-    """Read an evidence file. Nothing in it is believed yet: ``broken`` says whether its seal is whole.
-
-    Raises
-    ------
-    RecordError
-        Where it cannot be read, is no evidence file, or was sealed with a key that did not come.
-    """
+    """Read an evidence file. Nothing in it is believed yet: ``broken`` says whether its seal is whole."""
     content = read_strictly(Path(path))
     if not is_evidence(content):
         raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is none")
@@ -226,13 +201,7 @@ def is_evidence(content: Any) -> bool:
 
 
 def evidence_in(content: Any, what: str) -> Evidence:
-    """The evidence in plain values, whatever its seal.
-
-    Raises
-    ------
-    RecordError
-        Where they are not of the shape that the schema describes.
-    """
+    """The evidence in plain values, whatever its seal."""
     version = content.get("version") if isinstance(content, dict) else None
     if isinstance(version, int) and version != VERSION:
         raise RecordError(

@@ -67,13 +67,7 @@ class StoredJournal:
         return self._kept.get(key)
 
     def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
-        """Keep an entry, in a transaction of its own.
-
-        Raises
-        ------
-        RecordError
-            Where it cannot be written.
-        """
+        """Keep an entry, in a transaction of its own."""
         entry = make()
         row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
         try:
@@ -147,13 +141,7 @@ class Store:
     folder
         The folder; it is made where it does not exist.
     reading
-        Whether a store that cannot be written will do: then it is only read.
-
-    Raises
-    ------
-    RecordError
-        Where it cannot be made, written or read, or holds something else.
-    """
+        Whether a store that cannot be written will do: then it is only read.    """
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
@@ -239,13 +227,7 @@ class Store:
             ]
 
     def run(self, name: str = "latest") -> RunRecord:
-        """A run by its name, by the beginning of its name, or ``latest``.
-
-        Raises
-        ------
-        RecordError
-            Where there is none, or more than one.
-        """
+        """A run by its name, by the beginning of its name, or ``latest``."""
         runs = self.runs()
         found = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
         if len(found) == 1:

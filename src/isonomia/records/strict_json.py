@@ -48,14 +48,7 @@ def read_strictly(path: Path) -> Any:
 
 
 def strict_json(data: bytes, what: str) -> Any:
-    """Read JSON; ``what`` is what the file is called in an error.
-
-    Raises
-    ------
-    RecordError
-        Where it is longer than ``MAX_BYTES``, is no UTF-8, is no JSON, is nested too deeply, has a key twice, has a
-        number that is not finite, or has one in another spelling than Python's own.
-    """
+    """Read JSON; ``what`` is what the file is called in an error."""
     if len(data) > MAX_BYTES:
         raise RecordError(f"expected {what} of at most {MAX_BYTES:,} bytes, but it has {len(data):,}")
     try:

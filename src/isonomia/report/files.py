@@ -27,13 +27,7 @@ def need_writable(path: Path, what: str) -> None:
     path
         The file.
     what
-        What it is for, such as ``--json``, for the message.
-
-    Raises
-    ------
-    UsageError
-        Where the place cannot be written to.
-    """
+        What it is for, such as ``--json``, for the message.    """
     is_new = not path.exists()
     with writing(path, what):
         path.open("ab").close()
@@ -42,13 +36,7 @@ def need_writable(path: Path, what: str) -> None:
 
 
 def write_file(text: str, path: Path, what: str) -> None:
-    """Write a text as UTF-8, the same on every system; half a character becomes a question mark.
-
-    Raises
-    ------
-    UsageError
-        Where the place cannot be written to.
-    """
+    """Write a text as UTF-8, the same on every system; half a character becomes a question mark."""
     with writing(path, what), path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
         file.write(text)
 
@@ -74,13 +62,7 @@ def need_table(path: Path, what: str) -> None:
     path
         The file.
     what
-        What asks for it, such as ``--points``, for the message.
-
-    Raises
-    ------
-    UsageError
-        Where its ending is none of those that are known, no library writes it, or the place cannot be written to.
-    """
+        What asks for it, such as ``--points``, for the message.    """
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but {path} came")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
@@ -89,13 +71,7 @@ def need_table(path: Path, what: str) -> None:
 
 
 def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Write columns of equal length; what is missing is an empty cell.
-
-    Raises
-    ------
-    UsageError
-        Where the file cannot be written.
-    """
+    """Write columns of equal length; what is missing is an empty cell."""
     with writing(path, "the table"):
         (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, path)
 
