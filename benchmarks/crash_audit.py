@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.records.store import ANSWERS
+from isonomia.records.store import ANSWER_PREFIX
 
 __all__ = ["entries_in", "is_sound", "kept_in", "run_to_the_end", "start", "verdicts_in", "write_audit"]
 
@@ -186,7 +186,7 @@ def kept_in(folder: Path, records: str) -> set[tuple[Any, ...]]:
             verdicts = connection.execute("SELECT run, number, verdict FROM checks WHERE verdict NOT NULL").fetchall()
         except sqlite3.OperationalError:  # the tables are not there yet
             return set()
-    return {row for row in entries if not row[2].startswith(ANSWERS)} | set(verdicts)
+    return {row for row in entries if not row[2].startswith(ANSWER_PREFIX)} | set(verdicts)
 
 
 def is_sound(folder: Path, records: str) -> bool:

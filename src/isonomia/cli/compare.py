@@ -16,7 +16,7 @@ from isonomia.errors import RecordError, nearest
 from isonomia.wording import excerpt, visible
 
 if TYPE_CHECKING:
-    from isonomia.records.compare import Changed, Side
+    from isonomia.records.compare import PropertyChange, RunVerdicts
     from isonomia.records.verdict import Verdict
 
 __all__ = ["compare"]
@@ -69,23 +69,23 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
     raise typer.Exit(1 if worse else 0)
 
 
-def _side(name: str, records: Path, key: bytes | None) -> Side:
+def _side(name: str, records: Path, key: bytes | None) -> RunVerdicts:
     from isonomia.cli.records import open_store
-    from isonomia.records.compare import side_of_file, side_of_run
+    from isonomia.records.compare import run_in_file, run_in_store
 
     path = Path(name)
     if path.is_file():
-        return side_of_file(path, key)
+        return run_in_file(path, key)
     if path.exists() or len(path.parts) > 1 or path.suffix:  # no run is called so
         told = "is no file" if path.exists() else "does not exist"
         beside = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
         raise RecordError(
             f"expected a run, an evidence file or verdicts, but {name} {told}.{nearest(path.name, beside)}"
         )
-    return side_of_run(open_store(records), name)
+    return run_in_store(open_store(records), name)
 
 
-def _cells(each: Changed) -> list[Text]:
+def _cells(each: PropertyChange) -> list[Text]:
     before, after = each.answers
     colour = "red" if each.worse else "green" if before != after else ""
     return [
@@ -120,7 +120,7 @@ def _samples(verdict: Verdict | None) -> str:
     return "" if verdict is None else f"{verdict.samples:,}"
 
 
-def _versions(before: Side, after: Side) -> list[str]:
+def _versions(before: RunVerdicts, after: RunVerdicts) -> list[str]:
     if not before.versions or not after.versions:
         return []
     names = dict.fromkeys((*before.versions, *after.versions))

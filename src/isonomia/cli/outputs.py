@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import Audit
 
-__all__ = ["Gates", "conclude", "read_interventions", "refuse_to_overwrite", "write_gates", "write_text"]
+__all__ = ["OutputFiles", "conclude", "read_interventions", "refuse_to_overwrite", "write_outputs", "write_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gates:
+class OutputFiles:
     """Where each kind of file is to be written; ``None`` for nowhere."""
 
     junit: Path | None = None
@@ -50,7 +50,7 @@ class Gates:
         return [(name, target) for name, target in named if target is not None]
 
 
-def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
+def write_outputs(outputs: OutputFiles, audit: Audit, summary_file: str | None) -> None:
     """Write every file that is wanted, and the summary of a GitHub job where there is one."""
     from isonomia.report.as_json import as_json
     from isonomia.report.files import write_file
@@ -66,7 +66,7 @@ def write_gates(gates: Gates, audit: Audit, summary_file: str | None) -> None:
         "card": model_card,
         "report": _page,
     }
-    for name, target in gates.wanted():
+    for name, target in outputs.wanted():
         write_file(makers[name](audit), target, _what(name))
     if summary_file:
         with Path(summary_file).open("a", encoding="utf-8") as file:

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.options import Card, Json, Junit, Key, Markdown, Open, Sarif
-from isonomia.cli.outputs import Gates, write_gates
+from isonomia.cli.outputs import OutputFiles, write_outputs
 from isonomia.errors import RecordError, UsageError
 from isonomia.records.database import FOLDER, STORE
 from isonomia.wording import visible
@@ -84,7 +84,8 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
     store, name
         Where the run is kept, and its name.
     known
-        Verdicts by the numbers of their checks, for those of which the store has none.    """
+        Verdicts by the numbers of their checks, for those of which the store has none.
+    """
     from isonomia.report.entries import Audit, Entry, Failure
 
     run = store.run(name)
@@ -199,9 +200,9 @@ def report(
     """
     store = open_store(records)
     target = output or Path(f"{store.run(run).id}.html")
-    gates = Gates(junit, sarif, json, markdown, card, target)
-    gates.probe()
-    write_gates(gates, with_histories(store, audit_of(store, run)), None)
+    outputs = OutputFiles(junit, sarif, json, markdown, card, target)
+    outputs.probe()
+    write_outputs(outputs, with_histories(store, audit_of(store, run)), None)
     Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
     if show_it:
         typer.launch(target.resolve().as_uri())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isonomia.audits.replaying.rebuild import Rebuilt
     from isonomia.audits.replaying.recompute import Recomputed
     from isonomia.models.protocol import Model
-    from isonomia.records.evidence import Evidence
+    from isonomia.records.evidence import EvidenceFile
 
 __all__ = ["replay"]
 
@@ -83,7 +83,7 @@ def replay(
     _head(evidence, key is not None, console)
     audit = rebuilt(evidence)
     found = list(recomputed(evidence, audit, seconds))
-    sound = _told(found, console) and not audit.contradictions and evidence.broken is None
+    sound = _told(found, console) and not audit.contradictions and evidence.seal_problem is None
     for check in evidence.checks:
         if check.error is not None:
             _say(console, f"{check.name}: could not be checked: {check.error['message']}")
@@ -116,17 +116,17 @@ def _say(console: Console, text: str) -> None:
     console.print(visible(text), markup=False)
 
 
-def _folder(file: Path, evidence: Evidence) -> Path:
+def _folder(file: Path, evidence: EvidenceFile) -> Path:
     return file.parent if (file.parent / evidence.audit["name"]).exists() else Path()
 
 
-def _head(evidence: Evidence, keyed: bool, console: Console) -> None:
+def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
     from isonomia.version import __version__
 
     run = evidence.run
     _say(console, f"{run['title']}: run {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
-    if evidence.broken is not None:
-        console.print(Text(evidence.broken, style="bold red"))
+    if evidence.seal_problem is not None:
+        console.print(Text(evidence.seal_problem, style="bold red"))
     else:
         console.print("the seal is whole" + (", and made with this key" if keyed else ""))
     used = run["versions"].get("isonomia", "another version")
@@ -186,7 +186,7 @@ def _models(
 
 
 def _ask_again(
-    evidence: Evidence, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
+    evidence: EvidenceFile, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
     from isonomia.audits.audit_file.reader import DEFAULT
     from isonomia.audits.replaying.rerun import asked_again
@@ -217,7 +217,7 @@ def _ask_again(
 
 
 def _anew(
-    evidence: Evidence, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
+    evidence: EvidenceFile, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
 ) -> bool:
     import sys
 

@@ -23,7 +23,7 @@ from isonomia.cli.options import (
     Sarif,
     TrustPickle,
 )
-from isonomia.cli.outputs import Gates, write_gates
+from isonomia.cli.outputs import OutputFiles, write_outputs
 from isonomia.cli.records import audit_of, with_histories
 from isonomia.errors import RecordError, UsageError
 
@@ -90,8 +90,8 @@ def run(
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
 
-    gates = Gates(junit, sarif, json, markdown, card, report)
-    gates.probe()
+    outputs = OutputFiles(junit, sarif, json, markdown, card, report)
+    outputs.probe()
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
     sys.path.insert(0, str(audit.folder.resolve()))  # modules beside the file are found, as beside a script
@@ -105,7 +105,7 @@ def run(
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
-    _finish(console, store, started, outcomes, gates, file, quiet)
+    _finish(console, store, started, outcomes, outputs, file, quiet)
 
 
 def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
@@ -138,9 +138,9 @@ def _carried_out(
     known_first: bool,
 ) -> list[Outcome | None]:
     from isonomia.audits.audit_file.runner import run_checks
-    from isonomia.report.live import showing
+    from isonomia.report.live import display_for
 
-    board = showing([each.name for each in planned], console, Console(stderr=True, highlight=False), quiet)
+    board = display_for([each.name for each in planned], console, Console(stderr=True, highlight=False), quiet)
 
     def tell(number: int, outcome: Outcome) -> None:
         board.finished(number, _result(planned[number], outcome))
@@ -163,7 +163,7 @@ def _finish(
     store: Store,
     started: Started,
     outcomes: Sequence[Outcome | None],
-    gates: Gates,
+    outputs: OutputFiles,
     file: Path,
     quiet: bool,
 ) -> None:
@@ -178,8 +178,8 @@ def _finish(
     if not quiet:
         show_trouble(audit, console)
     overview(audit, console)
-    audit = audit if gates.report is None else with_histories(store, audit)
-    write_gates(gates, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
+    audit = audit if outputs.report is None else with_histories(store, audit)
+    write_outputs(outputs, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
     command = with_records("isonomia show latest", store.folder)
     told = f"run {started.run} is kept in {store.folder}; {command} shows it"
     if cut_off(outcomes):

@@ -151,7 +151,8 @@ def refuse_namesakes(audit: AuditFile) -> None:
     """Refuse to take a module from elsewhere for the one of the same name beside the file.
 
     Python imports a name once. Of two audit files in two folders, each with a ``scoring.py``, the second would be
-    answered by the model of the first.    """
+    answered by the model of the first.
+    """
     for name in _modules(audit):
         folder = audit.folder.resolve()
         beside = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]

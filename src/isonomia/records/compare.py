@@ -1,9 +1,4 @@
-"""Two verdicts, two runs.
-
-Two runs side by side: which answers changed, for better or worse, and what else did.
-
-Where two plain values differ, leaf by leaf.
-"""
+"""Two runs side by side: which answers changed, for better or worse, and what else did; and where two values differ."""
 
 from __future__ import annotations
 
@@ -14,13 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import DataError, RecordError
-from isonomia.records.evidence import broken, evidence_in, is_evidence, is_keyed
+from isonomia.records.evidence import is_evidence, is_keyed, parse_evidence, seal_problem
 from isonomia.records.store import Store
 from isonomia.records.strict_json import read_strictly
 from isonomia.records.verdict import Verdict
 from isonomia.wording import shortened
 
-__all__ = ["ABSENT", "Changed", "Difference", "Side", "changes", "differences", "side_of_file", "side_of_run"]
+__all__ = [
+    "ABSENT",
+    "PropertyChange",
+    "RunVerdicts",
+    "ValueDifference",
+    "changes",
+    "differences",
+    "run_in_file",
+    "run_in_store",
+]
 
 
 RANKS: Mapping[str, int] = {"holds": 3, "undecided": 2, "violated": 1, "not checked": 0}
@@ -30,7 +34,7 @@ NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RunVerdicts:
     """One of two runs: what it is called, the versions that computed it, and its verdicts by name.
 
     A property that could not be checked has the verdict ``None``.
@@ -42,17 +46,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """One property in two runs.
+class PropertyChange:
+    """One property in two runs, with ``None`` for a verdict where it was not checked.
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    before, after
-        The verdicts; ``None`` where it was not checked.
-    others
-        What changed besides the answer: ``model``, ``population``, ``property``, ``delta``, ``seed``, ``version``.
+    ``others`` is what changed besides the answer: ``model``, ``population``, ``property``, ``delta``, ``seed``,
+    ``version``.
     """
 
     name: str
@@ -72,59 +70,60 @@ class Changed:
         return RANKS[after] < RANKS[before]
 
 
-def changes(before: Side, after: Side) -> Iterator[Changed]:
+def changes(before: RunVerdicts, after: RunVerdicts) -> Iterator[PropertyChange]:
     """Every property of either run, those of the first in their order, then those that are new."""
     for name in dict.fromkeys((*before.verdicts, *after.verdicts)):
         first, second = before.verdicts.get(name), after.verdicts.get(name)
-        yield Changed(name, first, second, () if first is None or second is None else tuple(_others(first, second)))
+        others = () if first is None or second is None else tuple(_others(first, second))
+        yield PropertyChange(name, first, second, others)
 
 
-def side_of_run(store: Store, name: str) -> Side:
+def run_in_store(store: Store, name: str) -> RunVerdicts:
     """A run of a store; checks that have neither verdict nor error yet are left out."""
     run = store.run(name)
     checks = [check for check in store.checks(run.id) if check.verdict is not None or check.error is not None]
-    return Side(run.id, {check.name: check.verdict for check in checks}, run.versions)
+    return RunVerdicts(run.id, {check.name: check.verdict for check in checks}, run.versions)
 
 
-def side_of_file(path: Path, key: bytes | None = None) -> Side:
+def run_in_file(path: Path, key: bytes | None = None) -> RunVerdicts:
     """An evidence file, or the verdicts that ``--json`` writes; the key is for a file that was sealed with one."""
     content = read_strictly(path)
-    return _side_of_evidence(content, path, key) if is_evidence(content) else _side_of_verdicts(content, path)
+    return _run_in_evidence(content, path, key) if is_evidence(content) else _run_in_verdicts(content, path)
 
 
-def _side_of_evidence(content: Any, path: Path, key: bytes | None) -> Side:
-    evidence = evidence_in(content, str(path))
-    wrong = broken(content, key if is_keyed(content) else None)
+def _run_in_evidence(content: Any, path: Path, key: bytes | None) -> RunVerdicts:
+    evidence = parse_evidence(content, str(path))
+    wrong = seal_problem(content, key if is_keyed(content) else None)
     if wrong is not None:
         raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
     verdicts = evidence.verdicts
     pairs = [(each.name, verdicts.get(each.name)) for each in evidence.checks]
-    return Side(path.name, _each_once(pairs, path), evidence.run["versions"])
+    return RunVerdicts(path.name, _each_once(pairs, path), evidence.run["versions"])
 
 
-def _side_of_verdicts(content: Any, path: Path) -> Side:
-    listed, failed = content, []
+def _run_in_verdicts(content: Any, path: Path) -> RunVerdicts:
+    verdicts, failures = content, []
     if isinstance(content, dict):
-        listed, failed = content.get("verdicts"), content.get("failures", [])
-    if not isinstance(listed, list) or not isinstance(failed, list):
+        verdicts, failures = content.get("verdicts"), content.get("failures", [])
+    if not isinstance(verdicts, list) or not isinstance(failures, list):
         raise RecordError(f"expected an evidence file or verdicts as --json writes them, but {path} is neither")
-    return Side(path.name, _each_once([*_verdicts(listed, path), *_failures(failed, path)], path))
+    return RunVerdicts(path.name, _each_once([*_verdicts(verdicts, path), *_failures(failures, path)], path))
 
 
 def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[str, Verdict | None]:
     """Properties by their names, none of which hides another."""
-    found: dict[str, Verdict | None] = {}
+    by_name: dict[str, Verdict | None] = {}
     for name, verdict in pairs:
-        if name in found:
+        if name in by_name:
             raise RecordError(
                 f"expected every property of {path} once, but {name!r} comes twice: nobody can tell which is meant"
             )
-        found[name] = verdict
-    return found
+        by_name[name] = verdict
+    return by_name
 
 
-def _verdicts(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
-    for number, each in enumerate(listed, start=1):
+def _verdicts(items: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
+    for number, each in enumerate(items, start=1):
         try:
             verdict = Verdict.from_dict(each)
         except DataError as error:
@@ -132,8 +131,8 @@ def _verdicts(listed: list[Any], path: Path) -> Iterator[tuple[str, Verdict]]:
         yield verdict.name or verdict.text, verdict
 
 
-def _failures(failed: list[Any], path: Path) -> Iterator[tuple[str, None]]:
-    for number, each in enumerate(failed, start=1):
+def _failures(items: list[Any], path: Path) -> Iterator[tuple[str, None]]:
+    for number, each in enumerate(items, start=1):
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str):
             raise RecordError(f"{path}, failure {number}: expected a property with a name, but {str(each)[:60]} came")
@@ -160,7 +159,7 @@ ABSENT = "(absent)"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """One place where two values differ: its path, such as ``leaves[0].low``, and what either has there."""
 
     path: str
@@ -171,7 +170,7 @@ class Difference:
         return f"{self.path}: {_brief(self.before)} in the record, {_brief(self.after)} now"
 
 
-def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) -> Iterator[Difference]:
+def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) -> Iterator[ValueDifference]:
     """Every leaf in which two plain values differ.
 
     Parameters
@@ -190,11 +189,11 @@ def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) 
             yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), step, rounding)
     elif isinstance(before, list | tuple) and isinstance(after, list | tuple):
         if len(before) != len(after):
-            yield Difference(f"{path}, how many", len(before), len(after))
-        for place, (old, new) in enumerate(zip(before, after, strict=False)):
-            yield from differences(old, new, f"{path}[{place}]", rounding)
+            yield ValueDifference(f"{path}, how many", len(before), len(after))
+        for index, (old, new) in enumerate(zip(before, after, strict=False)):
+            yield from differences(old, new, f"{path}[{index}]", rounding)
     elif type(before) is not type(after) or not _alike(before, after, rounding):
-        yield Difference(path, before, after)
+        yield ValueDifference(path, before, after)
 
 
 def _alike(before: Any, after: Any, rounding: float) -> bool:

@@ -1,19 +1,7 @@
-"""The SQLite file, its folder, and commands that find it.
+"""The SQLite file in a folder of records: its tables, how it is opened, and the commands that find it.
 
-The tables of the store.
-
-Reading a store that cannot be written: on a medium that is only read, or of somebody else.
-
-What was computed with.
-
-Where records are kept, unless another folder is named.
-
-The file of a store: made and opened, with what SQLite says turned into what a person can do.
-
-What is written is written ahead (WAL), so that a process that is killed at any moment loses at most the transaction in
-flight, and several may write at once.
-
-Commands that a person can copy, with whatever they need to find the records from where the person is.
+Everything goes through a write-ahead log (WAL), so that a process that is killed at any moment loses at most the
+transaction in flight, and several may write at once. What SQLite says is turned into what a person can do.
 """
 
 from __future__ import annotations
@@ -32,13 +20,13 @@ from isonomia.wording import excerpt
 
 __all__ = [
     "FOLDER",
-    "KNOWN",
-    "PATIENCE",
+    "KNOWN_TABLE",
+    "LOCK_TIMEOUT",
     "SCHEMA",
     "STORE",
     "VERSION",
     "Database",
-    "address_of",
+    "read_only_address",
     "record_error",
     "resume_command",
     "run_command",
@@ -47,10 +35,19 @@ __all__ = [
 ]
 
 
+FOLDER = ".isonomia"
+"""The folder of records: beside the audit file, or in the current folder."""
+
+STORE = "runs.sqlite"
+"""The file in it that holds every run, and the known counterexamples."""
+
+LOCK_TIMEOUT = 60.0
+"""Seconds to wait for another process that is writing."""
+
 VERSION = 2
 """The version of the tables, and of what is written into them."""
 
-KNOWN = """
+KNOWN_TABLE = """
 CREATE TABLE IF NOT EXISTS known (
     property TEXT NOT NULL,
     place INTEGER NOT NULL,
@@ -90,10 +87,102 @@ CREATE TABLE IF NOT EXISTS entries (
     PRIMARY KEY (run, number, place),
     UNIQUE (run, number, key)
 ) WITHOUT ROWID;
-{KNOWN}"""
+{KNOWN_TABLE}"""
 
 
-def address_of(path: Path) -> str | None:
+class Database:
+    """The SQLite file in a folder of records, of the format that this version writes.
+
+    Parameters
+    ----------
+    folder
+        The folder; it is made where it does not exist.
+    reading
+        Whether a file that cannot be written will do: then it is only read.
+    """
+
+    def __init__(self, folder: Path, *, reading: bool) -> None:
+        self.folder, self.path = folder, folder / STORE
+        self._read_only: str | None = None
+        try:
+            version = self._create()
+        except RecordError:
+            self._read_only = read_only_address(self.path) if reading else None
+            if self._read_only is None:
+                raise
+            version = self._version()
+        if version != VERSION:
+            raise RecordError(
+                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
+                "written by another version. Choose another folder with --records FOLDER"
+            )
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection, which whoever asked for it closes."""
+        if self._read_only is not None:
+            return sqlite3.connect(self._read_only, uri=True, timeout=LOCK_TIMEOUT, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A connection with one transaction, kept whole or not at all; an error says what was to be done."""
+        with self._explaining(what), self._connection() as connection, connection:
+            yield connection
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A connection to read from; what cannot be understood is said to be damaged."""
+        with self.understanding(what), self._connection() as connection:
+            yield connection
+
+    @contextmanager
+    def understanding(self, what: str) -> Iterator[None]:
+        """Turn what cannot be read as a record into what is the matter with it."""
+        try:
+            with self._explaining(what):
+                yield
+        except (ValueError, TypeError, DataError) as error:
+            raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
+
+    def _create(self) -> int:
+        """Make the folder and the tables where they are not there, and give the version of their format."""
+        with self._explaining("make the store"):
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RecordError(
+                    f"expected a folder for records that can be written, but {self.folder}: {error.strerror}. "
+                    "Choose another with --records FOLDER"
+                ) from error
+            with self._connection() as connection:
+                connection.executescript(SCHEMA)
+        return self._version()
+
+    def _version(self) -> int:
+        with self._explaining("read the store"), self._connection() as connection:
+            (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
+        return int(version or 0)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = self.connect()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _explaining(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise record_error(what, self.path, error) from error
+
+
+def read_only_address(path: Path) -> str | None:
     """How to open a store that cannot be written; ``None`` where it cannot be read either.
 
     SQLite reads the file as it is where nobody can be writing to it, and nothing is left that was not moved into it.
@@ -111,139 +200,40 @@ def address_of(path: Path) -> str | None:
     return None
 
 
+def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
+    """What SQLite says, with what a person can do about it."""
+    message, where = excerpt(str(error), 200), f" at {path}" if path is not None else ""
+    hint = "Look at the file, or choose another folder with --records FOLDER"
+    if "full" in message:
+        hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"
+    elif "disk I/O error" in message:
+        hint = (
+            "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing "
+            "that was written before is lost"
+        )
+    elif "readonly" in message or "unable to open" in message:
+        hint = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
+    elif "locked" in message:
+        hint = "Another run has been writing for a long time: wait for it, then go on with --resume"
+    elif "not a database" in message or "malformed" in message:
+        hint = "It is no store of records: move it away, or choose another folder with --records FOLDER"
+    return RecordError(f"expected to {what}{where}, but: {message}. {hint}")
+
+
+# ----------------------------------------------------------------------------------------------- versions and commands
+
 PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow")
 
 
 def versions() -> dict[str, str]:
     """The versions of Isonomia, Python, and those packages that are installed."""
-    found = {"isonomia": __version__, "python": platform.python_version(), "system": platform.system()}
+    used = {"isonomia": __version__, "python": platform.python_version(), "system": platform.system()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            used[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
-
-
-FOLDER = ".isonomia"
-"""The folder of records: beside the audit file, or in the current folder."""
-
-STORE = "runs.sqlite"
-"""The file in it that holds every run, and the known counterexamples."""
-
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
-
-
-class Database:
-    """The SQLite file in a folder of records, of the format that this version writes.
-
-    Parameters
-    ----------
-    folder
-        The folder; it is made where it does not exist.
-    reading
-        Whether a file that cannot be written will do: then it is only read.    """
-
-    def __init__(self, folder: Path, *, reading: bool) -> None:
-        self.folder, self.path = folder, folder / STORE
-        self._only_read: str | None = None
-        try:
-            version = self._made()
-        except RecordError:
-            self._only_read = address_of(self.path) if reading else None
-            if self._only_read is None:
-                raise
-            version = self._version()
-        if version != VERSION:
-            raise RecordError(
-                f"expected records of format {VERSION} at {self.path}, but they have format {version}: they were "
-                "written by another version. Choose another folder with --records FOLDER"
-            )
-
-    def connect(self) -> sqlite3.Connection:
-        """A connection, which whoever asked for it closes."""
-        if self._only_read is not None:
-            return sqlite3.connect(self._only_read, uri=True, timeout=PATIENCE, check_same_thread=False)
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
-
-    @contextmanager
-    def writing(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A connection with one transaction, kept whole or not at all; an error says what was to be done."""
-        with self._saying(what), self._connection() as connection, connection:
-            yield connection
-
-    @contextmanager
-    def reading(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A connection to read from; what cannot be understood is said to be damaged."""
-        with self.understanding(what), self._connection() as connection:
-            yield connection
-
-    @contextmanager
-    def understanding(self, what: str) -> Iterator[None]:
-        """Turn what cannot be read as a record into what is the matter with it."""
-        try:
-            with self._saying(what):
-                yield
-        except (ValueError, TypeError, DataError) as error:
-            raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
-
-    def _made(self) -> int:
-        """Make the folder and the tables where they are not there, and give the version of their format."""
-        with self._saying("make the store"):
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise RecordError(
-                    f"expected a folder for records that can be written, but {self.folder}: {error.strerror}. "
-                    "Choose another with --records FOLDER"
-                ) from error
-            with self._connection() as connection:
-                connection.executescript(SCHEMA)
-        return self._version()
-
-    def _version(self) -> int:
-        with self._saying("read the store"), self._connection() as connection:
-            (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
-        return int(version or 0)
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        connection = self.connect()
-        try:
-            yield connection
-        finally:
-            connection.close()
-
-    @contextmanager
-    def _saying(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise record_error(what, self.path, error) from error
-
-
-def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
-    """What SQLite says, with what a person can do about it."""
-    told, where = excerpt(str(error), 200), f" at {path}" if path is not None else ""
-    hint = "Look at the file, or choose another folder with --records FOLDER"
-    if "full" in told:
-        hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"
-    elif "disk I/O error" in told:
-        hint = (
-            "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing "
-            "that was written before is lost"
-        )
-    elif "readonly" in told or "unable to open" in told:
-        hint = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
-    elif "locked" in told:
-        hint = "Another run has been writing for a long time: wait for it, then go on with --resume"
-    elif "not a database" in told or "malformed" in told:
-        hint = "It is no store of records: move it away, or choose another folder with --records FOLDER"
-    return RecordError(f"expected to {what}{where}, but: {told}. {hint}")
+    return used
 
 
 def with_records(command: str, folder: str | Path | None) -> str:

@@ -1,14 +1,9 @@
-"""A run as one sealed file.
-
-Seals: what tells whether plain values are still those that were sealed.
-
-A plain seal is SHA-256 over the canonical JSON. It shows an accident, and a change by somebody who did not seal anew:
-anybody can. With a key it is HMAC-SHA256 (RFC 2104), which only somebody with the same key can make.
-
-The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
+"""The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
 
 It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
-verdicts show.
+verdicts show. A plain seal is SHA-256 over the canonical JSON. It shows an accident, and a change by somebody who did
+not seal the file again, which anybody can do. With a key it is HMAC-SHA256 (RFC 2104), which only somebody with the
+same key can make.
 """
 
 from __future__ import annotations
@@ -24,65 +19,23 @@ from typing import Any
 
 from isonomia.errors import RecordError
 from isonomia.records.database import resume_command
-from isonomia.records.store import ANSWERS, CheckRecord, Store
+from isonomia.records.store import ANSWER_PREFIX, CheckRecord, Store
 from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
 
 __all__ = [
-    "LEAST_KEY",
+    "MIN_KEY_BYTES",
     "CheckEvidence",
-    "Evidence",
-    "broken",
-    "evidence_in",
+    "EvidenceFile",
     "evidence_of",
     "evidence_text",
     "is_evidence",
     "is_keyed",
+    "parse_evidence",
     "read_evidence",
+    "seal_problem",
     "sealed",
 ]
-
-
-LEAST_KEY = 16
-"""Bytes that a key has at least; shorter ones can be guessed."""
-
-PLAIN, KEYED = "sha256", "hmac-sha256"
-
-
-def sealed(content: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """The content with its seal."""
-    return {**content, "seal": {"method": PLAIN if key is None else KEYED, "value": _value(content, key)}}
-
-
-def is_keyed(content: Mapping[str, Any]) -> bool:
-    """Whether sealed content was sealed with a key."""
-    return bool(content["seal"]["method"] == KEYED)
-
-
-def broken(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
-    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole."""
-    seal = content["seal"]
-    if is_keyed(content) and key is None:
-        raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
-    if seal["method"] == PLAIN and key is not None:
-        raise RecordError(
-            "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "
-            "and sealed it anew. Leave --key out to look at it all the same"
-        )
-    rest = {name: value for name, value in content.items() if name != "seal"}
-    if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):
-        return None
-    other = " or the key is another one" if key is not None else ""
-    return f"the seal is broken: something in the file was changed after it was sealed{other}"
-
-
-def _value(content: Mapping[str, Any], key: bytes | None) -> str:
-    if key is None:
-        return hashlib.sha256(canonical(content)).hexdigest()
-    if len(key) < LEAST_KEY:
-        raise RecordError(f"expected a key of at least {LEAST_KEY} bytes, but it has {len(key)}: it could be guessed")
-    return hmac.new(key, canonical(content), hashlib.sha256).hexdigest()
-
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -114,7 +67,7 @@ class CheckEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceFile:
     """The evidence of a run.
 
     Attributes
@@ -125,14 +78,14 @@ class Evidence:
         The audit file: its ``name`` and ``text``, and the texts of the ``files`` that it names.
     checks
         Its properties, in order.
-    broken
+    seal_problem
         What is wrong with the seal, in words; ``None`` where it is whole.
     """
 
     run: Mapping[str, Any]
     audit: Mapping[str, Any]
     checks: tuple[CheckEvidence, ...]
-    broken: str | None = None
+    seal_problem: str | None = None
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -140,42 +93,42 @@ class Evidence:
         return {each.name: Verdict.from_dict(each.verdict) for each in self.checks if each.verdict is not None}
 
 
-def evidence_of(store: Store, name: str = "latest") -> Evidence:
+def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
     """The evidence of a run in a store."""
     run = store.run(name)
     checks = store.checks(run.id)
-    open_ones = [check.name for check in checks if check.verdict is None and check.error is None]
-    if open_ones:
+    unfinished = [check.name for check in checks if check.verdict is None and check.error is None]
+    if unfinished:
         command = resume_command(run.request.get("file", "AUDIT.toml"), store.folder)
         raise RecordError(
-            f"expected a run that is complete, but {open_ones[0]!r} of run {run.id} has no verdict yet: go on with "
+            f"expected a run that is complete, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with "
             f"{command}"
         )
     if "files" not in run.request:
         raise RecordError(
             f"expected a run with the texts that its audit file names, but {run.id} has none: run it anew"
         )
-    told = {key: getattr(run, key) for key in ("id", "begun", "ended", "title")}
+    about = {key: getattr(run, key) for key in ("id", "begun", "ended", "title")}
     audit = {
         "name": Path(run.request["file"]).name,
         "text": run.request["text"],
         "files": dict(run.request["files"]),
     }
-    found = tuple(_check_evidence(store, check) for check in checks)
-    return Evidence({**told, "versions": dict(run.versions), "seed": run.request["seed"]}, audit, found)
+    about |= {"versions": dict(run.versions), "seed": run.request["seed"]}
+    return EvidenceFile(about, audit, tuple(_check_evidence(store, check) for check in checks))
 
 
 def _check_evidence(store: Store, check: CheckRecord) -> CheckEvidence:
     journal = store.journal(check.run, check.number)
     try:
-        entries = {key: entry for key, entry in journal.entries.items() if not key.startswith(ANSWERS)}
+        entries = {key: entry for key, entry in journal.entries.items() if not key.startswith(ANSWER_PREFIX)}
     finally:
         journal.close()
     verdict = None if check.verdict is None else json.loads(json.dumps(check.verdict.to_dict(), allow_nan=False))
     return CheckEvidence(check.name, check.definition, check.options, entries, verdict, check.error)
 
 
-def evidence_text(evidence: Evidence, key: bytes | None = None) -> str:
+def evidence_text(evidence: EvidenceFile, key: bytes | None = None) -> str:
     """The file: sealed, with a line for each thing that was measured."""
     checks = [asdict(each) for each in evidence.checks]
     plain = {"format": FORMAT, "version": VERSION, "run": evidence.run, "audit": evidence.audit, "checks": checks}
@@ -186,13 +139,12 @@ def evidence_text(evidence: Evidence, key: bytes | None = None) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def read_evidence(path: str | Path, key: bytes | None = None) -> Evidence:
-    """Read an evidence file. Nothing in it is believed yet: ``broken`` says whether its seal is whole."""
+def read_evidence(path: str | Path, key: bytes | None = None) -> EvidenceFile:
+    """Read an evidence file. Nothing in it is believed yet: ``seal_problem`` says whether its seal is whole."""
     content = read_strictly(Path(path))
     if not is_evidence(content):
         raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is none")
-    found = evidence_in(content, str(path))
-    return replace(found, broken=broken(content, key))
+    return replace(parse_evidence(content, str(path)), seal_problem=seal_problem(content, key))
 
 
 def is_evidence(content: Any) -> bool:
@@ -200,7 +152,7 @@ def is_evidence(content: Any) -> bool:
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
-def evidence_in(content: Any, what: str) -> Evidence:
+def parse_evidence(content: Any, what: str) -> EvidenceFile:
     """The evidence in plain values, whatever its seal."""
     version = content.get("version") if isinstance(content, dict) else None
     if isinstance(version, int) and version != VERSION:
@@ -208,16 +160,16 @@ def evidence_in(content: Any, what: str) -> Evidence:
             f"expected an evidence file of version {VERSION}, but {what} has version {version}: replay it with the "
             "version of Isonomia that wrote it, or run the audit again and export that run"
         )
-    wrong = next(schema_problems(content, evidence_schema()), None)
-    if wrong is not None:
-        raise RecordError(f"{what} is no evidence file of version {VERSION}: {wrong}")
+    problem = next(schema_problems(content, evidence_schema()), None)
+    if problem is not None:
+        raise RecordError(f"{what} is no evidence file of version {VERSION}: {problem}")
     name = content["audit"]["name"]
     if name in {"", ".", ".."} or Path(name).name != name:
         raise RecordError(f"{what} should have the name of the audit file without any folder, but has {name!r}")
-    raw = [each["name"] for each in content["checks"] if any(key.startswith(ANSWERS) for key in each["entries"])]
+    raw = [each["name"] for each in content["checks"] if any(key.startswith(ANSWER_PREFIX) for key in each["entries"])]
     if raw:
         raise RecordError(f"{what} has raw answers of the model for {raw[0]!r}, which no evidence file holds")
-    return Evidence(content["run"], content["audit"], tuple(CheckEvidence(**each) for each in content["checks"]))
+    return EvidenceFile(content["run"], content["audit"], tuple(CheckEvidence(**each) for each in content["checks"]))
 
 
 def _check_text(check: Mapping[str, Any]) -> str:
@@ -230,3 +182,48 @@ def _line(value: Any) -> str:
     """A value in one line that can be written as UTF-8; half a character needs an escape for that."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if not _HALVES.search(text) else json.dumps(value, allow_nan=False)
+
+
+# --------------------------------------------------------------------------------------------------------------- seals
+
+MIN_KEY_BYTES = 16
+"""Bytes that a key has at least; shorter ones can be guessed."""
+
+PLAIN, KEYED = "sha256", "hmac-sha256"
+
+
+def sealed(content: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
+    """The content with its seal."""
+    return {**content, "seal": {"method": PLAIN if key is None else KEYED, "value": _value(content, key)}}
+
+
+def is_keyed(content: Mapping[str, Any]) -> bool:
+    """Whether sealed content was sealed with a key."""
+    return bool(content["seal"]["method"] == KEYED)
+
+
+def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
+    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole."""
+    seal = content["seal"]
+    if is_keyed(content) and key is None:
+        raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
+    if seal["method"] == PLAIN and key is not None:
+        raise RecordError(
+            "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "
+            "and sealed it anew. Leave --key out to look at it all the same"
+        )
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):
+        return None
+    other = " or the key is another one" if key is not None else ""
+    return f"the seal is broken: something in the file was changed after it was sealed{other}"
+
+
+def _value(content: Mapping[str, Any], key: bytes | None) -> str:
+    if key is None:
+        return hashlib.sha256(canonical(content)).hexdigest()
+    if len(key) < MIN_KEY_BYTES:
+        raise RecordError(
+            f"expected a key of at least {MIN_KEY_BYTES} bytes, but it has {len(key)}: it could be guessed"
+        )
+    return hmac.new(key, canonical(content), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Known counterexamples, kept from one check to the next, so that they are tried before anything else."""
+"""Known counterexamples: a table of the store, from one check to the next, whose rows are tried first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isonomia.records.database import KNOWN, PATIENCE, STORE
+from isonomia.records.database import KNOWN_TABLE, LOCK_TIMEOUT, STORE
 
 __all__ = ["MAX_CHARACTERS", "MAX_KEPT", "Counterexample", "Known", "key_of"]
 
@@ -49,13 +49,13 @@ class Known:
 
     def of(self, key: str) -> tuple[Counterexample, ...]:
         """The counterexamples of a property, the latest first."""
-        found: list[Counterexample] = []
         if not self.path.exists():
             return ()
+        items: list[Counterexample] = []
         with self._noting("read known counterexamples"), closing(self._connect()) as connection:
             query = "SELECT counterexample FROM known WHERE property = ? ORDER BY place DESC"
-            found = [json.loads(text) for (text,) in connection.execute(query, (key,))]
-        return tuple(item for item in found if isinstance(item, dict))
+            items = [json.loads(text) for (text,) in connection.execute(query, (key,))]
+        return tuple(item for item in items if isinstance(item, dict))
 
     def add(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
         """Keep counterexamples of a property, the first as the latest; beyond a number, the oldest are dropped."""
@@ -96,7 +96,7 @@ class Known:
                 )
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, isolation_level=None)
         try:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -104,7 +104,7 @@ class Known:
                 # Two processes that make the store at once: one changes the mode, the other finds it locked, unasked.
                 if "locked" not in str(error):
                     raise
-            connection.execute(KNOWN)
+            connection.execute(KNOWN_TABLE)
         except sqlite3.Error:
             connection.close()
             raise

@@ -1,8 +1,4 @@
-"""Runs and journals.
-
-The journal of a check in the store, written as the check goes.
-
-The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
+"""The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
 
 Each batch is a transaction of its own: a process that is killed at any moment loses at most the batch in flight.
 """
@@ -20,74 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError, nearest
-from isonomia.records.database import FOLDER, Database, record_error, with_records
+from isonomia.records.database import FOLDER, Database, record_error, versions, with_records
 from isonomia.records.verdict import Verdict
 
-__all__ = ["ANSWERS", "CheckRecord", "RunRecord", "Store", "StoredJournal"]
+__all__ = ["ANSWER_PREFIX", "CheckRecord", "RunRecord", "Store", "StoredJournal"]
 
 
-ANSWERS = "answer "
+ANSWER_PREFIX = "answer "
 """What the keys of the model's raw answers begin with: they are kept for going on, and nobody replays them."""
-
-
-@dataclass(slots=True)
-class StoredJournal:
-    """The journal of one check in the store.
-
-    Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
-
-    Attributes
-    ----------
-    connection
-        To the store; closed by :meth:`close`.
-    run, number
-        Which check of which run.
-    """
-
-    connection: sqlite3.Connection
-    run: str
-    number: int
-    _kept: dict[str, Mapping[str, Any]] = field(init=False)
-    _place: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        found = self.connection.execute(
-            "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
-        ).fetchall()
-        self._kept = {key: json.loads(entry) for _, key, entry in found}
-        self._place = found[-1][0] + 1 if found else 0
-
-    @property
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """Everything kept so far, in order."""
-        return self._kept
-
-    def recall(self, key: str) -> Mapping[str, Any] | None:
-        """What was kept under a key."""
-        return self._kept.get(key)
-
-    def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
-        """Keep an entry, in a transaction of its own."""
-        entry = make()
-        row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
-        try:
-            with self.connection:
-                self.connection.execute(
-                    "INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row
-                )
-        except sqlite3.IntegrityError as error:
-            raise RecordError(
-                f"expected to be alone with run {self.run}, but another process has written its {key}: let that one "
-                "end, or begin a new run"
-            ) from error
-        except sqlite3.Error as error:
-            raise record_error(f"write {key} of run {self.run}", None, error) from error
-        self._kept[key] = entry
-        self._place += 1
-
-    def close(self) -> None:
-        """Let go of the store."""
-        self.connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +77,8 @@ class Store:
     folder
         The folder; it is made where it does not exist.
     reading
-        Whether a store that cannot be written will do: then it is only read.    """
+        Whether a store that cannot be written will do: then it is only read.
+    """
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
@@ -156,8 +93,6 @@ class Store:
         self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
     ) -> str:
         """Write down a new run and its checks, each with name, definition and options; gives the run's name."""
-        from isonomia.records.database import versions
-
         name = f"{_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         with self._database.writing("write down a run") as connection:
             connection.execute(
@@ -199,7 +134,7 @@ class Store:
             )
             connection.execute(
                 "DELETE FROM entries WHERE run = ? AND number = ? AND substr(key, 1, ?) = ?",
-                (run, number, len(ANSWERS), ANSWERS),
+                (run, number, len(ANSWER_PREFIX), ANSWER_PREFIX),
             )
 
     def fail(self, run: str, number: int, kind: str, message: str, *, forget: bool = False) -> None:
@@ -229,16 +164,18 @@ class Store:
     def run(self, name: str = "latest") -> RunRecord:
         """A run by its name, by the beginning of its name, or ``latest``."""
         runs = self.runs()
-        found = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
+        matching = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
+        if len(matching) == 1:
+            return matching[0]
         if not runs:
             raise RecordError(
                 f"expected a run in {self.folder}, but there is none yet: isonomia run AUDIT.toml makes one"
             )
-        told = f"{len(found):,} begin so." if found else f"there is none.{nearest(name, [run.id for run in runs])}"
+        came = f"there is none.{nearest(name, [run.id for run in runs])}"
+        if matching:
+            came = f"{len(matching):,} begin so."
         listing = with_records("isonomia runs", self.folder)
-        raise RecordError(f"expected one run called {name!r} in {self.folder}, but {told} {listing} lists them")
+        raise RecordError(f"expected one run called {name!r} in {self.folder}, but {came} {listing} lists them")
 
     def checks(self, run: str) -> list[CheckRecord]:
         """The checks of a run, in order."""
@@ -254,11 +191,71 @@ class Store:
             return [(number, key, json.loads(entry)) for number, key, entry in connection.execute(query, (run,))]
 
 
+@dataclass(slots=True)
+class StoredJournal:
+    """The journal of one check in the store.
+
+    Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
+
+    Attributes
+    ----------
+    connection
+        To the store; closed by :meth:`close`.
+    run, number
+        Which check of which run.
+    """
+
+    connection: sqlite3.Connection
+    run: str
+    number: int
+    _entries: dict[str, Mapping[str, Any]] = field(init=False)
+    _place: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        stored = self.connection.execute(
+            "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
+        ).fetchall()
+        self._entries = {key: json.loads(entry) for _, key, entry in stored}
+        self._place = stored[-1][0] + 1 if stored else 0
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """Everything kept so far, in order."""
+        return self._entries
+
+    def recall(self, key: str) -> Mapping[str, Any] | None:
+        """What was kept under a key."""
+        return self._entries.get(key)
+
+    def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        """Keep an entry, in a transaction of its own."""
+        entry = make()
+        row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
+        try:
+            with self.connection:
+                self.connection.execute(
+                    "INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row
+                )
+        except sqlite3.IntegrityError as error:
+            raise RecordError(
+                f"expected to be alone with run {self.run}, but another process has written its {key}: let that one "
+                "end, or begin a new run"
+            ) from error
+        except sqlite3.Error as error:
+            raise record_error(f"write {key} of run {self.run}", None, error) from error
+        self._entries[key] = entry
+        self._place += 1
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.connection.close()
+
+
 def _check(row: tuple[Any, ...]) -> CheckRecord:
     run, number, name, definition, options, verdict, error = row
-    told = None if verdict is None else Verdict.from_dict(json.loads(verdict))
+    answer = None if verdict is None else Verdict.from_dict(json.loads(verdict))
     problem = None if error is None else json.loads(error)
-    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), told, problem)
+    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), answer, problem)
 
 
 def _dumped(value: Mapping[str, Any]) -> str:

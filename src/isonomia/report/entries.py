@@ -21,9 +21,9 @@ __all__ = [
     "Entry",
     "Failure",
     "audit_exit_code",
-    "counted",
     "exit_code",
-    "lacking",
+    "missing_answer",
+    "summary_sentence",
 ]
 
 UNFINISHED = "Unfinished"
@@ -130,15 +130,15 @@ _MANY = {"violated": "are violated", "undecided": "are undecided", "holds": "hol
 _FAILED, _OPEN = "could not be checked", "not checked to the end"
 
 
-def lacking(failure: Failure) -> str:
+def missing_answer(failure: Failure) -> str:
     """What is said of a property in the place of an answer."""
     return _OPEN if failure.kind == UNFINISHED else _FAILED
 
 
-def counted(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
+def summary_sentence(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
     """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
     answers: list[str] = [verdict.answer for verdict in verdicts]
-    without = [lacking(failure) for failure in failures]
+    without = [missing_answer(failure) for failure in failures]
     told = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
     told += [
         f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
@@ -162,7 +162,7 @@ def _as_html(audit: Audit) -> str:
     lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
     more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))
     rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
-    title, told = safe(audit.title, 200), counted((entry.verdict for entry in audit.entries), audit.failures)
+    title, told = safe(audit.title, 200), summary_sentence((entry.verdict for entry in audit.entries), audit.failures)
     return (
         f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
         f"<p style='margin:.2em 0'>{told}</p>{lines}{rest}</div>"
@@ -186,7 +186,7 @@ def _failed(failure: Failure) -> str:
     """A property of which nothing is known, and why."""
     return (
         f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> "
-        f"<span>{lacking(failure)}</span></summary>"
+        f"<span>{missing_answer(failure)}</span></summary>"
         f"<pre style='margin:.3em 0 .8em 1.1em;white-space:pre-wrap;background:none;color:inherit'>"
         f"{safe(failure.message, 2_000)}</pre></details>"
     )

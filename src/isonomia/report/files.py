@@ -27,7 +27,8 @@ def need_writable(path: Path, what: str) -> None:
     path
         The file.
     what
-        What it is for, such as ``--json``, for the message.    """
+        What it is for, such as ``--json``, for the message.
+    """
     is_new = not path.exists()
     with writing(path, what):
         path.open("ab").close()
@@ -62,7 +63,8 @@ def need_table(path: Path, what: str) -> None:
     path
         The file.
     what
-        What asks for it, such as ``--points``, for the message.    """
+        What asks for it, such as ``--points``, for the message.
+    """
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but {path} came")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from isonomia.records.display.words import answer_line
-from isonomia.report.entries import Audit, Entry, Failure, lacking
+from isonomia.report.entries import Audit, Entry, Failure, missing_answer
 
 __all__ = ["junit"]
 
@@ -61,7 +61,7 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
 def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:
     names = {"name": _clean(failure.name), "classname": _clean(audit.title), "time": "0.000"}
     case = ElementTree.SubElement(suite, "testcase", names)
-    first = f"{lacking(failure)}: {failure.message.partition(chr(10))[0]}"
+    first = f"{missing_answer(failure)}: {failure.message.partition(chr(10))[0]}"
     told = ElementTree.SubElement(case, "error", {"type": _clean(failure.kind), "message": _clean(first)})
     told.text = _clean(failure.message)
 

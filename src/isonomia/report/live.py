@@ -1,8 +1,7 @@
-"""A check or an audit while it runs.
+"""A check or a whole audit while it runs.
 
-Progress while a check runs: how much was asked, the interval closing in, and a guess at what is left.
-
-An audit while it runs: a row a property on a terminal, a line a property elsewhere.
+Of a check: how much was asked, the interval closing in, and a guess at what is left. Of an audit: a row a property on a
+terminal, a line a property elsewhere.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from rich.text import Text
 from isonomia.engine.observer import Observer, Progress, Silent
 from isonomia.records.display.words import cost
 from isonomia.report.entries import Failure
-from isonomia.report.status import FAILED, SIGNED, STYLED, Result, Standing, known_of, line_of, sign_of
+from isonomia.report.status import COUNT_WORDS, FAILED, STYLES, PropertyStatus, Result, finding_of, line_of, sign_of
 from isonomia.wording import on_one_line
 
-__all__ = ["Board", "Lines", "LiveProgress", "Quiet", "Shows", "showing"]
+__all__ = ["AuditDisplay", "LiveProgress", "LiveTable", "NoDisplay", "PlainLines", "display_for"]
 
 
 EVERY = 0.2
@@ -86,10 +85,10 @@ WIDE, MIDDLING = 80, 50
 """From how many columns on everything is shown; and from how many on more than state, name and samples."""
 
 
-class Shows(Protocol):
-    """Whoever shows a running audit; a context, which ends with what it has shown taken away or left."""
+class AuditDisplay(Protocol):
+    """Shows a running audit; a context, at whose end what it has shown is taken away or left."""
 
-    def __enter__(self) -> Shows:
+    def __enter__(self) -> AuditDisplay:
         """Begin to show."""
 
     def __exit__(
@@ -107,21 +106,21 @@ class Shows(Protocol):
         """Show that somebody pressed Ctrl-C, and what that means."""
 
 
-def showing(names: Sequence[str], output: Console, errors: Console, quiet: bool) -> Shows:
+def display_for(names: Sequence[str], output: Console, errors: Console, quiet: bool) -> AuditDisplay:
     """The way to show an audit that fits the terminal."""
     if quiet:
-        return Quiet()
-    standings = [Standing(on_one_line(name)) for name in names]
+        return NoDisplay()
+    statuses = [PropertyStatus(on_one_line(name)) for name in names]
     if errors.is_terminal and not errors.is_dumb_terminal:
-        return Board(standings, errors)
-    return Lines(standings, output)
+        return LiveTable(statuses, errors)
+    return PlainLines(statuses, output)
 
 
 @dataclass(slots=True)
-class Quiet:
+class NoDisplay:
     """Shows nothing."""
 
-    def __enter__(self) -> Quiet:
+    def __enter__(self) -> NoDisplay:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -139,14 +138,14 @@ class Quiet:
 
 
 @dataclass(slots=True)
-class Lines:
+class PlainLines:
     """A line of plain text for each property as it ends: for pipes, logs and terminals that only go forward."""
 
-    standings: Sequence[Standing]
+    statuses: Sequence[PropertyStatus]
     console: Console
     _ended: int = 0
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> PlainLines:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -159,10 +158,10 @@ class Lines:
     def finished(self, number: int, result: Result) -> None:
         """Print its line."""
         self._ended += 1
-        standing = self.standings[number]
-        standing.result = result
-        line = f"[{self._ended}/{len(self.standings)}] {line_of(standing)}"
-        self.console.print(Text(line, style=STYLED[standing.state]), soft_wrap=True)
+        status = self.statuses[number]
+        status.result = result
+        line = f"[{self._ended}/{len(self.statuses)}] {line_of(status)}"
+        self.console.print(Text(line, style=STYLES[status.state]), soft_wrap=True)
 
     def stopping(self) -> None:
         """Print that too."""
@@ -173,21 +172,21 @@ _STOPPING = "stopping after the batch in flight; Ctrl-C again leaves at once"
 
 
 @dataclass(slots=True)
-class Board:
+class LiveTable:
     """A table that is drawn anew several times a second, and gives way to the summary at the end.
 
     Of more properties than the terminal has lines, it shows those that run, then the latest that ended, those that do
     not hold first, and counts the others.
     """
 
-    standings: Sequence[Standing]
+    statuses: Sequence[PropertyStatus]
     console: Console
     _live: Live | None = field(default=None, init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
     _ended: list[int] = field(default_factory=list, init=False)
     _stopping: bool = field(default=False, init=False)
 
-    def __enter__(self) -> Board:
+    def __enter__(self) -> LiveTable:
         self._live = Live(
             get_renderable=self.drawn, console=self.console, transient=True, refresh_per_second=5, screen=False
         )
@@ -201,12 +200,12 @@ class Board:
 
     def observer(self, number: int) -> Observer:
         """The row itself, which runs from now on."""
-        self.standings[number].begin("")
-        return self.standings[number]
+        self.statuses[number].begin("")
+        return self.statuses[number]
 
     def finished(self, number: int, result: Result) -> None:
         """Keep what came of it; the next picture shows it."""
-        self.standings[number].result = result
+        self.statuses[number].result = result
         self._ended.append(number)
 
     def stopping(self) -> None:
@@ -225,44 +224,44 @@ class Board:
         table.add_column(no_wrap=True, justify="right", overflow="ellipsis", max_width=18)
         if width >= MIDDLING:
             table.add_column(no_wrap=True, justify="right", width=8)
-        for place in shown:
-            table.add_row(*_cells(self.standings[place], width, self.console))
-        rest = _counted([self.standings[place] for place in set(range(len(self.standings))) - set(shown)])
+        for index in shown:
+            table.add_row(*_cells(self.statuses[index], width, self.console))
+        rest = _counted([self.statuses[index] for index in set(range(len(self.statuses))) - set(shown)])
         others = [Text(f"and {rest}", style="dim", no_wrap=True, overflow="ellipsis")] if rest else []
         return Group(self._heading(), table, *others)
 
     def _heading(self) -> Text:
-        counts = _counted([self.standings[place] for place in self._ended])
-        told = f"{len(self._ended):,} of {len(self.standings):,} after {_time(time.monotonic() - self._began)}"
-        told += f": {counts}" if counts else ""
+        counts = _counted([self.statuses[index] for index in self._ended])
+        line = f"{len(self._ended):,} of {len(self.statuses):,} after {_time(time.monotonic() - self._began)}"
+        line += f": {counts}" if counts else ""
         if self._stopping:
-            told = f"{_STOPPING}. {told}"
-        return Text(told, style="bold", no_wrap=True, overflow="ellipsis")
+            line = f"{_STOPPING}. {line}"
+        return Text(line, style="bold", no_wrap=True, overflow="ellipsis")
 
     def _shown(self, room: int) -> list[int]:
         """Which rows to draw, in the order of the file."""
-        if len(self.standings) <= room:
-            return list(range(len(self.standings)))
-        running = [place for place, each in enumerate(self.standings) if each.state == "running"]
+        if len(self.statuses) <= room:
+            return list(range(len(self.statuses)))
+        running = [index for index, each in enumerate(self.statuses) if each.state == "running"]
         latest = self._ended[::-1]
-        trouble = [place for place in latest if self.standings[place].state != "holds"]
-        good = [place for place in latest if self.standings[place].state == "holds"]
+        trouble = [index for index in latest if self.statuses[index].state != "holds"]
+        good = [index for index in latest if self.statuses[index].state == "holds"]
         return sorted([*running, *trouble, *good][:room])
 
 
-def _cells(standing: Standing, width: int, console: Console) -> list[RenderableType]:
-    state = standing.state
+def _cells(status: PropertyStatus, width: int, console: Console) -> list[RenderableType]:
+    state = status.state
     if state == "running":
-        first: RenderableType = ProgressBar(total=1.0, completed=standing.share, width=13)
+        first: RenderableType = ProgressBar(total=1.0, completed=status.share, width=13)
     else:
-        first = Text(sign_of(state, console), style=STYLED[state])
-    known = standing.closing_in if standing.result is None else known_of(standing.result, compact=True)
-    samples = standing.samples if standing.result is None else _samples(standing.result)
-    cells = [first, Text(standing.name, style="dim" if state == "waiting" else "")]
+        first = Text(sign_of(state, console), style=STYLES[state])
+    known = status.closing_in if status.result is None else finding_of(status.result, compact=True)
+    samples = status.samples if status.result is None else _samples(status.result)
+    cells = [first, Text(status.name, style="dim" if state == "waiting" else "")]
     cells += [Text(known, style="cyan" if state == "running" else "")] if width >= WIDE else []
     cells.append(Text(samples))
     if width >= MIDDLING:
-        cells.append(Text("" if state in {"waiting", FAILED} else _time(standing.seconds), style="dim"))
+        cells.append(Text("" if state in {"waiting", FAILED} else _time(status.seconds), style="dim"))
     return cells
 
 
@@ -270,9 +269,9 @@ def _samples(result: Result) -> str:
     return "" if isinstance(result, Failure) else cost(result)
 
 
-def _counted(standings: Sequence[Standing]) -> str:
-    counts = Counter(standing.state for standing in standings)
-    return ", ".join(f"{counts[state]:,} {SIGNED[state]}" for state in SIGNED if counts[state])
+def _counted(statuses: Sequence[PropertyStatus]) -> str:
+    counts = Counter(status.state for status in statuses)
+    return ", ".join(f"{counts[state]:,} {COUNT_WORDS[state]}" for state in COUNT_WORDS if counts[state])
 
 
 def _time(seconds: float) -> str:

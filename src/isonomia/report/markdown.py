@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from isonomia.records.display.view import TableBlock, view_of
 from isonomia.records.display.words import SIGNS, answer_line, guarantee, rows
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, Failure, counted, lacking
+from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
 
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
@@ -28,7 +28,7 @@ def summary(audit: Audit) -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| {_FAILED} | {_plain(failure.name)} | {lacking(failure)} | {_plain(failure.message)} |"
+        f"| {_FAILED} | {_plain(failure.name)} | {missing_answer(failure)} | {_plain(failure.message)} |"
         for failure in audit.failures
     ]
     lines += [
@@ -47,7 +47,9 @@ def as_markdown(audit: Audit) -> str:
 def model_card(audit: Audit) -> str:
     """A section for a model card: what was checked, with which guarantee, of whom."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
-    lines += [f"- **{_plain(failure.name)}** {lacking(failure)}, so nothing is known." for failure in audit.failures]
+    lines += [
+        f"- **{_plain(failure.name)}** {missing_answer(failure)}, so nothing is known." for failure in audit.failures
+    ]
     for entry in audit.entries:
         verdict = entry.verdict
         lines.append(f"- **{_plain(entry.name)}** {verdict.answer}. {_plain(guarantee(verdict))}")
@@ -66,7 +68,9 @@ def model_card(audit: Audit) -> str:
 def github_lines(audit: Audit) -> str:
     """Lines that GitHub's runners turn into remarks beside the audit file."""
     kinds = {"violated": "error", "undecided": "warning"}
-    lines = [_remark("error", audit, failure, f"{lacking(failure)}: {failure.message}") for failure in audit.failures]
+    lines = [
+        _remark("error", audit, failure, f"{missing_answer(failure)}: {failure.message}") for failure in audit.failures
+    ]
     lines += [
         _remark(kinds[entry.verdict.answer], audit, entry, answer_line(entry.verdict))
         for entry in audit.entries
@@ -82,7 +86,7 @@ def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> st
 
 
 def _counted(audit: Audit) -> str:
-    return counted((entry.verdict for entry in audit.entries), audit.failures)
+    return summary_sentence((entry.verdict for entry in audit.entries), audit.failures)
 
 
 _FAILED = "⚠"
@@ -95,7 +99,7 @@ def _known(verdict: Verdict) -> str:
 def _failed(failure: Failure) -> str:
     lines = ["", f"### {_FAILED} {_plain(failure.name)}", ""]
     lines += [_plain(failure.why), ""] if failure.why else []
-    return "\n".join([*lines, f"{lacking(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
+    return "\n".join([*lines, f"{missing_answer(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
 
 
 def _section(entry: Entry) -> str:

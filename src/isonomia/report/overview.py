@@ -10,8 +10,8 @@ from rich.text import Text
 
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import cost, risk
-from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, Failure, counted
-from isonomia.report.status import FAILED, OPEN, STYLED, known_of, sign_of
+from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
+from isonomia.report.status import FAILED, OPEN, STYLES, finding_of, sign_of
 from isonomia.report.terminal import show
 from isonomia.wording import visible
 
@@ -34,7 +34,7 @@ def overview(audit: Audit, console: Console) -> None:
         print_lines(shown[:MOST], console)
     if len(shown) > MOST:
         console.print(f"and {len(shown) - MOST:,} more, which isonomia show lists")
-    console.print(counted([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
+    console.print(summary_sentence([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
 
 
 def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
@@ -76,9 +76,9 @@ def _worst_first(audit: Audit) -> list[Entry | Failure]:
 def _cells(item: Entry | Failure, console: Console, wide: bool) -> list[Text]:
     if isinstance(item, Failure):
         first, price, chance = (OPEN if item.kind == UNFINISHED else FAILED), "", "-"
-        told = known_of(item)
+        told = finding_of(item)
     else:
         verdict = item.verdict
-        first, price, chance, told = verdict.answer, cost(verdict), risk(verdict), known_of(verdict)
+        first, price, chance, told = verdict.answer, cost(verdict), risk(verdict), finding_of(verdict)
     rest = [price, chance, told] if wide else [chance, told]
-    return [Text(sign_of(first, console), style=STYLED[first]), Text(visible(item.name)), *map(Text, rest)]
+    return [Text(sign_of(first, console), style=STYLES[first]), Text(visible(item.name)), *map(Text, rest)]

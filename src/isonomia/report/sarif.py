@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from isonomia.records.display.words import answer_line, guarantee
 from isonomia.report.as_json import dumped
-from isonomia.report.entries import Audit, Entry, Failure, lacking
+from isonomia.report.entries import Audit, Entry, Failure, missing_answer
 from isonomia.version import __version__
 
 __all__ = ["sarif"]
@@ -79,7 +79,7 @@ def _invocation(audit: Audit) -> dict[str, Any]:
 def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
     return {
         "level": "error",
-        "message": {"text": f"{failure.name}: {lacking(failure)}. {failure.message}"},
+        "message": {"text": f"{failure.name}: {missing_answer(failure)}. {failure.message}"},
         "exception": {"kind": failure.kind, "message": failure.message},
         **_locations(audit, failure.line),
     }

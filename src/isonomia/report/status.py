@@ -1,8 +1,6 @@
-"""States, signs and colours.
+"""The status of a property while an audit runs, and how states look on a terminal.
 
-Where a property of a running audit stands: waiting, running, or what came of it.
-
-How states and answers look on a terminal: a colour, a sign and a word, so that none of them is needed alone.
+A state has a colour, a sign and a word, so that none of them is needed alone.
 """
 
 from __future__ import annotations
@@ -23,14 +21,14 @@ from isonomia.wording import on_one_line, visible
 
 __all__ = [
     "COLOURS",
+    "COUNT_WORDS",
     "FAILED",
     "OPEN",
-    "SIGNED",
-    "STYLED",
+    "STYLES",
+    "PropertyStatus",
     "Result",
-    "Standing",
+    "finding_of",
     "is_fancy",
-    "known_of",
     "line_of",
     "sign_of",
     "title_of",
@@ -51,7 +49,7 @@ Result: TypeAlias = Verdict | Failure
 
 
 @dataclass(slots=True)
-class Standing:
+class PropertyStatus:
     """One property: written by the thread that checks it, read by the one that shows it.
 
     Attributes
@@ -70,7 +68,7 @@ class Standing:
     share: float = 0.0
     samples: str = ""
     closing_in: str = ""
-    _looked: float = field(default=0.0, repr=False)
+    _looked_at: float = field(default=0.0, repr=False)
 
     def begin(self, text: str) -> None:  # noqa: ARG002
         """It begins."""
@@ -80,9 +78,9 @@ class Standing:
         """A batch was taken in."""
         self.share, self.samples = progress.share, f"{progress.samples:,} {progress.counted}"
         now = time.monotonic()
-        if now - self._looked >= EVERY:
+        if now - self._looked_at >= EVERY:
             self.closing_in = visible(progress.closing_in())
-            self._looked = time.monotonic()
+            self._looked_at = time.monotonic()
 
     def end(self) -> None:
         """The check is over; what came of it is told separately."""
@@ -110,26 +108,26 @@ class Standing:
                 return verdict.seconds
 
 
-def known_of(result: Result, *, compact: bool = False) -> str:
+def finding_of(result: Result, *, compact: bool = False) -> str:
     """What is known, in one line: how many break the claim, an interval, or why there is none."""
     if isinstance(result, Failure):
         return on_one_line(result.message)
     return visible(view_of(result).finding(result, compact))
 
 
-def line_of(standing: Standing) -> str:
+def line_of(status: PropertyStatus) -> str:
     """What came of a property, as one line of plain text."""
-    assert standing.result is not None
-    told = f"{standing.state}: {standing.name}: {known_of(standing.result)}"
-    if isinstance(standing.result, Failure):
-        return told
-    return f"{told}; {cost(standing.result)}, {standing.seconds:.1f} s"
+    assert status.result is not None
+    line = f"{status.state}: {status.name}: {finding_of(status.result)}"
+    if isinstance(status.result, Failure):
+        return line
+    return f"{line}; {cost(status.result)}, {status.seconds:.1f} s"
 
 
 COLOURS = {"holds": "green", "violated": "red", "undecided": "yellow"}
 """The colour of each answer."""
 
-STYLED = {
+STYLES = {
     **COLOURS,
     "violated": "bold red",
     FAILED: "bold magenta",
@@ -139,7 +137,7 @@ STYLED = {
 }
 """The style of each state."""
 
-SIGNED = {
+COUNT_WORDS = {
     FAILED: "could not be checked",
     "violated": "violated",
     "undecided": "undecided",
@@ -154,8 +152,8 @@ _SIGNS = {"holds": "✔ holds", "violated": "✘ violated", "undecided": "? unde
 
 def sign_of(state: str, console: Console) -> str:
     """A state with its sign, in characters that the terminal has."""
-    told = _SIGNS.get(state, state)
-    return told if is_fancy(console) else told.lstrip("✔✘? ")
+    signed = _SIGNS.get(state, state)
+    return signed if is_fancy(console) else signed.lstrip("✔✘? ")
 
 
 def title_of(answer: str, name: str | None, console: Console) -> Text:

@@ -12,7 +12,7 @@ import pytest
 
 from isonomia.errors import RecordError
 from isonomia.records import strict_json
-from isonomia.records.compare import Changed, Side, changes, side_of_file, side_of_run
+from isonomia.records.compare import PropertyChange, RunVerdicts, changes, run_in_file, run_in_store
 from isonomia.records.evidence import evidence_of, evidence_text
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
@@ -30,7 +30,7 @@ ORDER = ["holds", "undecided", "violated", None]
 @pytest.mark.parametrize(("before", "after"), list(product(ORDER, ORDER)))
 def test_an_answer_is_worse_that_comes_later_in_the_order(before: Any, after: Any) -> None:
     made = [None if answer is None else _verdict(answer) for answer in (before, after)]
-    assert Changed("one", *made, ()).worse == (ORDER.index(after) > ORDER.index(before))
+    assert PropertyChange("one", *made, ()).worse == (ORDER.index(after) > ORDER.index(before))
 
 
 CHANGES = {
@@ -45,15 +45,15 @@ CHANGES = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_else_changed_is_named(what: str) -> None:
-    first = Side("a", {"one": _verdict()})
-    second = Side("b", {"one": replace(_verdict(), **CHANGES[what])})
+    first = RunVerdicts("a", {"one": _verdict()})
+    second = RunVerdicts("b", {"one": replace(_verdict(), **CHANGES[what])})
     assert [each.others for each in changes(first, second)] == [(what,)]
 
 
 def test_properties_that_are_gone_or_new_are_shown_and_gone_is_worse() -> None:
     first, second = (
-        Side("a", {"one": _verdict(), "gone": _verdict()}),
-        Side("b", {"new": _verdict(), "one": _verdict()}),
+        RunVerdicts("a", {"one": _verdict(), "gone": _verdict()}),
+        RunVerdicts("b", {"new": _verdict(), "one": _verdict()}),
     )
     found = {each.name: (each.answers, each.worse) for each in changes(first, second)}
     assert found == {
@@ -77,8 +77,8 @@ def test_a_run_and_its_evidence_file_are_alike(store: Store, tmp_path: Path) -> 
     file = tmp_path / "evidence.json"
     for key in (None, b"a key of the house"):
         file.write_text(evidence_text(evidence_of(store), key))
-        side = side_of_file(file, key)
-        assert side.verdicts == side_of_run(store, "latest").verdicts == {"one": _verdict(), "broken": None}
+        side = run_in_file(file, key)
+        assert side.verdicts == run_in_store(store, "latest").verdicts == {"one": _verdict(), "broken": None}
         assert side.versions == store.run().versions
 
 
@@ -87,14 +87,14 @@ def test_a_file_that_was_changed_after_it_was_sealed_is_not_compared(store: Stor
     text = evidence_text(evidence_of(store))
     file.write_text(text.replace('"it broke"', '"it is fine"'))
     with pytest.raises(RecordError, match="the seal is broken"):
-        side_of_file(file)
+        run_in_file(file)
     file.write_text(text)
-    assert side_of_file(file, key).verdicts == side_of_file(file).verdicts, (
+    assert run_in_file(file, key).verdicts == run_in_file(file).verdicts, (
         "a key is for the side that was sealed with it"
     )
     file.write_text(evidence_text(evidence_of(store), key))
     with pytest.raises(RecordError, match="--key FILE"):
-        side_of_file(file)
+        run_in_file(file)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -103,7 +103,7 @@ def test_verdicts_as_other_commands_write_them_can_be_compared(tmp_path: Path, w
     listed = [_verdict().to_dict(), {**_verdict(name=None).to_dict()}]
     failed = [{"name": "broken", "kind": "ModelError", "message": "it broke"}]
     file.write_text(json.dumps({"verdicts": listed, "failures": failed} if wrapped else listed))
-    found = side_of_file(file).verdicts
+    found = run_in_file(file).verdicts
     assert list(found) == ["one", "P[a] >= 0.5", *(["broken"] if wrapped else [])]
     assert found.get("broken") is None
 
@@ -113,7 +113,7 @@ def test_what_holds_no_verdicts_is_refused(tmp_path: Path, content: str) -> None
     file = tmp_path / "x.json"
     file.write_text(content)
     with pytest.raises(RecordError, match=r"x\.json"):
-        side_of_file(file)
+        run_in_file(file)
 
 
 HOSTILE = {
@@ -133,21 +133,21 @@ def test_what_nobody_could_have_written_is_refused_in_words(tmp_path: Path, what
     file = tmp_path / "verdicts.json"
     file.write_text(json.dumps(HOSTILE[what](_verdict().to_dict())))
     with pytest.raises(RecordError, match=r"verdicts\.json"):
-        side_of_file(file)
+        run_in_file(file)
 
 
 def test_no_property_of_an_evidence_file_hides_another(store: Store, tmp_path: Path) -> None:
     evidence, file = evidence_of(store), tmp_path / "evidence.json"
     file.write_text(evidence_text(replace(evidence, checks=(*evidence.checks, evidence.checks[0]))))
     with pytest.raises(RecordError, match="'one' comes twice"):
-        side_of_file(file)
+        run_in_file(file)
 
 
 def test_deep_and_long_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "verdicts.json"
     file.write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(RecordError, match="nested more deeply"):
-        side_of_file(file)
+        run_in_file(file)
     monkeypatch.setattr(strict_json, "MAX_BYTES", 100)
     with pytest.raises(RecordError, match="at most 100 bytes"):
-        side_of_file(file)
+        run_in_file(file)

@@ -92,7 +92,7 @@ def test_indentation_and_the_order_of_keys_do_not_break_the_seal(store: Store, t
     file = tmp_path / "evidence.json"
     content = json.loads(evidence_text(evidence_of(_complete(store))))
     file.write_text(json.dumps(content, indent=4, sort_keys=True))
-    assert read_evidence(file).broken is None
+    assert read_evidence(file).seal_problem is None
 
 
 def test_a_property_that_could_not_be_checked_is_exported_as_such(store: Store, tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_a_run_without_the_texts_that_its_file_names_is_not_exported(tmp_path: P
 def test_a_key_is_needed_where_a_file_was_sealed_with_one(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "evidence.json"
     file.write_text(evidence_text(evidence_of(_complete(store)), KEY))
-    assert read_evidence(file, KEY).broken is None
-    assert "key is another one" in str(read_evidence(file, KEY + b"!").broken)
+    assert read_evidence(file, KEY).seal_problem is None
+    assert "key is another one" in str(read_evidence(file, KEY + b"!").seal_problem)
     with pytest.raises(RecordError, match="expected the key"):
         read_evidence(file)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from isonomia.engine.observer import Progress
 from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.live import Board, Lines, Quiet, showing
+from isonomia.report.live import LiveTable, NoDisplay, PlainLines, display_for
 from isonomia.report.overview import overview
 
 NASTY = "\x1b[31m[red]name[/red]\nsecond line"
@@ -24,7 +24,7 @@ def _console(width: int = 100, height: int = 20, **more: object) -> Console:
     )  # type: ignore[arg-type]
 
 
-def _drawn(board: Board, width: int = 100, height: int = 20) -> list[str]:
+def _drawn(board: LiveTable, width: int = 100, height: int = 20) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, color_system=None, _environ={})
     board.console = console
     console.print(board.drawn())
@@ -35,9 +35,9 @@ def _progress(samples: int) -> Progress:
     return Progress(samples, inf, 0.5, 1.0, lambda: f"[0.2, 0.4] >= 0.3 after {samples}")
 
 
-def _board(*names: str) -> Board:
-    board = showing(names, _console(), _console(), quiet=False)
-    assert isinstance(board, Board)
+def _board(*names: str) -> LiveTable:
+    board = display_for(names, _console(), _console(), quiet=False)
+    assert isinstance(board, LiveTable)
     return board
 
 
@@ -96,7 +96,7 @@ def test_ctrl_c_is_answered_with_what_it_means() -> None:
 
 def test_the_table_gives_way_at_the_end() -> None:
     console = _console()
-    board = Board([], console)
+    board = LiveTable([], console)
     with board:
         pass
     assert board._live is None
@@ -107,8 +107,8 @@ def test_a_pipe_or_a_dumb_terminal_gets_plain_lines_without_control_codes(dumb: 
     output = Console(file=io.StringIO(), width=60, _environ={})
     environment = {"TERM": "dumb"} if dumb else {}
     errors = Console(file=io.StringIO(), force_terminal=dumb, _environ=environment)
-    board = showing(["women", NASTY, "broken"], output, errors, quiet=False)
-    assert isinstance(board, Lines)
+    board = display_for(["women", NASTY, "broken"], output, errors, quiet=False)
+    assert isinstance(board, PlainLines)
     with board:
         board.observer(1).advance(_progress(5))
         board.finished(1, page_audits.rates())
@@ -126,8 +126,8 @@ def test_a_pipe_or_a_dumb_terminal_gets_plain_lines_without_control_codes(dumb: 
 
 def test_quiet_is_quiet() -> None:
     output = Console(file=io.StringIO())
-    with showing(["women"], output, output, quiet=True) as board:
-        assert isinstance(board, Quiet)
+    with display_for(["women"], output, output, quiet=True) as board:
+        assert isinstance(board, NoDisplay)
         board.observer(0).advance(_progress(5))
         board.finished(0, FAILURE)
         board.stopping()

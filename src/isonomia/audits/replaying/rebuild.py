@@ -15,8 +15,8 @@ from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, rec
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.errors import IsonomiaError, RecordError
-from isonomia.records.compare import Difference, differences
-from isonomia.records.evidence import CheckEvidence, Evidence
+from isonomia.records.compare import ValueDifference, differences
+from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.spec.safety import Safety
 from isonomia.wording import visible
 
@@ -27,7 +27,9 @@ _KINDS = ("sample", "census", "generator", "program")
 """The keys of the audit file that make a population of the kind of the same name."""
 
 
-def said_otherwise(file: AuditFile, stated: Sequence[Stated], checks: Sequence[CheckEvidence]) -> Iterator[Difference]:
+def said_otherwise(
+    file: AuditFile, stated: Sequence[Stated], checks: Sequence[CheckEvidence]
+) -> Iterator[ValueDifference]:
     """Where what checks say of their models and populations contradicts the audit file, or each other.
 
     The kind of a population is in the text, and whether everybody of a census is counted. Properties about one model
@@ -45,7 +47,7 @@ def said_otherwise(file: AuditFile, stated: Sequence[Stated], checks: Sequence[C
                 continue
             before = seen.setdefault((what, name), found)
             if before != found:
-                yield Difference(f"{each.name}: fingerprint of the {what} {name}", found, before)
+                yield ValueDifference(f"{each.name}: fingerprint of the {what} {name}", found, before)
 
 
 def _people(each: Stated, populations: dict[str, FileTable]) -> str | None:
@@ -55,13 +57,13 @@ def _people(each: Stated, populations: dict[str, FileTable]) -> str | None:
     return None if any(item in populations for item in imported) else name or DEFAULT
 
 
-def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[Difference]:
+def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[ValueDifference]:
     kind = next((key for key in _KINDS if key in entry.content), None)
     told = check.entries["population"].get("kind")
     if kind is not None and told != kind:
-        yield Difference(f"{name}: kind of the population", told, kind)
+        yield ValueDifference(f"{name}: kind of the population", told, kind)
     if entry.get("exact") is False and check.entries.get("exact", {}).get("exact"):
-        yield Difference(f"{name}: whether everybody was counted at once", True, False)
+        yield ValueDifference(f"{name}: whether everybody was counted at once", True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ class Rebuilt:
 
     file: AuditFile
     stated: tuple[Stated, ...]
-    contradictions: tuple[Difference, ...]
+    contradictions: tuple[ValueDifference, ...]
 
 
-def rebuilt(evidence: Evidence) -> Rebuilt:
+def rebuilt(evidence: EvidenceFile) -> Rebuilt:
     """Read the audit in an evidence file. The text decides; what is said twice must be said alike.
 
     Raises
@@ -109,7 +111,7 @@ def stand_in(each: Stated, check: CheckEvidence) -> Planned:
     return planned_for(each, recorded_model(check.entries), recorded_population(check.entries))
 
 
-def _contradictions(file: AuditFile, evidence: Evidence) -> Iterator[Difference]:
+def _contradictions(file: AuditFile, evidence: EvidenceFile) -> Iterator[ValueDifference]:
     title = file.content.get("title") or file.path.stem
     yield from differences(evidence.run["title"], title, "run.title")
 

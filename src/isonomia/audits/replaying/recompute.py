@@ -24,8 +24,8 @@ from isonomia.audits.verdicts import CACHE
 from isonomia.engine.journal import Entry, NothingMoreError, ReadOnly
 from isonomia.engine.observer import Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError
-from isonomia.records.compare import Difference, differences
-from isonomia.records.evidence import CheckEvidence, Evidence
+from isonomia.records.compare import ValueDifference, differences
+from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 
 __all__ = ["MOST", "ROUNDING", "TIME_LIMIT", "Recomputed", "closings", "compared", "recomputed"]
@@ -68,7 +68,7 @@ class Recomputed:
 
     name: str
     verdict: Verdict | None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ValueDifference, ...] = ()
     failure: str | None = None
     seconds: float = 0.0
 
@@ -78,7 +78,7 @@ class Recomputed:
         return not self.differences and self.failure is None
 
 
-def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = TIME_LIMIT) -> Iterator[Recomputed]:
+def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIMIT) -> Iterator[Recomputed]:
     """Compute every verdict once more from the statistics alone; one that takes longer is ended at its next step."""
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         began = perf_counter()
@@ -94,7 +94,9 @@ def recomputed(evidence: Evidence, audit: Rebuilt, seconds: float = TIME_LIMIT) 
         yield Recomputed(*result, perf_counter() - began)
 
 
-def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict: Verdict) -> Iterator[Difference]:
+def compared(
+    evidence: EvidenceFile, check: CheckEvidence, planned: Planned, verdict: Verdict
+) -> Iterator[ValueDifference]:
     """Where a verdict, and how it was come by, differ from what is recorded of a check."""
     assert check.verdict is not None
     options = {"delta": planned.check.delta, "line": planned.line, "explanation": planned.check.prop.explain()}
@@ -106,8 +108,8 @@ def compared(evidence: Evidence, check: CheckEvidence, planned: Planned, verdict
 
 
 def _recompute(
-    evidence: Evidence, each: Stated, check: CheckEvidence, until: float
-) -> tuple[tuple[Difference, ...], str | None]:
+    evidence: EvidenceFile, each: Stated, check: CheckEvidence, until: float
+) -> tuple[tuple[ValueDifference, ...], str | None]:
     assert check.verdict is not None
     planned, journal = stand_in(each, check), _ReadInTime(check.entries, until)
     refuse_impossible(planned.check, check.entries)
@@ -162,8 +164,8 @@ def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
 
 
 def _attempt(
-    check: CheckEvidence, compute: Callable[[], tuple[tuple[Difference, ...], str | None]]
-) -> tuple[str, Verdict | None, tuple[Difference, ...], str | None]:
+    check: CheckEvidence, compute: Callable[[], tuple[tuple[ValueDifference, ...], str | None]]
+) -> tuple[str, Verdict | None, tuple[ValueDifference, ...], str | None]:
     """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
     verdict = None
     try:
@@ -192,7 +194,7 @@ MOST = 100
 """How many properties are traced: an interval may take a tenth of a second, and a history has dozens."""
 
 
-def closings(evidence: Evidence) -> dict[str, tuple[Point, ...]]:
+def closings(evidence: EvidenceFile) -> dict[str, tuple[Point, ...]]:
     """For each property that was sampled how its first interval closed in, by the property's name.
 
     Those are left out whose answer is exact, and those beyond the first hundred. So is one that this version computes

@@ -22,8 +22,8 @@ from isonomia.audits.verdicts import CACHE, recorded_population
 from isonomia.engine.observer import Observer
 from isonomia.errors import IsonomiaError
 from isonomia.models.protocol import Model
-from isonomia.records.compare import Difference
-from isonomia.records.evidence import CheckEvidence, Evidence
+from isonomia.records.compare import ValueDifference
+from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 
@@ -51,7 +51,7 @@ class Anew:
     name: str
     verdict: Verdict | None
     others: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ValueDifference, ...] = ()
     failure: str | None = None
 
     @property
@@ -61,7 +61,7 @@ class Anew:
 
 
 def run_anew(
-    evidence: Evidence,
+    evidence: EvidenceFile,
     folder: Path,
     permissions: Permissions,
     models: Mapping[str, Model],
@@ -98,7 +98,9 @@ def run_anew(
         yield _anew(evidence, check, _with_known(planned, check), observe)
 
 
-def _anew(evidence: Evidence, check: CheckEvidence, planned: Planned, observe: Callable[[Planned], Observer]) -> Anew:
+def _anew(
+    evidence: EvidenceFile, check: CheckEvidence, planned: Planned, observe: Callable[[Planned], Observer]
+) -> Anew:
     try:
         verdict = run_check(planned.check, observe(planned))
     except IsonomiaError as error:

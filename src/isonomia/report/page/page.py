@@ -15,7 +15,7 @@ from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import TableBlock, view_of
 from isonomia.records.display.words import SIGNS, cost, guarantee, telling
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, counted
+from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
 from isonomia.report.files import write_file
 from isonomia.report.page.charts import Drawing, drawings_of, printed, short
 from isonomia.report.page.counterexamples import Case, cases_of
@@ -266,7 +266,7 @@ def page(audit: Audit) -> str:
             sections=sections,
             tiles=_tiles(sections, audit),
             when=_day(audit.when),
-            conclusion=counted(verdicts, audit.failures),
+            conclusion=summary_sentence(verdicts, audit.failures),
             together=_together(verdicts),
             commands=commands(audit),
             models=_names(verdicts),

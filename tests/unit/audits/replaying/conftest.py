@@ -15,7 +15,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
-from isonomia.records.evidence import Evidence, evidence_of
+from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
 
 MODULE = """
@@ -106,7 +106,7 @@ class Run:
     folder: Path
     module: str
     store: Store
-    evidence: Evidence
+    evidence: EvidenceFile
 
 
 @pytest.fixture(scope="session")

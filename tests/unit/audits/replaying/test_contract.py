@@ -17,7 +17,7 @@ from isonomia.audits.replaying.recompute import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import NothingMoreError, ReadOnly
 from isonomia.engine.observer import Silent
-from isonomia.records.store import ANSWERS
+from isonomia.records.store import ANSWER_PREFIX
 from isonomia.records.verdict import Verdict
 
 PROGRAM = """
@@ -129,7 +129,7 @@ def _live(name: str, journal: Kept) -> Verdict:
 
 def _replayed(name: str, entries: dict[str, Any]) -> Verdict:
     prop, _, said = CHECKS[name]
-    told = {key: entry for key, entry in entries.items() if not key.startswith(ANSWERS)}
+    told = {key: entry for key, entry in entries.items() if not key.startswith(ANSWER_PREFIX)}
     check = new_check(prop, recorded_model(told), recorded_population(told), **_options(said))
     refuse_impossible(check, told)
     return run_check(check.with_journal(ReadOnly(told)), Silent())

@@ -20,7 +20,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.rebuild import rebuilt
 from isonomia.audits.replaying.recompute import recomputed
 from isonomia.engine.observer import Silent
-from isonomia.records.evidence import evidence_in, evidence_of, evidence_text
+from isonomia.records.evidence import evidence_of, evidence_text, parse_evidence
 from isonomia.records.store import Store
 
 MODULE = "hiring_for_impossible_records"
@@ -140,7 +140,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 
 def _found(content: dict[str, Any], name: str, seconds: float = 60.0) -> Any:
-    evidence = evidence_in(content, "the file")
+    evidence = parse_evidence(content, "the file")
     (found,) = [each for each in recomputed(evidence, rebuilt(evidence), seconds) if each.name == name]
     return found
 
@@ -247,7 +247,7 @@ def _negative(entries: dict[str, Any]) -> None:
 
 
 def test_nothing_is_wrong_with_a_record_that_nobody_changed(told: dict[str, Any]) -> None:
-    evidence = evidence_in(told, "the file")
+    evidence = parse_evidence(told, "the file")
     audit = rebuilt(evidence)
     assert not audit.contradictions
     assert [(each.name, each.failure, each.differences) for each in recomputed(evidence, audit) if not each.sound] == []
@@ -280,7 +280,7 @@ CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
 def test_models_and_populations_are_what_the_audit_and_the_other_properties_say(told: dict[str, Any], lie: str) -> None:
     content = copy.deepcopy(told)
     CONTRADICTIONS[lie](content)
-    assert rebuilt(evidence_in(content, "the file")).contradictions
+    assert rebuilt(parse_evidence(content, "the file")).contradictions
 
 
 def test_a_property_that_takes_too_long_is_ended_with_a_word(told: dict[str, Any]) -> None:

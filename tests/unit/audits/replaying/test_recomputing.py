@@ -18,7 +18,14 @@ from isonomia.audits.replaying.recompute import Recomputed, compared, recomputed
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError
-from isonomia.records.evidence import CheckEvidence, broken, evidence_in, evidence_of, evidence_text, read_evidence
+from isonomia.records.evidence import (
+    CheckEvidence,
+    evidence_of,
+    evidence_text,
+    parse_evidence,
+    read_evidence,
+    seal_problem,
+)
 from isonomia.records.strict_json import evidence_schema
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ def _content(run: Run) -> dict[str, Any]:
 
 
 def _replayed(content: dict[str, Any]) -> list[Recomputed]:
-    evidence = evidence_in(content, "the file")
+    evidence = parse_evidence(content, "the file")
     return list(recomputed(evidence, rebuilt(evidence)))
 
 
@@ -109,18 +116,18 @@ def test_no_row_and_no_answer_of_the_model_leaves_the_house(run: Run) -> None:
 
 def test_every_leaf_of_the_file_that_is_changed_a_little_is_noticed(run: Run) -> None:
     content = _content(run)
-    assert broken(content) is None
+    assert seal_problem(content) is None
     leaves = list(_leaves(content))
     assert len(leaves) > 500
     unnoticed = []
     for place, value in leaves:
         changed = _with(content, place, _other(value))
         if place[0] != "seal" or place[1] == "value":
-            if broken(changed) is None:
+            if seal_problem(changed) is None:
                 unnoticed.append(place)
         else:  # the name of another method
             with pytest.raises(RecordError):
-                evidence_in(changed, "the file")
+                parse_evidence(changed, "the file")
     assert not unnoticed
 
 
@@ -130,7 +137,7 @@ def test_every_part_that_is_left_out_is_noticed(run: Run) -> None:
         for key in check["entries"]:
             changed = copy.deepcopy(content)
             del changed["checks"][number]["entries"][key]
-            assert broken(changed) is not None
+            assert seal_problem(changed) is not None
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -215,21 +222,21 @@ def test_an_audit_that_was_changed_and_sealed_anew_is_found_out(
 
 def test_a_title_or_a_property_that_is_not_in_the_audit_is_found_out(run: Run) -> None:
     content = _content(run)
-    title = evidence_in(_with(content, ("run", "title"), "Another"), "the file")
+    title = parse_evidence(_with(content, ("run", "title"), "Another"), "the file")
     assert [each.path for each in rebuilt(title).contradictions] == ["run.title"]
     with pytest.raises(RecordError, match="'another' was checked in place of 'a rate'"):
-        rebuilt(evidence_in(_with(content, ("checks", 0, "name"), "another"), "the file"))
+        rebuilt(parse_evidence(_with(content, ("checks", 0, "name"), "another"), "the file"))
     with pytest.raises(RecordError, match="4 were checked"):
-        rebuilt(evidence_in({**content, "checks": content["checks"][:-1]}, "the file"))
+        rebuilt(parse_evidence({**content, "checks": content["checks"][:-1]}, "the file"))
 
 
 def test_an_audit_that_cannot_be_read_is_an_error(run: Run) -> None:
     content = _content(run)
     for text in ("[[property]]\n", "no toml", "", "x = " + "[" * 5000):
         with pytest.raises(RecordError, match="cannot be read"):
-            rebuilt(evidence_in(_with(content, ("audit", "text"), text), "the file"))
+            rebuilt(parse_evidence(_with(content, ("audit", "text"), text), "the file"))
     with pytest.raises(RecordError, match=r"text of 'priors\.nom' in the record"):
-        rebuilt(evidence_in(_with(content, ("audit", "files"), {"changes.toml": CHANGES}), "the file"))
+        rebuilt(parse_evidence(_with(content, ("audit", "files"), {"changes.toml": CHANGES}), "the file"))
 
 
 CHANGES = '[features.points]\nkind = "real"\nlow = 0.0\nhigh = 1.0\n'

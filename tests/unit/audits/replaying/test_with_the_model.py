@@ -18,7 +18,7 @@ from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, run_a
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.loader import load_model
-from isonomia.records.evidence import Evidence
+from isonomia.records.evidence import EvidenceFile
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
@@ -89,7 +89,7 @@ def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
     assert "domain that the record does not hold" in str(found.problem)
 
 
-def _anew(run: Run, evidence: Evidence, folder: Path, permissions: Permissions, **models: str) -> list[Anew]:
+def _anew(run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str) -> list[Anew]:
     opened = {name: load_model(f"{run.module}:{function}") for name, function in models.items()}
     return list(run_anew(evidence, folder, permissions, opened, lambda _: Silent()))
 
