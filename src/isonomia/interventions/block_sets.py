@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError, UsageError
-from isonomia.interventions.blocks import FeatureBlock
+from isonomia.interventions.blocks import Boxes, FeatureBlock
 from isonomia.interventions.constraints.base import Floats
 from isonomia.interventions.enumeration import MOST_MOVES, Enumerated, enumerate_moves
 from isonomia.interventions.milp import tightened
-from isonomia.interventions.uniform import Boxes, Slices, accepted_share, draw_by_proposals, slices_of
+from isonomia.interventions.uniform import Slices, accepted_share, draw_by_proposals, slices_of
 
 __all__ = ["ListPart", "Memory", "Part", "PolytopePart", "RangePart", "RejectionPart", "solve"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, Bools, Box, Floats, Moves
@@ -14,7 +15,7 @@ from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, own_ranges
 from isonomia.populations.fingerprint import fingerprint_of, identity_of
 
-__all__ = ["FeatureBlock", "blocks_of", "components", "rule_identity"]
+__all__ = ["Boxes", "FeatureBlock", "blocks_of", "components", "rule_identity"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,14 +25,14 @@ class FeatureBlock:
     Attributes
     ----------
     columns
-        The places, among all features, of those that can be acted on or that a constraint reads. What a person can
+        The indices, among all features, of those that can be acted on or that a constraint reads. What a person can
         reach in the block depends on their values in these only.
     pushed
-        The places of features that do nothing but receive effects of linkages.
+        The indices of features that do nothing but receive effects of linkages.
     features
         The features at ``columns``; one that a linkage moves by at least or at most so much counts as actionable.
     constraints
-        With the places of their features among ``columns``.
+        With the indices of their features among ``columns``.
     push, onto
         The effect of one unit of action on each column, on each column and on each pushed feature.
     """
@@ -45,7 +46,7 @@ class FeatureBlock:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """The places among ``columns`` of the features that can be acted on."""
+        """The indices among ``columns`` of the features that can be acted on."""
         return tuple(j for j, feature in enumerate(self.features) if feature.actionable)
 
     @property
@@ -70,7 +71,7 @@ class FeatureBlock:
 
     def fingerprint(self) -> str:
         """The SHA-256 of everything that determines what can be reached in the block."""
-        rules = [f"{rule_identity(constraint)} {places}" for constraint, places in self.constraints]
+        rules = [f"{rule_identity(constraint)} {indices}" for constraint, indices in self.constraints]
         effects = repr(self.push.tolist()), repr(self.onto.tolist())
         return fingerprint_of(*map(repr, self.features), *rules, *effects)
 
@@ -85,9 +86,9 @@ class FeatureBlock:
     def within(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
         """The ranges drawn in to what linkages of at least or at most so much leave of them; all moves lie within."""
         low, high = least, most
-        for constraint, places in self.constraints:
+        for constraint, indices in self.constraints:
             if isinstance(constraint, Linkage) and constraint.frees:
-                at = list(places)
+                at = list(indices)
                 down, up = constraint.effects(start[:, at], least[:, at], most[:, at])
                 whole = [self.features[j].whole for j in at[1:]]
                 low, high = low.copy(), high.copy()
@@ -111,28 +112,56 @@ class FeatureBlock:
     def holds(self, moves: Moves) -> Bools:
         """Whether every constraint allows each move; staying put is always allowed."""
         allowed = np.ones(len(moves.acted), dtype=bool)
-        for constraint, places in self.constraints:
-            allowed &= constraint.holds(moves.only(places))
+        for constraint, indices in self.constraints:
+            allowed &= constraint.holds(moves.only(indices))
         return np.asarray(allowed | (moves.acted == moves.start).all(-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """Where some people are in a block, the ranges of their own actions, and a box that holds all their moves.
+
+    Every array has one person a row and one of the block's columns a column.
+    """
+
+    start: Floats
+    least: Floats
+    most: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, block: FeatureBlock, start: Floats) -> Boxes:
+        """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
+        least, most = block.ranges(start)
+        return cls(start, least, most, *block.within(start, least, most))
+
+    def at(self, rows: NDArray[np.intp]) -> Boxes:
+        """The boxes of some people, in this order."""
+        return Boxes(self.start[rows], self.least[rows], self.most[rows], self.low[rows], self.high[rows])
+
+    def allowed(self, block: FeatureBlock, acted: Floats) -> Bools:
+        """Whether one move of each person is allowed."""
+        return block.holds(block.moves(self.start, acted, self.least, self.most))
 
 
 def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[FeatureBlock, ...]:
     """The blocks in which somebody can change something, in the order of their first feature."""
-    place = {feature.name: j for j, feature in enumerate(features)}
+    index = {feature.name: j for j, feature in enumerate(features)}
     freed = {name for constraint in constraints if isinstance(constraint, Linkage) for name in constraint.frees}
     mobile = [replace(f, actionable=True) if f.name in freed else f for f in features]
-    groups = components(len(features), ([place[name] for name in constraint.names] for constraint in constraints))
+    groups = components(len(features), ([index[name] for name in constraint.names] for constraint in constraints))
     return tuple(
-        _block(group, mobile, [c for c in constraints if place[c.names[0]] in group], place)
+        _block(group, mobile, [c for c in constraints if index[c.names[0]] in group], index)
         for group in groups
         if any(mobile[j].actionable for j in group)
     )
 
 
 def _block(
-    group: Sequence[int], features: Sequence[Feature], constraints: Sequence[Constraint], place: dict[str, int]
+    group: Sequence[int], features: Sequence[Feature], constraints: Sequence[Constraint], index: dict[str, int]
 ) -> FeatureBlock:
-    read = {place[name] for constraint in constraints for name in _read_by(constraint)}
+    read = {index[name] for constraint in constraints for name in _read_by(constraint)}
     columns = [j for j in group if features[j].actionable or j in read]
     pushed = [j for j in group if j not in columns]
     where = {features[j].name: i for i, j in enumerate((*columns, *pushed))}

@@ -57,17 +57,17 @@ def refusals_of(
     """Everybody who is refused, with the first reason for each, in the order of rows.
 
     Bounds count for features that can be acted on: a person beyond them could not even stay. What nobody can act on may
-    lie anywhere. Constraints are given as the user wrote them, for messages, and with categories as places.
+    lie anywhere. Constraints are given as the user wrote them, for messages, and with categories as indices.
     """
     refused: dict[int, Refusal] = {}
-    place = {feature.name: j for j, feature in enumerate(features)}
+    index = {feature.name: j for j, feature in enumerate(features)}
     for j, feature in enumerate(features):
         if feature.actionable:
             for row in np.flatnonzero(_outside(feature, start[:, j])):
                 refused.setdefault(int(row), _refusal(features, [j], start, int(row), "bounds", _bounds(feature)))
-    for constraint, by_place in zip(constraints, coded, strict=True):
-        at = [place[name] for name in constraint.names]
-        for row in np.flatnonzero(~by_place.accepts(start[:, at])):
+    for constraint, by_index in zip(constraints, coded, strict=True):
+        at = [index[name] for name in constraint.names]
+        for row in np.flatnonzero(~by_index.accepts(start[:, at])):
             refusal = _refusal(features, at, start, int(row), f"the {constraint.kind} constraint", constraint.words())
             refused.setdefault(int(row), refusal)
     return tuple(refused[row] for row in sorted(refused))
@@ -106,7 +106,7 @@ def contradiction_in(features: Sequence[Feature], constraints: Sequence[Constrai
     """A smallest set of constraints that no person within the features' bounds meets together; empty if there is none.
 
     A mixed-integer program is asked whether anybody can meet them all; if not, constraints are left out one by one as
-    long as nobody can meet the others. Constraints about changes, and predicates, take no part. Categories are places.
+    long as nobody can meet the others. Constraints about changes, and predicates, take no part. Categories are indices.
     """
     forms = [(constraint, _standing(features, constraint)) for constraint in constraints]
     clash = [(constraint, form) for constraint, form in forms if form is not None]
@@ -151,13 +151,13 @@ def _rows(
     features: Sequence[Feature], parts: Sequence[tuple[Constraint, Form]], width: int
 ) -> tuple[Floats, Floats, Floats]:
     """The rows of all forms over all features and binaries, with their least and greatest values."""
-    place = {feature.name: j for j, feature in enumerate(features)}
+    index = {feature.name: j for j, feature in enumerate(features)}
     rows, ends, first = list[Floats](), list[tuple[float, float]](), len(features)
     for constraint, form in parts:
         for row in form.rows:
             weights = np.zeros(width)
             for j, weight in (*row.acted.items(), *row.ended.items()):
-                weights[place[constraint.names[j]]] += weight
+                weights[index[constraint.names[j]]] += weight
             for j, weight in row.binaries.items():
                 weights[first + j] += weight
             rows.append(weights)

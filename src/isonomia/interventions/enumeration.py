@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.interventions.blocks import FeatureBlock
+from isonomia.interventions.blocks import Boxes, FeatureBlock
 from isonomia.interventions.constraints.base import Bools, Floats, Moves
 
 __all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
@@ -45,15 +45,6 @@ class _Table:
         return self if rows.all() else _Table(self.owner[rows], self.low[rows], self.high[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _People:
-    """Where some people are, and the ranges of their own actions."""
-
-    start: Floats
-    least: Floats
-    most: Floats
-
-
 def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) -> Enumerated:
     """Every move that each person can make in a discrete block, staying put included.
 
@@ -62,8 +53,7 @@ def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) 
     """
     if not len(start):
         return Enumerated(np.zeros((0, len(block.columns))), np.zeros(0, dtype=np.intp))
-    people = _People(start, *block.ranges(start))
-    grown = _grown(block, people, most)
+    grown = _grown(block, Boxes.of(block, start), most)
     if grown is None:
         half = len(start) // 2
         parts = [enumerate_moves(block, part, most) for part in (start[:half], start[half:])]
@@ -72,33 +62,33 @@ def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) 
     return Enumerated(acted, np.bincount(owner, minlength=len(start)))
 
 
-def _grown(block: FeatureBlock, people: _People, most: int) -> tuple[_Table, Bools] | None:
+def _grown(block: FeatureBlock, boxes: Boxes, most: int) -> tuple[_Table, Bools] | None:
     """The table with every feature decided, and who was left out because theirs grew too large.
 
     ``None`` where the tables of several people do not fit together.
     """
-    table = _Table(np.arange(len(people.start)), *block.within(people.start, people.least, people.most))
-    large = np.zeros(len(people.start), dtype=bool)
+    table = _Table(np.arange(len(boxes.start)), boxes.low, boxes.high)
+    large = np.zeros(len(boxes.start), dtype=bool)
     undecided = set(block.free)
-    table = table.only(_promising(block, people, table, set(range(len(block.columns))) - undecided, undecided))
-    for column in _order(block, people):
+    table = table.only(_promising(block, boxes, table, set(range(len(block.columns))) - undecided, undecided))
+    for column in _order(block, boxes):
         sizes = table.high[:, column] - table.low[:, column] + 1.0
         large |= np.bincount(table.owner, weights=sizes, minlength=len(large)) > most
         table = table.only(~large[table.owner])
-        if len(people.start) > 1 and (table.high[:, column] - table.low[:, column] + 1.0).sum() > _TABLE:
+        if len(boxes.start) > 1 and (table.high[:, column] - table.low[:, column] + 1.0).sum() > _TABLE:
             return None
         table = _extended(table, column)
         undecided.discard(column)
-        table = table.only(_promising(block, people, table, block.touched(column), undecided))
+        table = table.only(_promising(block, boxes, table, block.touched(column), undecided))
     return table, large
 
 
-def _order(block: FeatureBlock, people: _People) -> list[int]:
+def _order(block: FeatureBlock, boxes: Boxes) -> list[int]:
     """Features by their constraints, small constraints first, so that each is complete early; few values first."""
-    size = (people.most - people.least).mean(0)
+    size = (boxes.most - boxes.least).mean(0)
     free, order = set(block.free), list[int]()
-    for _, places in sorted(block.constraints, key=lambda item: len(item[1])):
-        order += sorted((j for j in places if j in free and j not in order), key=lambda j: size[j])
+    for _, indices in sorted(block.constraints, key=lambda item: len(item[1])):
+        order += sorted((j for j in indices if j in free and j not in order), key=lambda j: size[j])
     return order + sorted(free - set(order), key=lambda j: size[j])
 
 
@@ -113,19 +103,19 @@ def _extended(table: _Table, column: int) -> _Table:
     return _Table(table.owner[row], low, high)
 
 
-def _promising(block: FeatureBlock, people: _People, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
+def _promising(block: FeatureBlock, boxes: Boxes, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
     """Which rows can still become a move, as far as the constraints on what has just been decided can say."""
     keep = np.ones(len(table.owner), dtype=bool)
-    concerned = [(constraint, places) for constraint, places in block.constraints if touched.intersection(places)]
+    concerned = [(constraint, indices) for constraint, indices in block.constraints if touched.intersection(indices)]
     if not concerned:
         return keep
-    start, least, most = (part[table.owner] for part in (people.start, people.least, people.most))
+    start, least, most = (part[table.owner] for part in (boxes.start, boxes.least, boxes.most))
     box = block.box(start, table.low, table.high, least, most)
     moves = Moves(start, table.low, box.end_low, least, most)
     settled = _settled(block, undecided)
-    for constraint, places in concerned:
-        done = settled.issuperset(places)
-        keep &= constraint.holds(moves.only(places)) if done else constraint.possible(box.only(places))
+    for constraint, indices in concerned:
+        done = settled.issuperset(indices)
+        keep &= constraint.holds(moves.only(indices)) if done else constraint.possible(box.only(indices))
     return keep
 
 

@@ -1,6 +1,6 @@
 """Features: what each one is, how far a person's own action can take it, and people's values of it as numbers.
 
-A category is its place in the feature's list.
+A category is its index in the feature's list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Feature:
 
     @property
     def whole(self) -> bool:
-        """Whether its values are whole numbers: everything but a real feature; a category is its place in the list."""
+        """Whether its values are whole numbers: everything but a real feature; a category is its index in the list."""
         return self.kind != "real"
 
     def unbounded(self) -> str | None:
@@ -215,7 +215,7 @@ def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
 
 def _codes(feature: Feature, column: NDArray[Any]) -> Floats:
     if feature.kind == "categorical":
-        return _category_places(feature, column)
+        return _category_indices(feature, column)
     if column.dtype.kind not in "biuf":
         row = next((row for row, value in enumerate(column) if not isinstance(value, bool | int | float)), 0)
         raise _impossible(feature, row, column[row], "a number")
@@ -229,13 +229,13 @@ def _codes(feature: Feature, column: NDArray[Any]) -> Floats:
     return np.round(numbers) if feature.whole else numbers
 
 
-def _category_places(feature: Feature, column: NDArray[Any]) -> Floats:
-    place = {label: float(j) for j, label in enumerate(feature.values)}
+def _category_indices(feature: Feature, column: NDArray[Any]) -> Floats:
+    index = {label: float(j) for j, label in enumerate(feature.values)}
     values = column.tolist()
     for row, value in enumerate(values):
-        if value not in place:
+        if value not in index:
             raise _impossible(feature, row, column[row], f"one of {', '.join(map(repr, feature.values))}")
-    return np.asarray([place[value] for value in values])
+    return np.asarray([index[value] for value in values])
 
 
 def _impossible(feature: Feature, row: int, value: Any, expected: str) -> PersonError:

@@ -148,10 +148,10 @@ def twins_of(columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[Reachabi
     """Columns of which each value of one always comes with the same value of the other."""
     alike: dict[tuple[int, ...], list[str]] = {}
     for name, values in columns.items():
-        places: dict[object, int] = {}
-        codes = tuple(places.setdefault(value, len(places)) for value in values)
+        numbers: dict[object, int] = {}
+        codes = tuple(numbers.setdefault(value, len(numbers)) for value in values)
         counts = np.bincount(codes, minlength=1)
-        if 2 <= len(places) <= _TWINS and np.sort(counts)[-2] >= _OFTEN:
+        if 2 <= len(numbers) <= _TWINS and np.sort(counts)[-2] >= _OFTEN:
             alike.setdefault(codes, []).append(name)
     for names in alike.values():
         if len(names) > 1:

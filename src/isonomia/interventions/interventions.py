@@ -117,10 +117,10 @@ class Interventions:
     @property
     def blocks(self) -> tuple[tuple[str, ...], ...]:
         """The features in groups that constraints or effects couple, each in order."""
-        place = {name: j for j, name in enumerate(self.names)}
+        index = {name: j for j, name in enumerate(self.names)}
         coupled = [constraint.names for constraint in self.constraints]
         coupled += [tuple(dict.fromkeys((*effect.names, *effect.reads))) for effect in self.effects]
-        groups = components(len(self.names), [[place[name] for name in names] for names in coupled])
+        groups = components(len(self.names), [[index[name] for name in names] for names in coupled])
         return tuple(tuple(self.names[j] for j in group) for group in groups)
 
     def __getitem__(self, name: str) -> Feature:
@@ -162,7 +162,7 @@ class Interventions:
         return replace(self, effects=(*self.effects, *effects))
 
     def coded(self) -> tuple[Constraint, ...]:
-        """The constraints with categories as places."""
+        """The constraints with categories as indices."""
         levels = {feature.name: feature.values for feature in self.features if feature.kind == "categorical"}
         return tuple(constraint.coded(levels) for constraint in self.constraints)
 

@@ -64,13 +64,13 @@ def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | 
     least, most = (part[0] for part in block.ranges(start[None]))
     scope = _scope(block, start, least, most)
     low, high = (least, most) if box is None else box
-    forms = [(constraint.form(_part(scope, places)), places) for constraint, places in block.constraints]
-    linear = [(form, places) for form, places in forms if form is not None]
+    forms = [(constraint.form(_part(scope, indices)), indices) for constraint, indices in block.constraints]
+    linear = [(form, indices) for form, indices in forms if form is not None]
     width, binaries = len(block.columns), sum(form.binaries for form, _ in linear)
     rows: list[tuple[Floats, float, float]] = []
     first = width
-    for form, places in linear:
-        rows += [_dense(row, places, block, start, first, width + binaries) for row in form.rows]
+    for form, indices in linear:
+        rows += [_dense(row, indices, block, start, first, width + binaries) for row in form.rows]
         first += form.binaries
     whole = np.asarray([feature.whole for feature in block.features] + [True] * binaries)
     return MixedIntegerProgram(
@@ -144,8 +144,8 @@ def _scope(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> A
     )
 
 
-def _part(scope: ActionScope, places: tuple[int, ...]) -> ActionScope:
-    at = list(places)
+def _part(scope: ActionScope, indices: tuple[int, ...]) -> ActionScope:
+    at = list(indices)
     return ActionScope(
         scope.start[at],
         scope.least[at],
@@ -158,16 +158,16 @@ def _part(scope: ActionScope, places: tuple[int, ...]) -> ActionScope:
 
 
 def _dense(
-    row: FormRow, places: tuple[int, ...], block: FeatureBlock, start: Floats, first: int, width: int
+    row: FormRow, indices: tuple[int, ...], block: FeatureBlock, start: Floats, first: int, width: int
 ) -> tuple[Floats, float, float]:
     """A row over all variables; an ended value is written as the acted values that make it."""
     weights, shift = np.zeros(width), 0.0
     count = len(start)
     for j, weight in row.acted.items():
-        weights[places[j]] += weight
+        weights[indices[j]] += weight
     for j, weight in row.ended.items():
-        weights[:count] += weight * block.effect[:, places[j]]
-        shift += weight * float(block.push[:, places[j]] @ start)
+        weights[:count] += weight * block.effect[:, indices[j]]
+        shift += weight * float(block.push[:, indices[j]] @ start)
     for j, weight in row.binaries.items():
         weights[first + j] += weight
     return weights, row.low + shift, row.high + shift

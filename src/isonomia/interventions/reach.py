@@ -38,7 +38,7 @@ class ActionRules(Protocol):
         """What comes after an action."""
 
     def coded(self) -> tuple[Constraint, ...]:
-        """The constraints with categories as places."""
+        """The constraints with categories as indices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Points:
     owner
         Whose each point is: a row of the people.
     values
-        The points as numbers, a category as its place; of shape ``(points, features)``, each column in one piece.
+        The points as numbers, a category as its index; of shape ``(points, features)``, each column in one piece.
     """
 
     features: tuple[Feature, ...]
@@ -80,11 +80,11 @@ class Points:
         names
             The columns that are wanted, in order; all of them unless given.
         """
-        place = {feature.name: j for j, feature in enumerate(self.features)}
+        index = {feature.name: j for j, feature in enumerate(self.features)}
         columns: dict[str, NDArray[Any]] = {}
         for name in self.people.names if names is None else names:
-            if name in place:
-                columns[name] = decoded(self.features[place[name]], self.values[:, place[name]])
+            if name in index:
+                columns[name] = decoded(self.features[index[name]], self.values[:, index[name]])
             else:
                 columns[name] = self.people.column(name)[self.owner]
         return Table.of(columns)
@@ -105,7 +105,7 @@ class ReachableSets:
     interventions, people
         What people can change, and the people.
     start
-        Where each of them is: a row a person, a column a feature, categories as their places.
+        Where each of them is: a row a person, a column a feature, categories as their indices.
     parts
         What they can reach, block by block.
     """

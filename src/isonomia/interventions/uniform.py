@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
-from isonomia.interventions.blocks import FeatureBlock, components
+from isonomia.interventions.blocks import Boxes, FeatureBlock, components
 from isonomia.interventions.constraints import Predicate
-from isonomia.interventions.constraints.base import Bools, Floats
+from isonomia.interventions.constraints.base import Floats
 from isonomia.interventions.milp import MixedIntegerProgram, program_of
 from isonomia.interventions.polytopes import LinearSystem, PolytopeSampler, polytope_sampler
 
-__all__ = ["Boxes", "Slices", "accepted_share", "draw_by_proposals", "slices_of"]
+__all__ = ["Slices", "accepted_share", "draw_by_proposals", "slices_of"]
 
 _ROWS = 1 << 18
 """Proposals that are held at once: some tens of megabytes."""
@@ -36,34 +36,6 @@ _TOO_MANY = (
     f"a block of whole and real features falls into more than {_MAX_SLICES:,} pieces; give the whole features fewer "
     "values, or narrower steps"
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
-    """Where some people are in a block, the ranges of their own actions, and a box that holds all their moves.
-
-    Every array has one person a row and one of the block's columns a column.
-    """
-
-    start: Floats
-    least: Floats
-    most: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, block: FeatureBlock, start: Floats) -> Boxes:
-        """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
-        least, most = block.ranges(start)
-        return cls(start, least, most, *block.within(start, least, most))
-
-    def at(self, rows: NDArray[np.intp]) -> Boxes:
-        """The boxes of some people, in this order."""
-        return Boxes(self.start[rows], self.least[rows], self.most[rows], self.low[rows], self.high[rows])
-
-    def allowed(self, block: FeatureBlock, acted: Floats) -> Bools:
-        """Whether one move of each person is allowed."""
-        return block.holds(block.moves(self.start, acted, self.least, self.most))
 
 
 def accepted_share(block: FeatureBlock, boxes: Boxes, tries: int, rng: np.random.Generator) -> Floats:
@@ -203,9 +175,9 @@ def _spurious(block: FeatureBlock, start: Floats, one: Slice, low: Floats, width
     here = np.repeat(start[None], len(acted), axis=0)
     moves = block.moves(here, acted, *block.ranges(here))
     allowed = np.ones(len(acted), dtype=bool)
-    for constraint, places in block.constraints:
+    for constraint, indices in block.constraints:
         if not isinstance(constraint, Predicate):
-            allowed &= constraint.holds(moves.only(places))
+            allowed &= constraint.holds(moves.only(indices))
     return not np.median(allowed | (acted == start).all(1))
 
 

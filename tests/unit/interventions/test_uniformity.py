@@ -28,9 +28,9 @@ from isonomia.interventions import (
     Thermometer,
 )
 from isonomia.interventions.block_sets import ListPart, PolytopePart, RejectionPart
-from isonomia.interventions.blocks import blocks_of
+from isonomia.interventions.blocks import Boxes, blocks_of
 from isonomia.interventions.polytopes import LinearSystem, hit_and_run, polytope_sampler, rounded, volume
-from isonomia.interventions.uniform import Boxes, draw_by_proposals, slices_of
+from isonomia.interventions.uniform import draw_by_proposals, slices_of
 
 ALARM = 1e-6
 

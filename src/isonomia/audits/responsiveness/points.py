@@ -177,9 +177,9 @@ def profiles(people: Table, apart_from: tuple[str, ...]) -> Indices:
     names = [name for name in people.names if name not in apart_from]
     if not names:
         return np.zeros(people.rows, dtype=np.intp)
-    known: dict[tuple[object, ...], int] = {}
+    number_of: dict[tuple[object, ...], int] = {}
     columns = [[plain_value(value) for value in people.column(name)] for name in names]
-    return np.asarray([known.setdefault(row, len(known)) for row in zip(*columns, strict=True)], dtype=np.intp)
+    return np.asarray([number_of.setdefault(row, len(number_of)) for row in zip(*columns, strict=True)], dtype=np.intp)
 
 
 def _distinct_rows(values: Floats, code: Indices) -> tuple[Indices, Indices]:

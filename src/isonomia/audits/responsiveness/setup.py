@@ -279,9 +279,9 @@ def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> ND
 def _grouped(prop: Responsiveness, people: Table) -> tuple[tuple[tuple[Any, ...], ...], NDArray[np.intp]]:
     """The groups in the order in which they occur, and which of them each person is in."""
     columns = [[plain_value(value) for value in people.column(name)] for name in prop.by]
-    known: dict[tuple[Any, ...], int] = {}
-    places = [known.setdefault(key, len(known)) for key in zip(*columns, strict=True)]
-    return tuple(known), np.asarray(places, dtype=np.intp)
+    number_of: dict[tuple[Any, ...], int] = {}
+    numbers = [number_of.setdefault(key, len(number_of)) for key in zip(*columns, strict=True)]
+    return tuple(number_of), np.asarray(numbers, dtype=np.intp)
 
 
 def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:

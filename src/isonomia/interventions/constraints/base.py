@@ -37,12 +37,12 @@ __all__ = [
     "check_number",
     "check_one_of",
     "check_truth",
+    "coded_value",
     "limits",
     "monotone",
     "names_of",
     "numbers_of",
     "one_of_boxes",
-    "place_of",
     "satisfied",
 ]
 
@@ -81,7 +81,7 @@ class Constraint(Protocol):
         """The constraint as a sentence, without its full stop."""
 
     def coded(self, levels: Levels) -> Constraint:
-        """The same constraint with categories replaced by their places in the feature's list."""
+        """The same constraint with categories replaced by their indices in the feature's list."""
 
     def accepts(self, start: Floats) -> Bools:
         """Whether a person can start here, for each row."""
@@ -173,7 +173,7 @@ class ActionScope:
 class FormRow:
     """``low <= sum of coefficients times values <= high``.
 
-    ``acted`` and ``ended`` give the coefficients of a feature's acted and ended value, by the feature's place among the
+    ``acted`` and ``ended`` give the coefficients of a feature's acted and ended value, by the feature's index among the
     constraint's names; ``binaries`` those of auxiliary binaries, by number.
     """
 
@@ -234,9 +234,9 @@ class Codes:
     def holds(self, moves: Moves) -> Bools:
         """Whether the code acted can be reached from the one at the start."""
         begin, end = self._index(moves.start), self._index(moves.acted)
-        known = (begin >= 0) & (end >= 0) & self.reaches[begin, end]
+        reached = (begin >= 0) & (end >= 0) & self.reaches[begin, end]
         stays = (moves.acted == moves.start).all(-1)
-        return np.asarray(known | (self.stray & (begin < 0) & stays))
+        return np.asarray(reached | (self.stray & (begin < 0) & stays))
 
     def possible(self, box: Box) -> Bools:
         """Whether a code in the box can be reached; one that strays need only be able to stay."""
@@ -328,8 +328,8 @@ def check_truth(kind: str, field: str, value: object) -> None:
         raise UsageError(f"{field} of the {kind} constraint should be true or false, but it is {value!r}", name=field)
 
 
-def place_of(kind: str, name: str, value: object, levels: Levels) -> float:
-    """A value as a number: the place of a category, or the number itself for any other feature."""
+def coded_value(kind: str, name: str, value: object, levels: Levels) -> float:
+    """A value as a number: the index of a category, or the number itself for any other feature."""
     if name in levels:
         if value not in levels[name]:
             near = nearest(str(value), [str(level) for level in levels[name]])

@@ -9,7 +9,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from isonomia.errors import UsageError
-from isonomia.interventions.constraints.base import TOLERANCE, Bools, Floats, Interval, Levels, check_one_of, place_of
+from isonomia.interventions.constraints.base import (
+    TOLERANCE,
+    Bools,
+    Floats,
+    Interval,
+    Levels,
+    check_one_of,
+    coded_value,
+)
 
 __all__ = ["Condition", "Relation"]
 
@@ -50,10 +58,10 @@ class Condition:
         return f"{self.name} {self.relation} {value!r}"
 
     def coded(self, kind: str, levels: Levels) -> Condition:
-        """The same with places instead of categories."""
+        """The same with indices instead of categories."""
         if self.relation == "in":
-            return replace(self, value=tuple(place_of(kind, self.name, value, levels) for value in self.value))
-        return replace(self, value=place_of(kind, self.name, self.value, levels))
+            return replace(self, value=tuple(coded_value(kind, self.name, value, levels) for value in self.value))
+        return replace(self, value=coded_value(kind, self.name, self.value, levels))
 
     def true(self, values: Floats) -> Bools:
         """Whether it is true of each value."""

@@ -46,7 +46,7 @@ class IfThen:
         return f"if {self.when.words()} then {self.then.words()}"
 
     def coded(self, levels: Levels) -> IfThen:
-        """The same with places instead of categories."""
+        """The same with indices instead of categories."""
         return replace(self, when=self.when.coded(self.kind, levels), then=self.then.coded(self.kind, levels))
 
     def accepts(self, start: Floats) -> Bools:

@@ -65,7 +65,7 @@ class Predicate:
         return self.condition or f"{getattr(self.test, '__name__', 'a test')} of {', '.join(self.names)}"
 
     def coded(self, levels: Levels) -> Predicate:
-        """The same, knowing which categories the places stand for."""
+        """The same, knowing which categories the indices stand for."""
         return replace(self, levels=tuple((name, levels[name]) for name in self.names if name in levels))
 
     def accepts(self, start: Floats) -> Bools:

@@ -17,8 +17,8 @@ from isonomia.interventions.constraints.base import (
     Form,
     Levels,
     Moves,
+    coded_value,
     names_of,
-    place_of,
 )
 
 __all__ = ["Reachability"]
@@ -58,9 +58,9 @@ class Reachability:
         return f"({', '.join(self.names)}) is one of {len(self.values)} listed values, reached as its matrix says"
 
     def coded(self, levels: Levels) -> Reachability:
-        """The same with places instead of categories."""
+        """The same with indices instead of categories."""
         values = tuple(
-            tuple(place_of(self.kind, name, one, levels) for name, one in zip(self.names, value, strict=True))
+            tuple(coded_value(self.kind, name, one, levels) for name, one in zip(self.names, value, strict=True))
             for value in self.values
         )
         return replace(self, values=values)

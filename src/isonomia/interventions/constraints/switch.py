@@ -18,9 +18,9 @@ from isonomia.interventions.constraints.base import (
     Levels,
     Moves,
     check_truth,
+    coded_value,
     names_of,
     one_of_boxes,
-    place_of,
 )
 from isonomia.interventions.constraints.conditions import Condition
 
@@ -72,9 +72,9 @@ class MutabilitySwitch:
         return f"if {self.switch} == {self.on!r} then {listed} cannot change{forced}"
 
     def coded(self, levels: Levels) -> MutabilitySwitch:
-        """The same with a place instead of a category."""
+        """The same with an index instead of a category."""
         on = float(self.on) if isinstance(self.on, bool) else self.on
-        return replace(self, on=place_of(self.kind, self.switch, on, levels))
+        return replace(self, on=coded_value(self.kind, self.switch, on, levels))
 
     def accepts(self, start: Floats) -> Bools:
         """Whether the targets are all 0 with the switch on, and where they must change none is 0 with it off."""
