@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases
+from isonomia.audits.ksafety.cases import Cases, Runner
 from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.runner import Runner
 from isonomia.models.adapt import adapt
 from isonomia.populations.domains import Games
 from isonomia.populations.table import Table

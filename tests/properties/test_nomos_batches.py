@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases, all_cases
+from isonomia.audits.ksafety.cases import Cases, Runner, all_cases
 from isonomia.audits.ksafety.compiler import compile_spec
+from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.runner import Runner
-from isonomia.audits.ksafety.tally import Tally
 from isonomia.models.adapt import adapt
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table

@@ -1,28 +1,29 @@
-"""Checking a k-safety property: from the call to the verdict, known counterexamples first."""
+"""Checking a k-safety property: known counterexamples first, then every case, or else random cases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from isonomia.audits.ksafety.cases import Cases, prepare_known
-from isonomia.audits.ksafety.enumeration import all_tried, interrupted_outcome, try_all
+from isonomia.audits.ksafety.cases import Cases, Runner, all_cases, prepare_known
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, missing
-from isonomia.audits.ksafety.inputs import with_inputs
-from isonomia.audits.ksafety.runner import Runner
-from isonomia.audits.ksafety.sampling import draw_cases, violated_in_sample
-from isonomia.audits.ksafety.setup import Setup
-from isonomia.audits.ksafety.tally import Tally
+from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.imports import with_inputs
+from isonomia.audits.ksafety.sampling import draw_cases, draw_each_row
+from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.verdict import SafetyOutcome, verdict_of
-from isonomia.audits.ksafety.violations import ViolationSummary, is_proof, show
+from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_proof, show
 from isonomia.audits.protocol import Check, Entries, Recheck
-from isonomia.audits.verdicts import introduce
-from isonomia.engine.journal import Entry, once
-from isonomia.engine.observer import Observer
-from isonomia.errors import DataError, UsageError
+from isonomia.audits.verdicts import introduce, why_stopped
+from isonomia.engine.journal import Clock, Entry, once
+from isonomia.engine.observer import Observer, Progress
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
 from isonomia.populations.recorded import table_of_rows
@@ -30,6 +31,9 @@ from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 
 __all__ = ["check_safety", "recheck"]
+
+MAX_CASES = 2_000_000
+"""How many cases are all tried where no budget is given."""
 
 
 def check_safety(check: Check[Safety], observer: Observer) -> Verdict:
@@ -54,30 +58,17 @@ def _outcome(setup: Setup) -> SafetyOutcome:
     settled = _by_known(setup)
     if settled is not None:
         return settled
-    tried = try_all(setup)
+    tried = _try_all(setup)
     if tried is None:
         return draw_cases(setup, before=0)
     tally, early = tried
     if early is not None:
-        return interrupted_outcome(setup, tally, early)
+        return _ended_early(setup, tally, early)
     if not setup.subject.sample:
-        return all_tried(setup, tally)
+        return _all_tried(setup, tally)
     if tally.violating:
-        return violated_in_sample(setup, tally)
+        return _violated_in_sample(setup, tally)
     return draw_cases(setup, before=tally.tested)
-
-
-def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], entries: Entries) -> Recheck:
-    """Compute counterexamples of a record again with the model of a check, from their inputs and choices alone."""
-    if entries["population"]["kind"] == "domain":
-        return Recheck(problem="their inputs are of a domain that the record does not hold: use --full")
-    rows = [row for item in counterexamples for row in item["inputs"].values()]
-    setup = Setup(replace(check, population=Census(table_of_rows(rows))))
-    try:
-        again = _still_violating(setup.new_runner(), setup.domain, counterexamples)
-    finally:
-        setup.close()
-    return Recheck(len(counterexamples), len(again))
 
 
 def _by_known(setup: Setup) -> SafetyOutcome | None:
@@ -90,7 +81,7 @@ def _by_known(setup: Setup) -> SafetyOutcome | None:
     known = once(setup.journal, "known", lambda: {"known": _checked_known(prop.known)})["known"]
     if not known:
         return None
-    tried = once(setup.journal, "known again", lambda: _tried(setup, known))
+    tried = once(setup.journal, "known again", lambda: _try_known(setup, known))
     again = tuple(tried["violating"])
     if not again or not prop.stop_early:
         return None
@@ -108,7 +99,7 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
     return list(known)
 
 
-def _tried(setup: Setup, known: Sequence[Entry]) -> Entry:
+def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
     """Those that violate it still. Their answers are kept apart: the steps behind count theirs from the beginning."""
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     again = [item for item in _still_violating(runner, domain, known) if is_proof(setup.program, item)]
@@ -169,3 +160,144 @@ def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
         here, there = domain.whole.column(name), domain.column(restored, name)
         same &= (here == there[0]) | (missing(here) & missing(there)[0])
     return bool(same.any())
+
+
+def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
+    """Try every case: what they add up to, and why that ended early, ``"time"`` or ``"interrupted"``, where it did.
+
+    ``None`` where not every case is to be tried.
+    """
+    listed = None if setup.finished else _list_cases(setup)
+    entry = once(setup.journal, "listed", lambda: _listing(listed))
+    if not entry["listed"]:
+        return None
+    counted = once(setup.journal, "every case", dict) if listed is None else _counted(setup, listed[0])
+    return Tally.unpack(counted, entry["rejected"], entry["without_choice"]), counted["early"]
+
+
+def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
+    """Every case in parts, where that is wanted and possible, and a tally of those that are turned away."""
+    check, prop = setup.check, setup.check.prop
+    runner = setup.runner
+    sampled = setup.subject.sample and setup.evidence.rated
+    drawn = isinstance(check.population, Census) and not check.population.exact
+    if prop.enumerate is False or setup.subject.fresh or sampled or drawn:
+        if prop.enumerate:
+            raise UsageError("expected a census to try every case of, but these inputs stand for others")
+        return None
+    limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
+    tally = Tally.empty(len(setup.program.ensures))
+    listed = (
+        all_cases(setup.program, setup.domain, inf if prop.enumerate else limit, tally) if not runner.draws else None
+    )
+    if listed is None:
+        if prop.enumerate:
+            raise UsageError("expected finitely many cases to try all of, but a choice is not from a finite range")
+        return None
+    parts = [part for part in listed if len(part)]
+    if not parts:
+        requires = setup.program.spec.requires
+        raise SpecError(
+            f"no case meets the preconditions: of {setup.domain.size:,} inputs with every choice, {tally.rejected:,} "
+            f"cases are rejected and {tally.without_choice:,} have nothing to choose from. Loosen what is required",
+            requires[0].place if requires else None,
+        )
+    return parts, tally
+
+
+def _listing(listed: tuple[list[Cases], Tally] | None) -> Entry:
+    if listed is None:
+        return {"listed": False}
+    tally = listed[1]
+    return {"listed": True, "rejected": tally.rejected, "without_choice": tally.without_choice}
+
+
+def _counted(setup: Setup, parts: Sequence[Cases]) -> Entry:
+    """The counts of every case; those of somebody who pressed Ctrl-C are not kept."""
+    tally, early = _judge_all(setup, parts)
+    measured = {"early": early, **tally.pack(weighed=True)}
+    return measured if early == INTERRUPTED else once(setup.journal, "every case", lambda: measured)
+
+
+def _judge_all(setup: Setup, parts: Sequence[Cases]) -> tuple[Tally, str | None]:
+    """Put every case to the model."""
+    clock = Clock(setup.check.budget.seconds, setup.journal, "time of part")
+    tally, size = Tally.empty(len(setup.program.ensures)), sum(map(len, parts))
+    try:
+        for part in parts:
+            judgement = setup.runner.run(setup.domain, part)
+            tally += judgement.tally(weighed=True)
+            setup.violations.add(judgement)
+            words = partial(_progress, tally.violating, tally.tested, size)
+            setup.observer.advance(Progress(tally.tested, size, tally.tested / size, clock.spent(), words, "cases"))
+            if tally.tested < size and clock.is_up():
+                return tally, "time"
+    except KeyboardInterrupt:
+        return tally, INTERRUPTED
+    return tally, None
+
+
+def _progress(violating: int, tested: int, size: int) -> str:
+    return f"{violating:,} violations in {tested:,} of {size:,} cases"
+
+
+def _all_tried(setup: Setup, tally: Tally, *, interrupted: bool = False) -> SafetyOutcome:
+    """What is known when every case was tried."""
+    answer = _exact_answer(tally, [item.rate for item in setup.program.spec.ensures])
+    summary = setup.summary(_as_smallest, interrupted=interrupted)
+    return SafetyOutcome(answer, tally, summary, True, tally.tested, "every case was tried", setup.seconds())
+
+
+def _exact_answer(tally: Tally, rates: Sequence[float | None]) -> bool | None:
+    """``True`` for holds, ``False`` for violated; ``None`` where cases that failed could make the difference."""
+    certain = True
+    for bad, failed, rate in zip(tally.bad_weight, tally.failed_weight, rates, strict=True):
+        allowed = (1 - Fraction(repr(rate))) * tally.weight if rate is not None else Fraction(0)
+        if bad > allowed:
+            return False
+        certain &= bad + failed <= allowed
+    return True if certain else None
+
+
+def _as_smallest(violations: Sequence[Violation]) -> list[Violation]:
+    """Among all cases nothing is smaller."""
+    return [replace(violation, minimal=True) for violation in violations]
+
+
+def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
+    """What is known when not every case could be tried: a violation is one all the same."""
+    stopped = why_stopped(early, "cases")
+    answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
+    remark = "the cases were tried in order, so that what was seen is no random sample of them"
+    summary = setup.summary(list, interrupted=stopped == INTERRUPTED)
+    return SafetyOutcome(answer, tally, summary, False, tally.tested, stopped, setup.seconds(), (remark,))
+
+
+def _violated_in_sample(setup: Setup, tally: Tally) -> SafetyOutcome:
+    """A violation among the rows of a sample; how frequent they are elsewhere, one random case of each row tells."""
+    ended = draw_each_row(setup)
+    interrupted = ended.reason == INTERRUPTED
+    outcome = _all_tried(setup, tally, interrupted=interrupted)
+    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
+    counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones besides"
+    return replace(
+        outcome,
+        complete=False,
+        tested=tally.tested + ended.samples,
+        stopped=INTERRUPTED if interrupted else counted,
+        remarks=(estimated,),
+        drawn=ended.state.tally,
+    )
+
+
+def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], entries: Entries) -> Recheck:
+    """Compute counterexamples of a record again with the model of a check, from their inputs and choices alone."""
+    if entries["population"]["kind"] == "domain":
+        return Recheck(problem="their inputs are of a domain that the record does not hold: use --full")
+    rows = [row for item in counterexamples for row in item["inputs"].values()]
+    setup = Setup(replace(check, population=Census(table_of_rows(rows))))
+    try:
+        again = _still_violating(setup.new_runner(), setup.domain, counterexamples)
+    finally:
+        setup.close()
+    return Recheck(len(counterexamples), len(again))

@@ -20,13 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, prepare
+from isonomia.audits.ksafety.cases import Cases, Runner, prepare
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
-from isonomia.audits.ksafety.inputs import FreshInputs, Inputs, worth_drawing
-from isonomia.audits.ksafety.runner import Runner
-from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.setup import FreshInputs, Inputs, Setup, worth_drawing
 from isonomia.audits.ksafety.violations import (
     SHRUNK,
     Violations,

@@ -6,6 +6,7 @@ Importing a module runs its code, which needs permission.
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.ksafety.functions import BUILT_IN, as_function
+from isonomia.audits.protocol import Check
 from isonomia.errors import DataError, IsonomiaError, Place, SpecError, UsageError, nearest
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function, TableDomain
@@ -30,20 +33,17 @@ from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table
-from isonomia.spec.nomos import Spec
+from isonomia.spec.nomos import CodeBlock, Spec, read_block
+from isonomia.spec.nomos.tree import FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
-__all__ = [
-    "ImportedDomain",
-    "domain_named",
-    "imported_domains",
-    "is_domain",
-    "no_inputs",
-    "population_of",
-]
+__all__ = ["ImportedDomain", "domain_named", "is_domain", "offered_functions", "with_inputs"]
 
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """What an entry may say."""
+
+REPLACEABLE = frozenset({"getFeat", "setFeat", "label"})
+"""Functions of the language that an import may offer instead, for inputs that are objects without features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +74,73 @@ class ImportedDomain:
     orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
+
+
+def with_inputs(check: Check[Safety]) -> Check[Safety]:
+    """The check with inputs: those that were given, or else those of the first import that offers some."""
+    if check.population is not None:
+        return check
+    prop = check.prop
+    if not prop.spec.imports:
+        raise UsageError("expected a population, or a specification that imports a domain: try Census(table)")
+    imported = _imported_domains(prop, needed=True)
+    first = next((item for item in imported if item.inputs is not None), None)
+    if first is None:
+        raise _no_inputs(prop.spec, imported, prop.allow_code)
+    population, prop = _population_of(first, prop)
+    return replace(check, prop=prop, population=population)
+
+
+def offered_functions(prop: Safety, population: Any) -> dict[str, Function]:
+    """What the property brings along, and what its imports offer of what it calls."""
+    functions = {name: as_function(value) for name, value in prop.functions.items()}
+    known = {*BUILT_IN, *functions, *(population.functions if is_domain(population) else ())}
+    if isinstance(population, Items):
+        known -= REPLACEABLE - set(functions)
+    wanted = {name: calls for name, calls in _called(prop).items() if name not in known}
+    if not wanted or not prop.spec.imports:
+        return functions
+    imported = _imported_domains(prop, needed=any(wanted.values()))
+    given = set(prop.spec.imports) <= set(prop.domains)
+    for name, calls in wanted.items():
+        offered = next((item.functions[name] for item in imported if name in item.functions), None)
+        if offered is not None:
+            functions[name] = as_function(offered, max((len(call.arguments) for call in calls), default=None))
+        elif calls and name not in REPLACEABLE and not prop.allow_code and not given:
+            raise SpecError(
+                f"`{name}` is no function of the language; the module {prop.spec.imports[0]!r} may offer it, but "
+                "importing a module runs its code: give the function by functions={...}, or allow code "
+                "(allow_code=True, --allow-code) if you trust it",
+                calls[0].place or prop.spec.block.place,
+            )
+    return functions
+
+
+def _called(prop: Safety) -> dict[str, list[FunctionCall]]:
+    """Every function that is called and where; the names that code mentions may be functions too."""
+    spec, block = prop.spec, read_block(prop.spec.block)
+    steps = [*spec.before, *spec.after, *spec.ensures, *(() if isinstance(block, CodeBlock) else block.steps)]
+    called: dict[str, list[FunctionCall]] = {}
+    for step in steps:
+        for call in calls_in(step.value if isinstance(step, Var) else step.condition):
+            called.setdefault(call.function, []).append(call)
+    if isinstance(block, CodeBlock):
+        for name in sorted(block.reads - block.names - {*spec.imports, *dir(builtins)}):
+            called.setdefault(name, [])
+    return called
+
+
+def _imported_domains(prop: Safety, *, needed: bool) -> list[ImportedDomain]:
+    """What the imports of a property offer, in order; ``needed`` where a module that does not exist is an error."""
+    imported = []
+    for name in prop.spec.imports:
+        place = _place_of(prop.spec, name)
+        domain = domain_named(
+            name, prop.domains, folder=prop.folder, allow_code=prop.allow_code, place=place, needed=needed
+        )
+        if domain is not None:
+            imported.append(domain)
+    return imported
 
 
 def domain_named(
@@ -115,19 +182,6 @@ def domain_named(
         return None
     module = _module_named(name, folder, place, needed)
     return None if module is None else _imported(module, name)
-
-
-def imported_domains(prop: Safety, *, needed: bool) -> list[ImportedDomain]:
-    """What the imports of a property offer, in order; ``needed`` where a module that does not exist is an error."""
-    imported = []
-    for name in prop.spec.imports:
-        place = _place_of(prop.spec, name)
-        domain = domain_named(
-            name, prop.domains, folder=prop.folder, allow_code=prop.allow_code, place=place, needed=needed
-        )
-        if domain is not None:
-            imported.append(domain)
-    return imported
 
 
 def _place_of(spec: Spec, name: str) -> Place | None:
@@ -261,7 +315,7 @@ def _raised(name: str, file: Path | None, error: BaseException, place: Place | N
     )
 
 
-def no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool) -> SpecError:
+def _no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool) -> SpecError:
     """What to say where nothing is given to check a property on, and no import offers inputs."""
     name = spec.imports[0]
     if not allow_code and not imported:
@@ -285,12 +339,12 @@ def is_domain(value: object) -> bool:
     return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
 
 
-def is_population(value: object) -> bool:
+def _is_population(value: object) -> bool:
     """Whether something is a population, such as a sample."""
     return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
 
 
-def population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
+def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     """The inputs of an import, and the property with what the import says of them.
 
     A bare table, array or list stands for itself: its inputs are all that there are. What the property says of groups,
@@ -306,7 +360,7 @@ def population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     orders = {**{name: tuple(levels) for name, levels in imported.orders.items()}, **prop.orders}
     label = labels if prop.label is None and isinstance(labels, str) else prop.label
     stated = replace(prop, groups=groups, orders=orders, label=label)
-    if is_domain(inputs) or is_population(inputs):
+    if is_domain(inputs) or _is_population(inputs):
         if labels is not None and (is_domain(inputs) or not isinstance(labels, str)):
             raise UsageError(f"{imported.label} has labels beside a {type(inputs).__name__}, which brings its own")
         return inputs, stated

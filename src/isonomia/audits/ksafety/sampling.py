@@ -14,14 +14,11 @@ from time import monotonic
 import numpy as np
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import Cases, prepare
+from isonomia.audits.ksafety.cases import Cases, Judgement, prepare
 from isonomia.audits.ksafety.corners import FEW, Corners, budget_left, try_corners, with_corners
-from isonomia.audits.ksafety.enumeration import all_tried
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
-from isonomia.audits.ksafety.evidence import RateState, compared_share, drawn_share
-from isonomia.audits.ksafety.runner import Judgement
+from isonomia.audits.ksafety.evidence import RateState, Tally, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
-from isonomia.audits.ksafety.tally import Tally
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
 from isonomia.audits.rates.prepare import UNLIMITED
@@ -33,7 +30,7 @@ from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError, SpecError
 from isonomia.records.verdict import Expression
 
-__all__ = ["SampledBatch", "SampledCases", "draw_cases", "violated_in_sample"]
+__all__ = ["SampledBatch", "SampledCases", "draw_cases", "draw_each_row"]
 
 SEARCH = 100_000
 """Draws without a single accepted case after which a precondition counts as one that nothing satisfies."""
@@ -353,19 +350,7 @@ def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
     return setup.summary(smaller, interrupted=interrupted)
 
 
-def violated_in_sample(setup: Setup, tally: Tally) -> SafetyOutcome:
-    """A violation among the rows of a sample; how frequent they are elsewhere, one random case of each row tells."""
+def draw_each_row(setup: Setup) -> Outcome[RateState]:
+    """One random case of each row of a sample, however many violate."""
     work = SampledCases(setup, stop_early=False, noted=False)
-    ended = _run(work, Schedule(first=LARGE, most=LARGE), Budget())
-    interrupted = ended.reason == INTERRUPTED
-    outcome = all_tried(setup, tally, interrupted=interrupted)
-    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
-    counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones besides"
-    return replace(
-        outcome,
-        complete=False,
-        tested=tally.tested + ended.samples,
-        stopped=INTERRUPTED if interrupted else counted,
-        remarks=(estimated,),
-        drawn=ended.state.tally,
-    )
+    return _run(work, Schedule(first=LARGE, most=LARGE), Budget())

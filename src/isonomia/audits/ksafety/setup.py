@@ -1,4 +1,4 @@
-"""What a check needs for measuring, built on demand.
+"""What a check needs for measuring, built on demand: inputs, program, runner.
 
 Each step of a check is kept in the journal as numbers, and the answer is computed from what is kept. Until the last
 step, the violations, is kept, a check that goes on from its journal takes those before it once more: the model's
@@ -7,28 +7,37 @@ answers are kept as well, so that it is not asked again, and violations are foun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.compiler import CompiledSpec, compile_spec
+from isonomia.audits.ksafety.cases import Runner, prepare
+from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
-from isonomia.audits.ksafety.inputs import Inputs, Subject, domain_of, inputs_of
-from isonomia.audits.ksafety.runner import Runner
-from isonomia.audits.ksafety.typecheck import check_meaning
+from isonomia.audits.ksafety.functions import RANDOM
+from isonomia.audits.ksafety.imports import is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Apart, Journal, once
+from isonomia.engine.journal import Apart, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
-from isonomia.errors import SpecError
-from isonomia.populations.domains import Domain
+from isonomia.engine.seeds import root
+from isonomia.errors import SpecError, UsageError
+from isonomia.populations.abducted import Abducted
+from isonomia.populations.domains import Domain, Function
+from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.finite import Census, Sample, random_order
+from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety
 
-__all__ = ["INTERRUPTED", "Setup", "Smaller"]
+__all__ = ["INTERRUPTED", "FiniteInputs", "FreshInputs", "Inputs", "Setup", "Smaller", "Subject", "worth_drawing"]
 
 INTERRUPTED = "interrupted"
 """Why a check stopped that somebody ended with Ctrl-C."""
@@ -36,8 +45,14 @@ INTERRUPTED = "interrupted"
 LAST = "found"
 """What the last step is kept under."""
 
+PILOTS = 64
+"""Draws that show what an unlimited population has."""
+
 Smaller: TypeAlias = Callable[[Sequence[Violation]], Sequence[Violation]]
 """Makes violations smaller."""
+
+Chosen: TypeAlias = tuple[Domain, tuple[NDArray[np.intp], ...]]
+"""A domain, and for each input of the specification which of the domain's inputs each case has."""
 
 _RANDOM_WORDS = frozenset(
     {"random", "default_rng", "rand", "randn", "randint", "shuffle", "choice", "secrets", "urandom", "uuid"}
@@ -94,7 +109,7 @@ class Setup:
 
     @cached_property
     def _made(self) -> tuple[Domain, Callable[[Table], Domain] | None]:
-        domain, make = domain_of(self.check)
+        domain, make = _domain_of(self.check)
         check_meaning(self.check.prop.spec, domain)
         return domain, make
 
@@ -111,7 +126,7 @@ class Setup:
     @cached_property
     def inputs(self) -> Inputs:
         """Where inputs are drawn from."""
-        return inputs_of(self.check, self.program, self.domain, self.make)
+        return _inputs_of(self.check, self.program, self.domain, self.make)
 
     @cached_property
     def runner(self) -> Runner:
@@ -162,3 +177,171 @@ class Setup:
         """Let go of what was needed for asking."""
         for asker in self._askers:
             asker.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is known of the inputs of a check.
+
+    Attributes
+    ----------
+    population
+        What a verdict says of them: kind, size, fingerprint.
+    assumptions
+        What an answer about them rests on, in words.
+    sample
+        Whether they are draws from others, each of which serves once.
+    fresh
+        Whether they are drawn anew without end.
+    random, asking, own
+        The functions that draw; those that ask the model; and those that a user brought along as ones that draw
+        nothing.
+    """
+
+    population: Mapping[str, Any]
+    assumptions: tuple[str, ...]
+    sample: bool
+    fresh: bool
+    random: frozenset[str]
+    asking: frozenset[str]
+    own: frozenset[str]
+
+    def cases(self, inputs: int) -> float:
+        """How many cases a sample has, where each row serves one."""
+        return float(self.population["size"] // inputs)
+
+    @staticmethod
+    def pack(check: Check[Safety], domain: Domain, *, fresh: bool) -> Entry:
+        """What there is to know of the inputs of a check, as plain values."""
+        functions = domain.functions
+        random = {name for name, function in functions.items() if function.random}
+        brought = {name for name, function in functions.items() if function.single or name in check.prop.functions}
+        return {
+            "population": _stated(check.population, domain),
+            "assumptions": [] if is_domain(check.population) else list(check.population.assumptions),
+            "sample": isinstance(check.population, Sample),
+            "fresh": fresh,
+            "random": sorted(RANDOM | random),
+            "asking": sorted(name for name, function in functions.items() if function.asks),
+            "own": sorted(brought - random),
+        }
+
+    @classmethod
+    def unpack(cls, entry: Entry) -> Subject:
+        """What was packed."""
+        names = (frozenset(entry[key]) for key in ("random", "asking", "own"))
+        return cls(entry["population"], tuple(entry["assumptions"]), entry["sample"], entry["fresh"], *names)
+
+
+def _stated(population: Any, domain: Domain) -> dict[str, Any]:
+    if not is_domain(population):
+        return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+    stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
+    return stated | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
+
+
+def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] | None]:
+    """The domain, and for an unlimited population how to make one of each batch."""
+    prop, population = check.prop, check.population
+    functions = offered_functions(prop, population)
+    if is_domain(population):
+        if prop.groups or prop.orders or prop.label:
+            raise UsageError("expected groups, orders and label from the domain itself: leave them out")
+        domain: Any = population
+        if functions:
+            domain = _ExtendedDomain(domain, {**domain.functions, **functions})
+        return domain, None
+    make = partial(table_domain, groups=prop.groups, orders=prop.orders, label=prop.label, functions=functions)
+    if isinstance(population, Sample | Census):
+        return make(population.table), None
+    if isinstance(population, Abducted):
+        raise UsageError(
+            "a k-safety property changes people by itself, so that a causal model of them has no part in it: give the "
+            "people alone, as Sample(table) or Census(table)"
+        )
+    if len(population.streams) != 1:
+        raise UsageError("a k-safety property needs one stream of people, but this population has several")
+    return make(population.open(root(0)).batch(0, PILOTS, np.random.default_rng(0))), make
+
+
+@dataclass(frozen=True, eq=False)
+class _ExtendedDomain:
+    """Does what the domain does, and offers more functions."""
+
+    domain: Domain
+    functions: Mapping[str, Function]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.domain, name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FiniteInputs:
+    """Some inputs of a domain: drawn uniformly and independently, or each for one case, in this order."""
+
+    domain: Domain
+    rows: NDArray[np.intp]
+    once: bool
+
+    def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
+        """The inputs of ``n`` cases with ``k`` inputs each, before which ``start`` others came."""
+        if not self.once:
+            return self.domain, tuple(self.rows[rng.integers(0, len(self.rows), size=n)] for _ in range(k))
+        taken = self.rows[start * k : (start + n) * k]
+        whole = taken[: len(taken) // k * k].reshape(-1, k)
+        return self.domain, tuple(whole[:, column] for column in range(k))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshInputs:
+    """Each case has new inputs from an unlimited population."""
+
+    source: Source
+    domain_of: Callable[[Table], Domain]
+
+    def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
+        """Draw a table of them, and make a domain of it."""
+        domain = self.domain_of(self.source.batch(start * k, n * k, rng))
+        numbers = np.arange(n * k).reshape(n, k)
+        return domain, tuple(numbers[:, column].astype(np.intp) for column in range(k))
+
+
+Inputs: TypeAlias = FiniteInputs | FreshInputs
+
+
+def _inputs_of(
+    check: Check[Safety], program: CompiledSpec, domain: Domain, make: Callable[[Table], Domain] | None
+) -> Inputs:
+    """Where inputs are drawn from: a census with replacement, a sample once each, anything else without end."""
+    population = check.population
+    if make is not None:
+        return FreshInputs(population.open(root(check.seed)), make)
+    if isinstance(population, Sample):
+        order = random_order(domain.size, root(check.seed)) if population.shuffle else np.arange(domain.size)
+        return FiniteInputs(domain, order.astype(np.intp), once=True)
+    rows = worth_drawing(program, domain)
+    if not len(rows):
+        requires = program.spec.requires
+        raise SpecError(
+            f"no case meets the preconditions: each of the {domain.size:,} inputs is rejected. Loosen what is required",
+            requires[0].place if requires else None,
+        )
+    return FiniteInputs(domain, rows, once=False)
+
+
+def worth_drawing(program: CompiledSpec, domain: Domain) -> NDArray[np.intp]:
+    """The inputs that are not certain to be rejected.
+
+    Drawing from these only, and rejecting as before, gives every accepted case the same probability as drawing from
+    all inputs would: what is left out could never have been accepted.
+    """
+    everyone = np.arange(domain.size, dtype=np.intp)
+    if len(program.spec.inputs) > 1:
+        return everyone
+    try:
+        return everyone[prepare(program, domain, (everyone,), GivenChoices([])).accepted]
+    except OpenChoiceError as choice:
+        possible = ~choice.rejected
+        if choice.kind == "whole":
+            possible &= np.ceil(choice.low) <= np.floor(choice.high)
+        return everyone[possible]

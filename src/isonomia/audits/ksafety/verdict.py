@@ -7,9 +7,8 @@ from typing import Any
 
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.corners import Corners
-from isonomia.audits.ksafety.evidence import Share, compared_share, complete_share, drawn_share
+from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share
 from isonomia.audits.ksafety.setup import Setup
-from isonomia.audits.ksafety.tally import Tally
 from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
 from isonomia.audits.verdicts import ANSWERS, model_stated
 from isonomia.records.verdict import Expression, LeafRecord, Verdict

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, every_choice, joined_cases, prepare
+from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, every_choice, joined_cases, prepare
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, is_column
-from isonomia.audits.ksafety.runner import Judgement, Runner
-from isonomia.audits.ksafety.tally import Tally
+from isonomia.audits.ksafety.evidence import Tally
 from isonomia.engine.journal import Entry
 from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
