@@ -175,15 +175,15 @@ def _relative(source: str, folder: Path) -> str:
 
 
 def _tell(draft: AuditDraft, target: Path, beside: Path, *, trust_pickle: bool) -> None:
-    seen, claims = draft.seen, draft.suggestions
+    basis, claims = draft.basis, draft.suggestions
     active = sum(claim.active for claim in claims)
     lines = [
         f"{target}: {active} properties, {len(claims) - active} more commented out with the reason.",
-        f"favourable: {seen.decision.event} ({seen.decision.why}); say --favourable where it is another.",
-        f"outcome: {seen.outcome.column.name}; say --outcome where it is another."
-        if seen.outcome is not None
+        f"favourable: {basis.decision.event} ({basis.decision.why}); say --favourable where it is another.",
+        f"outcome: {basis.outcome.column.name}; say --outcome where it is another."
+        if basis.outcome is not None
         else "outcome: no column looks like it; --outcome names one.",
-        f"protected: {', '.join(each.column for each in seen.attributes) or 'none seen'}; --protected names others.",
+        f"protected: {', '.join(each.column for each in basis.attributes) or 'none seen'}; --protected names others.",
     ]
     if draft.changes is not None:
         lines.append(f"{beside}: what people can change, which {target.name} uses; read it too.")

@@ -2,96 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability
+from isonomia.interventions.encodings import encodings_of, limits_from_above, twins_of
 from isonomia.interventions.features import Direction, Feature, chosen
-from isonomia.interventions.hints import (
-    encodings_of,
-    hint_of,
-    is_identifier,
-    likely_outcome,
-    limits_from_above,
-    twins_of,
-)
+from isonomia.populations import vocabulary
 from isonomia.populations.columns import plain_value
+from isonomia.populations.profile import ColumnProfile, profile_of
 from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import has_word
 
-__all__ = ["Guesses", "described", "guess", "summary_of"]
-
-
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Summary:
-    """One column in short.
-
-    Of the kinds, ``"nothing"`` means that all values are missing, ``"other"`` that no feature is made of them.
-    ``numbers`` are those that are there, truth values as 0 and 1; ``counts`` says how often each text occurs, in the
-    order of the categories where the column has one, else sorted.
-    """
-
-    name: str
-    kind: Literal["numbers", "texts", "dates", "nothing", "other"]
-    missing: int
-    numbers: NDArray[np.float64]
-    counts: dict[str, int]
-
-    @property
-    def size(self) -> int:
-        """How many values are there."""
-        return sum(self.counts.values()) if self.counts else len(self.numbers)
-
-    @property
-    def varieties(self) -> int:
-        """How many different values are there."""
-        return len(self.counts) if self.counts else len(np.unique(self.numbers))
-
-    def words(self) -> str:
-        """The values as a sentence."""
-        if self.counts:
-            most = max(self.counts, key=lambda text: self.counts[text])
-            return f"{len(self.counts)} categories, most often {most!r} ({self.counts[most] / self.size:.0%})."
-        if self.varieties == 1:
-            return f"Always {self.numbers[0]:g}."
-        if np.isin(self.numbers, (0.0, 1.0)).all():
-            return f"1 for {self.numbers.mean():.1%} of the people."
-        low, first, third, high = np.quantile(self.numbers, (0.0, 0.25, 0.75, 1.0))
-        half = f"at {first:g}" if first == third else f"between {first:g} and {third:g}"
-        return f"From {low:g} to {high:g}, half of the people or more {half}."
-
-
-def summary_of(table: Table, name: str) -> Summary:
-    """Look at one column."""
-    column = table.column(name)
-    none = np.empty(0)
-    if column.dtype.kind in "biuf":
-        numbers = column.astype(np.float64)
-        numbers = numbers[np.isfinite(numbers)]
-        return Summary(name, "numbers" if len(numbers) else "nothing", len(column) - len(numbers), numbers, {})
-    if column.dtype.kind != "O":
-        return Summary(name, "dates" if column.dtype.kind == "M" else "other", 0, none, {})
-    values = [value for value in map(plain_value, column) if value is not None]
-    missing = len(column) - len(values)
-    if not values:
-        return Summary(name, "nothing", missing, none, {})
-    if all(isinstance(value, bool) for value in values):
-        return Summary(name, "numbers", missing, np.asarray(values, dtype=np.float64), {})
-    if not all(isinstance(value, str) for value in values):
-        return Summary(name, "other", missing, none, {})
-    counts = Counter(map(str, values))
-    order = [text for text in table.order(name) if text in counts] or sorted(counts)
-    dates = all(_DATE.match(text) for text in order)
-    return Summary(name, "dates" if dates else "texts", missing, none, {text: counts[text] for text in order})
+__all__ = ["Guesses", "guess"]
 
 
 _MANY = 50
@@ -100,74 +27,6 @@ _FEW, _GAPS, _EACH = 12, 3, 5
 """So few whole numbers, so far apart and each so frequent, are taken for a list of choices."""
 _UNORDERED = "Put the categories in order, and set direction to up."
 """What is said of texts that rise, as long as their order is not known."""
-
-
-def described(column: Summary) -> tuple[Feature, str] | str:
-    """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
-    unfit = _unfit(column)
-    if unfit:
-        return unfit
-    hint = hint_of(column.name)
-    free = column.varieties > 1 and (hint is None or hint.actionable)
-    feature = _of_texts(column) if column.counts else _of_numbers(column)
-    reasons = [column.words()]
-    if column.varieties > 1 and hint is not None:
-        reasons.append(hint.why)
-    if hint is not None and hint.rises:
-        feature = _changed(feature, direction=_rising(feature))
-        if feature.kind == "categorical" and free:
-            reasons.append(_UNORDERED)
-    return _changed(feature, actionable=free), " ".join(reasons)
-
-
-def _unfit(column: Summary) -> str:
-    """Why no feature is made of a column, as the end of a sentence that begins with its name; empty where one is."""
-    if column.kind == "nothing":
-        return "has no value at all"
-    if column.kind == "dates":
-        return "holds dates"
-    if column.kind == "other":
-        return "holds neither numbers nor truth values nor texts"
-    if column.missing:
-        return f"is missing in {column.missing:,} rows, so that what these people could change is not known"
-    if is_identifier(column.name) and column.varieties > 0.9 * column.size > 2:
-        return "tells people apart"
-    if len(column.counts) > _MANY:
-        return f"has {len(column.counts):,} different texts, so that it is a name rather than a choice"
-    return ""
-
-
-def _of_texts(column: Summary) -> Feature:
-    return Feature(column.name, "categorical", values=tuple(column.counts))
-
-
-def _of_numbers(column: Summary) -> Feature:
-    numbers, name = column.numbers, column.name
-    low, high = float(numbers.min()), float(numbers.max())
-    if np.isin(numbers, (0.0, 1.0)).all():
-        return Feature(name, "binary")
-    if (numbers == np.round(numbers)).all():
-        values = np.unique(numbers)
-        apart = high - low + 1 >= _GAPS * len(values)
-        if 2 < len(values) <= _FEW and apart and len(numbers) >= _EACH * len(values):
-            return Feature(name, "categorical", values=tuple(int(value) for value in values))
-        return Feature(name, "integer", low, high)
-    if low >= 0.0 and high <= 1.0:
-        return Feature(name, "real", 0.0, 1.0)
-    return Feature(name, "real", low, high)
-
-
-def _rising(feature: Feature) -> Direction:
-    """The way of a feature that only rises: a dummy for at most so much turns off, and texts have no order yet."""
-    if feature.kind == "binary" and limits_from_above(feature.name):
-        return "down"
-    return "both" if feature.values and isinstance(feature.values[0], str) else "up"
-
-
-def _changed(feature: Feature, **changes: Any) -> Feature:
-    """The same feature with something else about it; bounds that a list of categories implies are left to it."""
-    implied: dict[str, Any] = {"low": None, "high": None} if feature.kind == "categorical" else {}
-    return replace(feature, **implied, **changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +48,7 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
     why: dict[str, str] = {}
     for name in table.names:
         if name not in left:
-            description = described(summary_of(table, name))
+            description = _described(profile_of(table, name))
             if isinstance(description, str):
                 left[name] = description
             else:
@@ -208,6 +67,133 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
         left_out={name: left[name] for name in table.names if name in left},
         rows=table.rows,
     )
+
+
+def _described(column: ColumnProfile) -> tuple[Feature, str] | str:
+    """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
+    unfit = _unfit(column)
+    if unfit:
+        return unfit
+    hint = hint_of(column.name)
+    free = column.varieties > 1 and (hint is None or hint.actionable)
+    feature = _of_texts(column) if column.kind == "text" else _of_numbers(column)
+    reasons = [_in_words(column)]
+    if column.varieties > 1 and hint is not None:
+        reasons.append(hint.why)
+    if hint is not None and hint.rises:
+        feature = _changed(feature, direction=_rising(feature))
+        if feature.kind == "categorical" and free:
+            reasons.append(_UNORDERED)
+    return _changed(feature, actionable=free), " ".join(reasons)
+
+
+def _unfit(column: ColumnProfile) -> str:
+    """Why no feature is made of a column, as the end of a sentence that begins with its name; empty where one is."""
+    if column.kind == "nothing":
+        return "has no value at all"
+    if column.kind == "date":
+        return "holds dates"
+    if column.kind == "other":
+        return "holds neither numbers nor truth values nor texts"
+    if column.missing:
+        return f"is missing in {column.missing:,} rows, so that what these people could change is not known"
+    if column.identifier:
+        return "tells people apart"
+    if column.kind == "text" and column.varieties > _MANY:
+        return f"has {column.varieties:,} different texts, so that it is a name rather than a choice"
+    return ""
+
+
+def _in_words(column: ColumnProfile) -> str:
+    """The values of a column as a sentence."""
+    counts, numbers = column.counts, column.numbers
+    if column.kind == "text":
+        top = max(counts, key=lambda text: counts[text])
+        return f"{len(counts)} categories, most often {top!r} ({counts[top] / column.rows:.0%})."
+    if column.varieties == 1:
+        return f"Always {numbers[0]:g}."
+    if np.isin(numbers, (0.0, 1.0)).all():
+        return f"1 for {numbers.mean():.1%} of the people."
+    low, first, third, high = np.quantile(numbers, (0.0, 0.25, 0.75, 1.0))
+    half = f"at {first:g}" if first == third else f"between {first:g} and {third:g}"
+    return f"From {low:g} to {high:g}, half of the people or more {half}."
+
+
+def _of_texts(column: ColumnProfile) -> Feature:
+    return Feature(column.name, "categorical", values=tuple(column.counts))
+
+
+def _of_numbers(column: ColumnProfile) -> Feature:
+    numbers, name, low, high = column.numbers, column.name, column.low, column.high
+    if np.isin(numbers, (0.0, 1.0)).all():
+        return Feature(name, "binary")
+    if column.kind == "whole":
+        apart = high - low + 1 >= _GAPS * column.varieties
+        if 2 < column.varieties <= _FEW and apart and len(numbers) >= _EACH * column.varieties:
+            return Feature(name, "categorical", values=tuple(int(value) for value in column.counts))
+        return Feature(name, "integer", low, high)
+    if low >= 0.0 and high <= 1.0:
+        return Feature(name, "real", 0.0, 1.0)
+    return Feature(name, "real", low, high)
+
+
+def _rising(feature: Feature) -> Direction:
+    """The way of a feature that only rises: a dummy for at most so much turns off, and texts have no order yet."""
+    if feature.kind == "binary" and limits_from_above(feature.name):
+        return "down"
+    return "both" if feature.values and isinstance(feature.values[0], str) else "up"
+
+
+def _changed(feature: Feature, **changes: Any) -> Feature:
+    """The same feature with something else about it; bounds that a list of categories implies are left to it."""
+    implied: dict[str, Any] = {"low": None, "high": None} if feature.kind == "categorical" else {}
+    return replace(feature, **implied, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a name suggests: whether people can change it by an action, whether it can only rise, and why, in words."""
+
+    actionable: bool
+    rises: bool
+    why: str
+
+
+def hint_of(name: str) -> Hint | None:
+    """What a name suggests; ``None`` where it says nothing.
+
+    Guesses err on the side of leaving a feature alone: to audit with a change that nobody can make is worse than to
+    audit without one that somebody could.
+    """
+    protected = vocabulary.protected_attribute(name)
+    if vocabulary.is_age(name):
+        return Hint(False, True, "Nobody changes their age by an action; should waiting count, let it be actionable.")
+    if has_word(name, vocabulary.ORIGIN) or protected not in (None, "marital status", "pregnancy"):
+        return Hint(False, False, "Its name is that of a protected attribute.")
+    if has_word(name, vocabulary.FAMILY) or protected is not None:
+        return Hint(False, False, "It is about a person's family, which is no lever to ask people to pull.")
+    if has_word(name, vocabulary.PAST):
+        return Hint(False, True, "What has happened cannot be undone.")
+    if vocabulary.is_model_answer(name):
+        return Hint(False, False, "Its name is that of an answer of a model, not of something that people do.")
+    if has_word(name, vocabulary.SURVEY_WEIGHTS):
+        return Hint(False, False, "Its name is that of a weight of a survey.")
+    if has_word(name, vocabulary.TIME) or has_word(name, vocabulary.PROTECTED[vocabulary.AGE]):
+        return Hint(True, True, "Its name counts time, so it only rises.")
+    if has_word(name, vocabulary.LEARNING) and not has_word(name, vocabulary.PURPOSES):
+        return Hint(True, True, "What was learnt stays, so it only rises.")
+    return None
+
+
+def likely_outcome(names: Sequence[str]) -> str | None:
+    """The column that looks like what is predicted; ``None`` where none does.
+
+    It is one whose whole name says so, wherever it stands, or the last or first column with a word that often does.
+    """
+    words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
+    sure = [name for name in names if vocabulary.is_sure_outcome(name)]
+    ends = [name for name in (*names[-1:], *names[:1]) if has_word(name, words)]
+    return next(iter([*sure, *ends]), None)
 
 
 def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], outcome: str | None) -> dict[str, str]:

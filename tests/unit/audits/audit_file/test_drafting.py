@@ -8,29 +8,19 @@ import numpy as np
 import pytest
 
 from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
-from isonomia.audits.audit_file.drafting.attributes import attribute_kind, attributes_of
-from isonomia.audits.audit_file.drafting.columns import columns_of_table, words_in
-from isonomia.audits.audit_file.drafting.outcomes import favourable_of, likely_decision, likely_outcome
+from isonomia.audits.audit_file.drafting.answers import favourable_of
+from isonomia.audits.audit_file.drafting.roles import (
+    attribute_kind,
+    attributes_of,
+    likely_decision,
+    likely_outcome,
+    writable_profiles,
+)
 from isonomia.errors import UsageError
 from isonomia.models.adapt import adapt
 from isonomia.populations.table import Table
 
 TABLE = Files(None, "people.csv")
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("maritalStatus", ("marital", "status")),
-        ("Marital-Status", ("marital", "status")),
-        ("ANNÉE_Sexe", ("annee", "sexe")),
-        ("Größe", ("grosse",)),
-        ("性别", ("性别",)),
-        ("", ()),
-    ],
-)
-def test_a_name_falls_into_words(name: str, words: tuple[str, ...]) -> None:
-    assert words_in(name) == words
 
 
 @pytest.mark.parametrize(
@@ -115,7 +105,7 @@ def test_the_favourable_answer_is_told_by_words(
 
 
 def columns(**values: list[Any]) -> Any:
-    return columns_of_table(Table.of(values))
+    return writable_profiles(Table.of(values))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +145,7 @@ def test_a_column_of_decisions_is_told_by_name(names: tuple[str, ...], decision:
 
 
 def attributes(table: dict[str, Any], wanted: tuple[str, ...] = ()) -> Any:
-    people = Table.of(table)
-    return attributes_of(people, columns_of_table(people), wanted, ())
+    return attributes_of(writable_profiles(Table.of(table)), wanted, ())
 
 
 def test_the_largest_group_is_the_reference_and_rare_ones_are_set_aside() -> None:
@@ -244,7 +233,7 @@ def test_where_the_smaller_answer_is_wanted_more_experience_must_not_raise_it() 
     table["defaulted"] = table.pop("repaid")
     draft = draft_audit(Table.of(table), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
     found = {claim.name: claim for claim in draft.suggestions}
-    assert draft.seen.decision.event == "prediction == 0"
+    assert draft.basis.decision.event == "prediction == 0"
     assert found["more experience never hurts"].options["output"] == "not higher"
 
 

@@ -1,48 +1,47 @@
-"""The draft.
-
-Trying a suggestion on a few people: what cannot be checked is commented out, with the reason.
+"""From a model and a table to a first draft of an audit.
 
 A draft must run as it is. Whether a property can be checked on some data depends on much, such as what a model does
-with missing values, so that the surest way to know is to try. What comes of the trial is not looked at.
-
-From a model and a table to a first draft of an audit.
+with missing values, so each suggestion is tried on a few people; what cannot be checked is commented out, with the
+reason. The verdicts of these trials are not looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 from isonomia.audits.audit_file.builder import property_of
-from isonomia.audits.audit_file.drafting.attributes import MOST_ATTRIBUTES, attributes_of
-from isonomia.audits.audit_file.drafting.columns import Column, columns_of_table
-from isonomia.audits.audit_file.drafting.model_answers import Asked, asked_model, some_rows
-from isonomia.audits.audit_file.drafting.outcomes import (
+from isonomia.audits.audit_file.drafting.answers import (
     Decision,
+    ask_model,
     decision_of_column,
     decision_of_model,
     favourable_of,
-    is_sure_outcome,
+    some_rows,
+)
+from isonomia.audits.audit_file.drafting.roles import (
+    MAX_ATTRIBUTES,
+    attributes_of,
     likely_decision,
     likely_outcome,
     likely_score,
+    writable_profiles,
 )
 from isonomia.audits.audit_file.drafting.suggestions import (
     CHANGES,
-    Outcome,
-    Seen,
+    Basis,
+    OutcomeColumn,
     Suggestion,
     fallback,
     numbered,
-    person_claims,
-    preclusion_claim,
-    rate_claims,
+    preclusion,
+    suggestions,
 )
 from isonomia.audits.audit_file.drafting.writer import Files, written_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.protocol import Check, Permissions
+from isonomia.audits.protocol import Permissions
 from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import ask_about
 from isonomia.engine.observer import Silent
@@ -51,51 +50,21 @@ from isonomia.interventions import Draft, Interventions
 from isonomia.models.protocol import Model
 from isonomia.populations import Census, Sample
 from isonomia.populations.files import Rows
+from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import is_sure_outcome
 from isonomia.spec.property import Property
 from isonomia.spec.text import name_text
 
-__all__ = ["AuditDraft", "Wishes", "draft_audit", "tried"]
+__all__ = ["AuditDraft", "Wishes", "draft_audit"]
 
+Opener: TypeAlias = Callable[[Sequence[str] | None], Model]
+"""Opens the model with features, or without."""
 
-_BUDGET = 60
-_DELTA = 0.001
-
-
-def tried(
-    suggestion: Suggestion,
-    model: Model | None,
-    rows: Table,
-    interventions: Mapping[str, Any],
-    *,
-    random_model: bool,
-) -> Suggestion:
-    """The suggestion as it is where it can be checked, and otherwise commented out with what went wrong."""
-    if not suggestion.active:
-        return suggestion
-    try:
-        text = "\n".join(suggestion.lines())
-        entry = recorded_audit_file("draft", text, {}).properties()[0]
-        prop = property_of(entry, interventions, Permissions())
-        people = Sample(rows)
-        _try(new_check(prop, model, people, delta=_DELTA, budget=_BUDGET, seed=0, random_model=random_model))
-    except IsonomiaError as error:
-        return suggestion.doubted(f"it cannot be checked here: {_brief(str(error))}")
-    return suggestion
-
-
-def _try(check: Check[Any]) -> None:
-    """Check it; of rates, everything is prepared for draws, and then everybody is counted, which takes less time."""
-    if isinstance(check.prop, Property):
-        prepare(check, ask_about(check.prop, check.population, check.model, check.ranges))
-        check = replace(check, population=Census(check.population.rows))
-    run_check(check, Silent())
-
-
-def _brief(message: str) -> str:
-    line = " ".join(message.split("\n  ")[0].split())
-    return line if len(line) <= 300 else f"{line[:297]}..."
+_TRIAL_BUDGET, _TRIAL_DELTA = 60, 0.001
+"""Enough to meet whatever cannot be checked; the verdict does not matter."""
+_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +103,21 @@ class AuditDraft:
     changes
         The file with what people can change, which goes beside it; ``None`` where none is needed, or where one that is
         there is used.
-    seen
-        What was seen.
+    basis
+        What the draft rests on.
     suggestions
         The properties, active and commented out.
     """
 
     text: str
     changes: str | None
-    seen: Seen
+    basis: Basis
     suggestions: tuple[Suggestion, ...]
 
 
 def draft_audit(
     rows: Rows,
-    opened: Callable[[Sequence[str] | None], Model] | None,
+    opened: Opener | None,
     files: Files,
     wishes: Wishes,
     changes: Interventions | None = None,
@@ -181,107 +150,128 @@ def draft_audit(
     DataError, ModelError
         Where the table cannot be used, or the model does not answer.
     """
-    table = next(rows.batches()) if isinstance(rows, LongTable) else rows
-    seen = _seen(table, opened, wishes, long=isinstance(rows, LongTable))
-    actions, text = _interventions(seen, changes)
-    claims = [*rate_claims(seen), *person_claims(seen)]
+    long = isinstance(rows, LongTable)
+    basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
+    actions, text = _interventions(basis, changes)
+    claims = list(suggestions(basis))
     if actions is not None:
-        claim = preclusion_claim(seen, sum(feature.actionable for feature in actions.features))
-        absent = alone and changes is None
-        claims.append(claim.doubted(f"{CHANGES}.toml is not written with a draft that is printed") if absent else claim)
-    found = _tried(claims, seen, actions)
-    used = any(claim.active and claim.ask[0] == "responsiveness" for claim in found)
-    made = written_audit(seen, found, files, changes=used)
-    return AuditDraft(made, text if used else None, seen, tuple(found))
+        claim = preclusion(basis, sum(feature.actionable for feature in actions.features))
+        if alone and changes is None:
+            claim = claim.doubted(f"{CHANGES}.toml is not written with a draft that is printed")
+        claims.append(claim)
+    claims = _tried(claims, basis, actions)
+    used = any(claim.active and claim.ask[0] == "responsiveness" for claim in claims)
+    audit = written_audit(basis, claims, files, changes=used)
+    return AuditDraft(audit, text if used else None, basis, tuple(claims))
 
 
-def _seen(table: Table, opened: Callable[[Sequence[str] | None], Model] | None, wishes: Wishes, *, long: bool) -> Seen:
-    columns = columns_of_table(table)
+def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> Basis:
+    """Ask the model, where there is one, and guess what the columns are."""
+    columns = writable_profiles(table)
     for option, name in (("--outcome", wishes.outcome), ("--decision", wishes.decision)):
         if name is not None and name not in columns:
             raise UsageError(
                 f"expected {option} to name a column, but there is no column {name!r}.{nearest(name, table.names)}"
             )
+    answers = decided = None
     if opened is None:
-        return _seen_in_table(table, columns, wishes, long)
-    outcome = wishes.outcome or likely_outcome(columns, None, ())
-    asked = asked_model(opened, some_rows(table), columns, outcome, wishes.features)
-    name = wishes.outcome or likely_outcome(columns, asked.reads, asked.classes)
-    decision = decision_of_model(asked, wishes.favourable, [name] if name else [])
-    return _completed(table, columns, asked, decision, None, name, wishes, long)
+        decided = wishes.decision or likely_decision(columns)
+        if decided is None:
+            raise UsageError(
+                "expected a model, or a table with a column of predictions or decisions, but no column's name is a "
+                "usual one for these. Give the model first, isonomia init MODEL DATA; or name the column with "
+                "--decision; or draft only what people can change, with --interventions"
+            )
+        others = {name: column for name, column in columns.items() if name != decided}
+        outcome = wishes.outcome or likely_outcome(others, None, tuple(columns[decided].counts))
+        score = likely_score({name: column for name, column in others.items() if name != outcome})
+        spelled = "" if score is None else f"{'score' if score == 'score' else name_text(score)} from 0 to 1"
+        names = [outcome] if outcome else []
+        decision = decision_of_column(columns[decided], wishes.favourable, spelled, names)
+    else:
+        outcome = wishes.outcome or likely_outcome(columns, None, ())
+        answers = ask_model(opened, some_rows(table), columns, outcome, wishes.features)
+        outcome = wishes.outcome or likely_outcome(columns, answers.reads, answers.classes)
+        decision = decision_of_model(answers, wishes.favourable, [outcome] if outcome else [])
+    taken = [name for name in (outcome, decided) if name is not None]
+    attributes = attributes_of(columns, wishes.protected, taken)
+    return Basis(
+        table=table,
+        columns=columns,
+        answers=answers,
+        decision=decision,
+        decided=decided,
+        outcome=None if outcome is None else _outcome(columns[outcome], decision, given=wishes.outcome is not None),
+        attributes=attributes if wishes.protected else attributes[:MAX_ATTRIBUTES],
+        long=long,
+    )
 
 
-def _seen_in_table(table: Table, columns: Mapping[str, Column], wishes: Wishes, long: bool) -> Seen:
-    decided = wishes.decision or likely_decision(columns)
-    if decided is None:
-        raise UsageError(
-            "expected a model, or a table with a column of predictions or decisions, but no column's name is a usual "
-            "one for these. Give the model first, isonomia init MODEL DATA; or name the column with --decision; or "
-            "draft only what people can change, with --interventions"
-        )
-    others = {name: column for name, column in columns.items() if name != decided}
-    name = wishes.outcome or likely_outcome(others, None, tuple(columns[decided].counts))
-    found = likely_score({key: column for key, column in others.items() if key != name})
-    score = "" if found is None else f"{'score' if found == 'score' else name_text(found)} from 0 to 1"
-    names = [name] if name else []
-    decision = decision_of_column(columns[decided], table.column(decided), wishes.favourable, score, names)
-    return _completed(table, columns, None, decision, decided, name, wishes, long)
-
-
-def _completed(
-    table: Table,
-    columns: Mapping[str, Column],
-    asked: Asked | None,
-    decision: Decision,
-    decided: str | None,
-    name: str | None,
-    wishes: Wishes,
-    long: bool,
-) -> Seen:
-    outcome = None if name is None else _outcome(columns[name], decision, given=wishes.outcome is not None)
-    taken = [each for each in (name, decided) if each is not None]
-    attributes = attributes_of(table, columns, wishes.protected, taken)
-    kept = attributes if wishes.protected else attributes[:MOST_ATTRIBUTES]
-    return Seen(table, columns, asked, decision, decided, outcome, kept, long)
-
-
-def _outcome(column: Column, decision: Decision, *, given: bool) -> Outcome:
+def _outcome(column: ColumnProfile, decision: Decision, *, given: bool) -> OutcomeColumn:
     why = "you said so" if given else "guessed from its name, place and values"
     positive = None
     if column.counts and column.varieties <= 10:
         values = list(column.counts)
         positive = decision.value if decision.value in values else favourable_of(values, [column.name])[0]
-    return Outcome(column, positive, given or is_sure_outcome(column.name), why)
+    return OutcomeColumn(column, positive, given or is_sure_outcome(column.name), why)
 
 
-def _interventions(seen: Seen, given: Interventions | None) -> tuple[Interventions | None, str | None]:
+def _interventions(basis: Basis, given: Interventions | None) -> tuple[Interventions | None, str | None]:
     """What people can change, and the text of its draft; nothing where it cannot be used or guessed."""
-    if seen.asked is None or seen.long:
+    if basis.answers is None or basis.long:
         return None, None
     if given is not None:
         return given, None
-    taken = {} if seen.outcome is None else {seen.outcome.column.name: "is the outcome, which is predicted"}
-    unread = {name: "is not read by the model" for name in seen.table.names if not seen.reads(name)}
+    taken = {} if basis.outcome is None else {basis.outcome.column.name: "is the outcome, which is predicted"}
+    unread = {name: "is not read by the model" for name in basis.table.names if not basis.reads(name)}
     try:
-        draft = Draft.of(seen.table, {**unread, **taken})
+        draft = Draft.of(basis.table, {**unread, **taken})
     except DataError:
         return None, None
     text = draft.to_toml("the table")
     return Interventions.from_toml(text, f"{CHANGES}.toml"), text
 
 
-def _tried(claims: Sequence[Suggestion], seen: Seen, actions: Interventions | None) -> list[Suggestion]:
-    model = None if seen.asked is None else seen.asked.model
-    random_model = seen.asked is not None and seen.asked.random
-    rows, known = some_rows(seen.table), {} if actions is None else {CHANGES: actions}
-
-    def trial(claim: Suggestion) -> Suggestion:
-        return tried(claim, model, rows, known, random_model=random_model)
-
-    found = [trial(claim) for claim in numbered(claims)]
-    if any(claim.active for claim in found):
-        return found
-    last = trial(fallback(seen))
+def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | None) -> list[Suggestion]:
+    """The suggestions with those commented out that cannot be checked; at least one is active."""
+    rows = some_rows(basis.table)
+    tried = [_trial(claim, basis, rows, actions) for claim in numbered(claims)]
+    if any(claim.active for claim in tried):
+        return tried
+    last = _trial(fallback(basis), basis, rows, actions)
     if not last.active:
         raise DataError(f"nothing that a draft could ask can be checked. {last.doubt}")
-    return [last, *found]
+    return [last, *tried]
+
+
+def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions | None) -> Suggestion:
+    """The suggestion as it is where it can be checked, and otherwise commented out with what went wrong."""
+    if not claim.active:
+        return claim
+    answers = basis.answers
+    try:
+        table = recorded_audit_file("draft", "\n".join(claim.lines()), {}).properties()[0]
+        prop = property_of(table, {} if actions is None else {CHANGES: actions}, Permissions())
+        check = new_check(
+            prop,
+            None if answers is None else answers.model,
+            Sample(rows),
+            delta=_TRIAL_DELTA,
+            budget=_TRIAL_BUDGET,
+            seed=0,
+            random_model=answers is not None and answers.random,
+        )
+        if isinstance(prop, Property):
+            # Of rates, everything is prepared for draws, and then everybody is counted, which takes less time.
+            prepare(check, ask_about(prop, check.population, check.model, check.ranges))
+            check = replace(check, population=Census(rows))
+        run_check(check, Silent())
+    except IsonomiaError as error:
+        return claim.doubted(f"it cannot be checked here: {_first_line(error)}")
+    return claim
+
+
+def _first_line(error: IsonomiaError) -> str:
+    """The message without the carets below it."""
+    line = " ".join(str(error).partition("\n")[0].split())
+    return line if len(line) <= _MAX_REASON else f"{line[: _MAX_REASON - 3]}..."

@@ -1,12 +1,7 @@
-"""What was seen, and the properties it suggests.
+"""The properties that a draft suggests, from what the table and the model's answers look like.
 
-Everything that a draft rests on: the table, the model's answers, and what was guessed from them.
-
-A property that a draft suggests: how it is written, why, and what speaks against having it active.
-
-Properties about rates and means that make sense for what was seen.
-
-Properties about single people that make sense for what was seen: k-safety, responsiveness, principal fairness.
+Properties about rates and means come first, then those about single people: k-safety, responsiveness, principal
+fairness. A guess that could mislead is suggested with a doubt, which comments it out.
 """
 
 from __future__ import annotations
@@ -18,50 +13,45 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.audit_file.drafting.attributes import LEAST, Attribute, Group
-from isonomia.audits.audit_file.drafting.columns import Column, has_word, vocabulary
-from isonomia.audits.audit_file.drafting.model_answers import Asked
-from isonomia.audits.audit_file.drafting.outcomes import Decision
+from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
+from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, Attribute, Subgroup
 from isonomia.models.protocol import Answer
+from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import HELPS, HURTS, has_word
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.walk import columns_of
 from isonomia.toml import toml_value
 
-__all__ = [
-    "CHANGES",
-    "Outcome",
-    "Seen",
-    "Suggestion",
-    "fallback",
-    "formula",
-    "named",
-    "numbered",
-    "person_claims",
-    "preclusion_claim",
-    "rate_claims",
-]
+__all__ = ["CHANGES", "Basis", "OutcomeColumn", "Suggestion", "fallback", "numbered", "preclusion", "suggestions"]
+
+CHANGES = "changes"
+"""What a draft calls the interventions that it comes with."""
+_MAX_NAME = 70
+_MIN_RATIO = 0.8
+"""The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D."""
+_MAX_GAP = 0.1
+"""How far mean scores and rates may be apart in a draft."""
+_MAX_MONOTONE = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeColumn:
     """The column with what turned out.
 
     Attributes
     ----------
-    column
-        The column.
+    column, why
+        The column, and what speaks for it.
     positive
         Its value for those who deserve the favourable answer; ``None`` where it holds numbers.
     sure
         Whether the user named it, or its name says outright what it is.
-    why
-        What speaks for it.
     """
 
-    column: Column
+    column: ColumnProfile
     positive: Any
     sure: bool
     why: str
@@ -73,14 +63,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What was seen and guessed.
+class Basis:
+    """Everything that a draft rests on: the table, the model's answers, and what was guessed from them.
 
     Attributes
     ----------
     table, columns
         The people, or as many as were looked at.
-    asked
+    answers
         What the model answered; ``None`` where the table holds the answers.
     decision
         The favourable answer.
@@ -95,17 +85,17 @@ class Seen:
     """
 
     table: Table
-    columns: Mapping[str, Column]
-    asked: Asked | None
+    columns: Mapping[str, ColumnProfile]
+    answers: ModelAnswers | None
     decision: Decision
     decided: str | None
-    outcome: Outcome | None
+    outcome: OutcomeColumn | None
     attributes: tuple[Attribute, ...]
     long: bool
 
     def reads(self, name: str) -> bool:
         """Whether the model reads a column, as far as it says so."""
-        return self.asked is not None and (self.asked.reads is None or name in self.asked.reads)
+        return self.answers is not None and (self.answers.reads is None or name in self.answers.reads)
 
     def people(self, condition: str) -> int:
         """How many of the people meet a condition."""
@@ -114,8 +104,8 @@ class Seen:
     def favoured(self, condition: str) -> int:
         """How many people with the favourable answer were seen among those who meet a condition."""
         both = f"{self.decision.event} and {condition}"
-        if self.asked is not None:
-            return _meeting(both, self.asked.rows, self.asked.answer)
+        if self.answers is not None:
+            return _meeting(both, self.answers.rows, self.answers.answer)
         stored = self.table.column(self.decided) if self.decided is not None else None
         return _meeting(both, self.table, Answer(stored))
 
@@ -127,27 +117,20 @@ def _meeting(condition: str, table: Table, answer: Answer) -> int:
     return int(np.broadcast_to(truth(row, batch), (table.rows,)).sum())
 
 
-_LONGEST = 70
-
-
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """One property of a draft.
 
     Attributes
     ----------
-    name
-        What it is called.
-    why
-        Why somebody would ask for it, for the report; empty for nothing.
-    note
-        A comment above it.
-    ask
-        The key that says what kind it is, with its value: ``("check", "P[...] >= 0.8")``.
-    options
-        What it takes.
+    name, note
+        What it is called, and a comment above it.
+    ask, options
+        The key that says what kind it is, with its value, ``("check", "P[...] >= 0.8")``; and what it takes.
     doubt
         Why it is commented out; empty where it is active.
+    why
+        Why somebody would ask for it, for the report; empty for nothing.
     """
 
     name: str
@@ -169,93 +152,102 @@ class Suggestion:
     def lines(self) -> list[str]:
         """The table of the file, without comments."""
         key, value = self.ask
-        found = ["[[property]]", f"name = {toml_value(self.name)}"]
+        lines = ["[[property]]", f"name = {toml_value(self.name)}"]
         if self.why:
-            found.append(f"why = {toml_value(self.why)}")
-        found.append(f"{key} = {toml_value(value)}")
+            lines.append(f"why = {toml_value(self.why)}")
+        lines.append(f"{key} = {toml_value(value)}")
         if self.options:
-            found.append(f"with = {toml_value(dict(self.options))}")
-        return "\n".join(found).split("\n")
+            lines.append(f"with = {toml_value(self.options)}")
+        return "\n".join(lines).split("\n")
 
 
-def formula(name: str, text: str, note: str = "", doubt: str = "", why: str = "") -> Suggestion:
-    """A property about rates and means."""
-    return Suggestion(name, note, ("check", text), {}, doubt, why)
+def suggestions(basis: Basis) -> Iterator[Suggestion]:
+    """Every property that makes sense without interventions, the simplest first."""
+    for attribute in basis.attributes:
+        yield from _four_fifths(basis, attribute)
+    if basis.outcome is not None and basis.outcome.positive is not None:
+        for attribute in basis.attributes:
+            yield _equal_opportunity(basis, basis.outcome, attribute)
+        yield from _accuracy(basis, basis.outcome)
+    if basis.decision.score:
+        for attribute in basis.attributes:
+            yield from _scores(basis, attribute)
+    if not basis.decision.values:
+        for attribute in basis.attributes[:1]:
+            yield from _means(basis, attribute)
+    if basis.answers is not None:
+        for attribute in basis.attributes:
+            yield from _invariant(basis, attribute)
+        monotone = [claim for column in basis.columns.values() for claim in _monotone(basis, column)]
+        yield from monotone[:_MAX_MONOTONE]
+    yield from _principal(basis)
 
 
-def named(name: str, kind: str, value: Any, note: str = "", doubt: str = "", **options: Any) -> Suggestion:
-    """A property by its name."""
-    return Suggestion(name, note, (kind, value), options, doubt)
+def preclusion(basis: Basis, free: int) -> Suggestion:
+    """That nobody who is refused is without a way to the favourable answer, where ``free`` features can change."""
+    value = basis.decision.value
+    target = basis.decision.event if value is None else [value] if isinstance(value, str) else value
+    note = (
+        f"Everybody who does not get the favourable answer should have a way to it: {CHANGES}.toml says what people "
+        f"can change, {free} features by the draft. Read it before you believe a verdict."
+    )
+    doubt = "" if free else f"by {CHANGES}.toml there is nothing that people can change"
+    return _named(
+        "a way to the favourable answer",
+        "responsiveness",
+        "preclusion",
+        note,
+        doubt,
+        interventions=CHANGES,
+        target=target,
+        who=basis.decision.opposite,
+    )
 
 
-def numbered(found: Iterable[Suggestion]) -> list[Suggestion]:
-    """Names that are short, printable and different from each other, as a file needs them."""
-    taken: set[str] = set()
-    made = []
-    for item in found:
-        name = _short(item.name)
-        base, number = name, 2
-        while name in taken:
-            name, number = f"{base} ({number})", number + 1
-        taken.add(name)
-        made.append(replace(item, name=name))
-    return made
-
-
-def _short(name: str) -> str:
-    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
-
-
-FIFTHS = 0.8
-"""The least ratio of rates in a draft."""
-APART = 0.1
-"""How far mean scores and rates may be apart in a draft."""
-
-
-def rate_claims(seen: Seen) -> Iterator[Suggestion]:
-    """Every property about rates and means, the simplest first."""
-    for attribute in seen.attributes:
-        yield from _four_fifths(seen, attribute)
-    if seen.outcome is not None and seen.outcome.positive is not None:
-        for attribute in seen.attributes:
-            yield from _equal_opportunity(seen, seen.outcome, attribute)
-        yield from _accuracy(seen, seen.outcome)
-    if seen.decision.score:
-        for attribute in seen.attributes:
-            yield from _scores(seen, attribute)
-    if not seen.decision.values:
-        for attribute in seen.attributes[:1]:
-            yield from _means(seen, attribute)
-
-
-def fallback(seen: Seen) -> Suggestion:
+def fallback(basis: Basis) -> Suggestion:
     """What can be asked of any model: an audit file has at least one property."""
-    return formula(
+    return _formula(
         "somebody gets the favourable answer",
-        f"P[{seen.decision.event}] >= 0.01",
+        f"P[{basis.decision.event}] >= 0.01",
         "No protected attribute was recognised: name the columns with --protected, or write formulas of your own.",
     )
 
 
-def _against(attribute: Attribute, group: Group) -> str:
+def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
+    """Names that are short, printable and different from each other, as a file needs them."""
+    by_name: dict[str, Suggestion] = {}
+    for claim in claims:
+        name = base = _short(claim.name)
+        number = 2
+        while name in by_name:
+            name, number = f"{base} ({number})", number + 1
+        by_name[name] = replace(claim, name=name)
+    return list(by_name.values())
+
+
+def _short(name: str) -> str:
+    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+    return plain if len(plain) <= _MAX_NAME else f"{plain[: _MAX_NAME - 3]}..."
+
+
+def _against(attribute: Attribute, group: Subgroup) -> str:
     return f"{attribute.column}: {group.label} against {attribute.reference.label}"
 
 
-def _at_least(seen: Seen, group: str, reference: str) -> str:
+def _at_least(basis: Basis, group: str, reference: str) -> str:
     """Four fifths of the reference's rate; as a ratio only where somebody was seen who makes it different from zero."""
-    event = seen.decision.event
-    if seen.favoured(reference):
-        return f"P[{event} | {group}] / P[{event} | {reference}] >= {FIFTHS}"
-    return f"P[{event} | {group}] >= {FIFTHS} * P[{event} | {reference}]"
+    event = basis.decision.event
+    if basis.favoured(reference):
+        return f"P[{event} | {group}] / P[{event} | {reference}] >= {_MIN_RATIO}"
+    return f"P[{event} | {group}] >= {_MIN_RATIO} * P[{event} | {reference}]"
 
 
-def _four_fifths(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
+def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     reference = attribute.reference
 
-    def claim(group: Group, note: str, doubt: str = "") -> Suggestion:
-        text = _at_least(seen, group.condition, reference.condition)
-        return formula(f"four fifths, {_against(attribute, group)}", text, note, doubt, "29 CFR 1607.4 D")
+    def claim(group: Subgroup, note: str, doubt: str = "") -> Suggestion:
+        text = _at_least(basis, group.condition, reference.condition)
+        return _formula(f"four fifths, {_against(attribute, group)}", text, note, doubt, "29 CFR 1607.4 D")
 
     first = (
         f"{attribute.column}: {attribute.why}. Others are compared with the largest group, {reference.label} "
@@ -267,36 +259,36 @@ def _four_fifths(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
         yield claim(group, "", f"{group.label} is set aside: {reason}")
 
 
-def _equal_opportunity(seen: Seen, outcome: Outcome, attribute: Attribute) -> Iterator[Suggestion]:
+def _equal_opportunity(basis: Basis, outcome: OutcomeColumn, attribute: Attribute) -> Suggestion:
     reference = attribute.reference
     deserving = {group: f"{group.condition} and {outcome.event}" for group in (reference, *attribute.groups)}
-    people = {group: seen.people(condition) for group, condition in deserving.items()}
-    enough = [group for group in attribute.groups if people[group] >= LEAST] or list(attribute.groups[:1])
-    parts = [_at_least(seen, deserving[group], deserving[reference]) for group in enough]
-    told = ", ".join(f"{group.label} ({people[group]:,})" for group in (reference, *enough))
-    note = f"Among those with {outcome.event}: {told}."
+    people = {group: basis.people(condition) for group, condition in deserving.items()}
+    enough = [group for group in attribute.groups if people[group] >= MIN_PEOPLE] or list(attribute.groups[:1])
+    parts = [_at_least(basis, deserving[group], deserving[reference]) for group in enough]
+    sizes = ", ".join(f"{group.label} ({people[group]:,})" for group in (reference, *enough))
+    note = f"Among those with {outcome.event}: {sizes}."
     nobody = not all(people[group] for group in (reference, *enough))
     doubt = "nobody in one of the groups has this outcome" if nobody else ""
-    yield formula(f"equal opportunity by {attribute.column}", " and ".join(parts), note, doubt)
+    return _formula(f"equal opportunity by {attribute.column}", " and ".join(parts), note, doubt)
 
 
-def _accuracy(seen: Seen, outcome: Outcome) -> Iterator[Suggestion]:
+def _accuracy(basis: Basis, outcome: OutcomeColumn) -> Iterator[Suggestion]:
     counts = outcome.column.counts
-    if not set(counts) <= set(seen.decision.values):
+    if not set(counts) <= set(basis.decision.values):
         return
     share = floor(100 * max(counts.values()) / sum(counts.values())) / 100
-    text = f"P[{seen.decision.spelled} == {name_text(outcome.column.name)}] >= {number_text(share)}"
+    text = f"P[{basis.decision.spelled} == {name_text(outcome.column.name)}] >= {number_text(share)}"
     note = f"Giving everybody the commonest outcome is right for {share:.0%}."
     if share > 0.0:
-        yield formula("better than always the same answer", text, note)
+        yield _formula("better than always the same answer", text, note)
 
 
-def _scores(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
-    score, reference = seen.decision.score, attribute.reference
+def _scores(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
+    score, reference = basis.decision.score, attribute.reference
     parts = [f"abs(E[{score} | {who.condition}] - E[{score} | {reference.condition}])" for who in attribute.groups]
-    text = " and ".join(f"{part} <= {APART}" for part in parts)
-    yield formula(f"mean score by {attribute.column}", text, f"How far apart may they be? {APART} is made up.")
-    outcome, values = seen.outcome, seen.decision.values
+    text = " and ".join(f"{part} <= {_MAX_GAP}" for part in parts)
+    yield _formula(f"mean score by {attribute.column}", text, f"How far apart may they be? {_MAX_GAP} is made up.")
+    outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # a score is that of the second of two classes
     if outcome is None or scored is None or scored not in outcome.column.counts:
         return
@@ -304,15 +296,15 @@ def _scores(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
     parts = [
         f"E[{score} | {who.condition}] - P[{happened} | {who.condition}]" for who in (reference, *attribute.groups)
     ]
-    text = " and ".join(f"abs({part}) <= {APART}" for part in parts)
+    text = " and ".join(f"abs({part}) <= {_MAX_GAP}" for part in parts)
     note = f"On average, the score of each group should be its share of {happened}: calibration in the large."
-    yield formula(f"calibration by {attribute.column}", text, note)
+    yield _formula(f"calibration by {attribute.column}", text, note)
 
 
-def _means(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
-    if seen.asked is None or seen.asked.predictions is None:
+def _means(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
+    if basis.answers is None or basis.answers.predictions is None:
         return
-    numbers = seen.asked.predictions.astype(float)
+    numbers = basis.answers.predictions.astype(float)
     low, high = float(f"{numbers.min():.2g}"), float(f"{numbers.max():.2g}")
     if not low < high:
         return
@@ -321,45 +313,21 @@ def _means(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
     for group in attribute.groups[:1]:
         text = f"abs({mean % group.condition} - {mean % attribute.reference.condition}) <= {apart}"
         doubt = "write the range that answers can have, and a difference that matters: both are made up here"
-        yield formula(f"mean answer, {_against(attribute, group)}", text, "", doubt)
+        yield _formula(f"mean answer, {_against(attribute, group)}", text, "", doubt)
 
 
-CHANGES = "changes"
-"""What a draft calls the interventions that it comes with."""
-_HELPS = vocabulary(
-    "experience education educational schooling degree qualification qualifications skill skills grade grades gpa "
-    "income salary wage savings saving assets tenure employment erfahrung einkommen gehalt experiencia ingresos "
-    "revenu salaire esperienza reddito"
-)
-_HURTS = vocabulary(
-    "debt debts priors prior convictions arrests delinquencies delinquency late defaults overdue absences failures "
-    "bankruptcies charges felonies misdemeanors schulden deudas dettes"
-)
-_SUGGESTED = 6
-
-
-def person_claims(seen: Seen) -> Iterator[Suggestion]:
-    """Every property about single people that needs no interventions."""
-    if seen.asked is not None:
-        for attribute in seen.attributes:
-            yield from _invariant(seen, attribute)
-        suggested = [claim for column in seen.columns.values() for claim in _monotone(seen, column)]
-        yield from suggested[:_SUGGESTED]
-    yield from _principal(seen)
-
-
-def _invariant(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
-    if not seen.reads(attribute.column):
+def _invariant(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
+    if not basis.reads(attribute.column):
         return
-    ask: dict[str, Any] = {} if seen.asked is not None and seen.asked.predictions is not None else {"ask": "score"}
+    ask = {} if basis.answers is not None and basis.answers.predictions is not None else {"ask": "score"}
     doubt = ""
     if not attribute.values:
         doubt = f"{attribute.kind} may be a legitimate reason; make it active where it must not be"
-    if seen.table.rows < LEAST:
-        doubt = f"there are only {seen.table.rows:,} rows"
-    named_by_itself = seen.asked is not None and seen.asked.reads is not None
+    if basis.table.rows < MIN_PEOPLE:
+        doubt = f"there are only {basis.table.rows:,} rows"
+    named_by_itself = basis.answers is not None and basis.answers.reads is not None
     note = "The model reads it." if named_by_itself else "The model is given it, and may read it."
-    yield named(
+    yield _named(
         f"{attribute.column} changes nothing",
         "safety",
         "invariant_to",
@@ -370,18 +338,18 @@ def _invariant(seen: Seen, attribute: Attribute) -> Iterator[Suggestion]:
     )
 
 
-def _monotone(seen: Seen, column: Column) -> Iterator[Suggestion]:
+def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
     """Whether more of something helps is for a person to say; the draft only writes it down."""
-    helps, hurts = has_word(column.name, _HELPS), has_word(column.name, _HURTS)
-    ordered = _ordered(seen)
-    if not column.numeric or helps == hurts or not seen.reads(column.name) or not ordered or column.low == column.high:
+    helps, hurts = has_word(column.name, HELPS), has_word(column.name, HURTS)
+    better, ask = _comparison(basis)
+    if not column.numeric or helps == hurts or not basis.reads(column.name) or not better or column.low == column.high:
         return
     width = column.high - column.low
     up: Any = [1, max(1, min(5, int(width / 4)))] if column.kind == "whole" else float(f"{width / 10:.2g}")
-    better = "not lower" if helps == (ordered["better"] > 0) else "not higher"
-    told = "never hurts" if helps else "never helps"
-    yield named(
-        f"more {column.name} {told}",
+    output = "not lower" if helps == (better > 0) else "not higher"
+    claim = "never hurts" if helps else "never helps"
+    yield _named(
+        f"more {column.name} {claim}",
         "safety",
         "monotone",
         "",
@@ -389,74 +357,53 @@ def _monotone(seen: Seen, column: Column) -> Iterator[Suggestion]:
         feature=column.name,
         up=up,
         at_most=column.high,
-        output=better,
-        **ordered["ask"],
+        output=output,
+        **ask,
     )
 
 
-def _ordered(seen: Seen) -> dict[str, Any]:
-    """How answers can be compared: by a score, or by predictions that are numbers; empty where they cannot be."""
-    decision = seen.decision
-    if decision.score and decision.rising:
-        return {"better": decision.rising, "ask": {"ask": "score"}}
-    if seen.asked is None or seen.asked.predictions is None:
-        return {"better": 1, "ask": {"ask": "score"}} if seen.asked is not None else {}
+def _comparison(basis: Basis) -> tuple[int, dict[str, str]]:
+    """How answers compare: 1 where a greater one is better, -1 where a smaller one is, 0 where none is; and by what."""
+    decision, by_score = basis.decision, {"ask": "score"}
+    if basis.answers is None or (decision.score and decision.rising):
+        return decision.rising, by_score
+    if basis.answers.predictions is None:
+        return 1, by_score
     if not decision.values:
-        return {"better": 1, "ask": {}}
+        return 1, {}
     if len(decision.values) == 2 and not isinstance(decision.value, str):
-        return {"better": 1 if decision.value == max(decision.values) else -1, "ask": {}}
-    return {}
+        return 1 if decision.value == max(decision.values) else -1, {}
+    return 0, {}
 
 
-def preclusion_claim(seen: Seen, free: int) -> Suggestion:
-    """That nobody who is refused is without a way to the favourable answer.
-
-    Parameters
-    ----------
-    seen
-        What was seen.
-    free
-        How many features people can change, by the draft.
-    """
-    value = seen.decision.value
-    target = seen.decision.event if value is None else [value] if isinstance(value, str) else value
-    note = (
-        f"Everybody who does not get the favourable answer should have a way to it: {CHANGES}.toml says what people "
-        f"can change, {free} features by the draft. Read it before you believe a verdict."
-    )
-    doubt = "" if free else f"by {CHANGES}.toml there is nothing that people can change"
-    return named(
-        "a way to the favourable answer",
-        "responsiveness",
-        "preclusion",
-        note,
-        doubt,
-        interventions=CHANGES,
-        target=target,
-        who=seen.decision.opposite,
-    )
-
-
-def _principal(seen: Seen) -> Iterator[Suggestion]:
-    outcome, decision = seen.outcome, seen.decision
-    binary = [attribute for attribute in seen.attributes if attribute.values == 2]
+def _principal(basis: Basis) -> Iterator[Suggestion]:
+    outcome, decision = basis.outcome, basis.decision
+    binary = [attribute for attribute in basis.attributes if attribute.values == 2]
     if outcome is None or not binary or outcome.column.varieties != 2 or len(decision.values) != 2:
         return
     attribute = binary[0]
-    column: dict[str, Any] = {} if seen.decided in (None, "prediction") else {"prediction": seen.decided}
-    evident = outcome.sure and attribute.kind == "sex"
-    yield named(
+    column = {} if basis.decided in (None, "prediction") else {"prediction": basis.decided}
+    doubt = f"{attribute.column} is hardly as good as random, or {outcome.column.name} hardly the outcome"
+    yield _named(
         f"principal fairness by {attribute.column}",
         "principal",
         True,
         f"People whose {outcome.column.name} does not depend on {attribute.column} are not answered differently "
         f"because of it. It takes {attribute.column} to be as good as random: add given = [...], the columns that hold "
         "what makes it otherwise.",
-        ""
-        if evident
-        else f"{attribute.column} is hardly as good as random, or {outcome.column.name} hardly the outcome",
+        "" if outcome.sure and attribute.kind == "sex" else doubt,
         attribute=attribute.column,
         outcome=outcome.column.name,
         within=0.1,
         **column,
     )
+
+
+def _formula(name: str, text: str, note: str = "", doubt: str = "", why: str = "") -> Suggestion:
+    """A property about rates and means."""
+    return Suggestion(name, note, ("check", text), {}, doubt, why)
+
+
+def _named(name: str, kind: str, value: Any, note: str = "", doubt: str = "", **options: Any) -> Suggestion:
+    """A property by its name."""
+    return Suggestion(name, note, (kind, value), options, doubt)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.audits.audit_file.drafting.suggestions import CHANGES, Seen, Suggestion
+from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
+from isonomia.audits.audit_file.drafting.suggestions import CHANGES, Basis, Suggestion
 from isonomia.models.protocol import describe
 from isonomia.toml import comment_lines, toml_value
 
 __all__ = ["Files", "written_audit"]
 
-_LISTED = 60
+_MAX_LISTED = 60
 """So many columns are listed in the comments at most."""
 _SECONDS = 60
 """About so long a property may take by its budget, at the speed that was seen."""
@@ -41,123 +42,109 @@ class Files:
     pickled: bool = False
 
 
-def written_audit(seen: Seen, suggestions: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
-    """The text of the file."""
-    parts = [_head(seen, files), _settings(seen, files)]
-    if files.model is not None:
-        parts.append(_model(seen, files))
-    parts.append(_population(seen, files))
+def written_audit(basis: Basis, claims: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
+    """The text of the file; with ``changes``, it names the file with what people can change."""
+    parts = [_head(basis, files), _settings(basis, files)]
+    if basis.answers is not None:
+        parts.append(_model(basis.decision, basis.answers, files))
+    parts.append(_population(basis, files))
     if changes:
         parts.append(["[interventions]", f'{CHANGES} = "{CHANGES}.toml"'])
-    parts.extend(_property(suggestion) for suggestion in suggestions)
+    parts.extend(map(_property, claims))
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _head(seen: Seen, files: Files) -> list[str]:
+def _head(basis: Basis, files: Files) -> list[str]:
     flag = " --trust-pickle" if files.pickled else ""
-    told = [
+    paragraphs = [
         "A first draft of an audit. Everything here was guessed from names and values: read it, correct it, and delete "
         f"what you do not mean. What is commented out was too risky a guess. Run it with: isonomia run FILE{flag}",
         "",
-        f"What the columns were taken for ({seen.table.rows:,} rows{' were looked at' if seen.long else ''}):",
+        f"What the columns were taken for ({basis.table.rows:,} rows{' were looked at' if basis.long else ''}):",
     ]
-    roles = [f"- {name}: {role}" for name, role in _roles(seen)]
-    left = [f"- and {len(roles) - _LISTED:,} more"] if len(roles) > _LISTED else []
-    return [line for text in (*told, *roles[:_LISTED], *left) for line in comment_lines(text) or ["#"]]
+    names = list(basis.columns)
+    paragraphs += [f"- {name}: {_role(basis, name)}" for name in names[:_MAX_LISTED]]
+    if len(names) > _MAX_LISTED:
+        paragraphs.append(f"- and {len(names) - _MAX_LISTED:,} more")
+    return [line for paragraph in paragraphs for line in comment_lines(paragraph) or ["#"]]
 
 
-def _roles(seen: Seen) -> Iterator[tuple[str, str]]:
-    kinds = {attribute.column: attribute.kind for attribute in seen.attributes}
-    for name, column in seen.columns.items():
-        told = []
-        if seen.outcome is not None and name == seen.outcome.column.name:
-            told.append(f"the outcome ({seen.outcome.why})")
-        if name == seen.decided:
-            told.append("the answers that are audited")
-        if name in kinds:
-            told.append(f"protected: {kinds[name]}")
-        if column.identifier:
-            told.append("tells people apart, and is no group")
-        if seen.asked is not None and seen.asked.reads is not None:
-            told.append("read by the model" if name in seen.asked.reads else "not read by the model")
-        yield name, "; ".join([*told, column.words()])
+def _role(basis: Basis, name: str) -> str:
+    """What a column was taken for, and what it holds."""
+    parts = []
+    if basis.outcome is not None and name == basis.outcome.column.name:
+        parts.append(f"the outcome ({basis.outcome.why})")
+    if name == basis.decided:
+        parts.append("the answers that are audited")
+    parts += [f"protected: {attribute.kind}" for attribute in basis.attributes if attribute.column == name]
+    if basis.columns[name].identifier:
+        parts.append("tells people apart, and is no group")
+    if basis.answers is not None and basis.answers.reads is not None:
+        parts.append("read by the model" if name in basis.answers.reads else "not read by the model")
+    return "; ".join([*parts, basis.columns[name].words()])
 
 
-def _settings(seen: Seen, files: Files) -> list[str]:
-    about = files.model if files.model is not None else f"{seen.decided} in {files.data}"
+def _settings(basis: Basis, files: Files) -> list[str]:
+    about = files.model if files.model is not None else f"{basis.decided} in {files.data}"
+    title = "".join(sign if sign.isprintable() else " " for sign in f"Audit of {about}")
+    people, cost = 1_000_000, "The most people, cases or points that each property may cost."
+    if basis.answers is not None:
+        speed = basis.answers.speed
+        people = next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000)
+        cost += f" The model answered about {float(f'{speed:.1g}'):,.0f} rows a second."
     return [
-        f"title = {toml_value(f'Audit of {_printable(about)}')}",
+        f"title = {toml_value(title)}",
         *comment_lines("The probability that any of the answers is wrong; it is divided over the properties."),
         "delta = 0.05",
         *comment_lines("Makes the audit repeatable."),
         "seed = 1",
-        *_budget(seen),
+        *comment_lines(cost),
+        f"budget = {people:_}",
     ]
 
 
-def _budget(seen: Seen) -> list[str]:
-    people, told = 1_000_000, "The most people, cases or points that each property may cost."
-    if seen.asked is not None:
-        fits = seen.asked.speed * _SECONDS
-        people = next((size for size in (1_000_000, 100_000, 10_000) if size <= fits), 1_000)
-        told += f" The model answered about {float(f'{seen.asked.speed:.1g}'):,.0f} rows a second."
-    return [*comment_lines(told), f"budget = {people:_}"]
-
-
-def _model(seen: Seen, files: Files) -> list[str]:
-    asked = seen.asked
-    assert asked is not None
-    told = [f"Found: {describe(asked.model)}.", _answers(seen)]
-    lines = [line for text in told for line in comment_lines(text)]
-    lines += ["[model]", f"load = {toml_value(files.model)}"]
-    if asked.features is not None:
+def _model(decision: Decision, answers: ModelAnswers, files: Files) -> list[str]:
+    classes = ", ".join(str(value) for value in decision.values[:8])
+    kind = f"Its answers are {classes}" if decision.values else "Its answers are numbers"
+    also = ", with a score from 0 to 1" if answers.probability else ""
+    lines = [
+        *comment_lines(f"Found: {describe(answers.model)}."),
+        *comment_lines(f"{kind}{also}. The favourable one is taken to be {decision.event}: {decision.why}."),
+        "[model]",
+        f"load = {toml_value(files.model)}",
+    ]
+    if answers.features is not None:
         lines += comment_lines(
             "The columns that it is given, in order. Where you did not say so, these were tried and it answered."
         )
-        lines.append(f"features = {toml_value(list(asked.features))}")
-    if asked.random:
+        lines.append(f"features = {toml_value(answers.features)}")
+    if answers.random:
         lines += [*comment_lines("It answered the same rows differently."), "random = true"]
     if files.options:
-        lines.append(f"options = {toml_value(dict(files.options))}")
+        lines.append(f"options = {toml_value(files.options)}")
     return lines
 
 
-def _answers(seen: Seen) -> str:
-    decision, asked = seen.decision, seen.asked
-    classes = ", ".join(str(value) for value in decision.values[:8])
-    kind = f"Its answers are {classes}" if decision.values else "Its answers are numbers"
-    also = ", with a score from 0 to 1" if asked is not None and asked.probability else ""
-    return f"{kind}{also}. The favourable one is taken to be {decision.event}: {decision.why}."
-
-
-def _population(seen: Seen, files: Files) -> list[str]:
+def _population(basis: Basis, files: Files) -> list[str]:
     if files.census:
-        told = "The rows are everybody whom it is about; where they are a sample of more people, say sample."
+        meaning = "The rows are everybody whom it is about; where they are a sample of more people, say sample."
     else:
-        told = (
+        meaning = (
             "The rows are taken for independent draws from the people whom it is about, so that verdicts are about "
             "these people and not about the table. Where the table is everybody, say census."
         )
-    lines = comment_lines(told)
-    if files.model is None:
-        lines += comment_lines(f"The favourable answer is taken to be {seen.decision.event}: {seen.decision.why}.")
+    lines = comment_lines(meaning)
+    if basis.answers is None:
+        lines += comment_lines(f"The favourable answer is taken to be {basis.decision.event}: {basis.decision.why}.")
     lines += ["[population]", f"{'census' if files.census else 'sample'} = {toml_value(files.data)}"]
-    if seen.long and not files.census:
-        lines += [*comment_lines("It is read in its order, which must then be random: it is too long to be held."),
-                  "shuffle = false"]  # fmt: skip
+    if basis.long and not files.census:
+        lines += comment_lines("It is read in its order, which must then be random: it is too long to be held.")
+        lines.append("shuffle = false")
     return lines
 
 
-def _property(suggestion: Suggestion) -> list[str]:
-    lines = comment_lines(suggestion.note)
-    if suggestion.active:
-        return [*lines, *suggestion.lines()]
-    return [
-        *lines,
-        *comment_lines(f"Not active: {suggestion.doubt}."),
-        *(f"# {line}" for line in suggestion.lines()),
-    ]
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in text)
+def _property(claim: Suggestion) -> list[str]:
+    lines = comment_lines(claim.note)
+    if claim.active:
+        return [*lines, *claim.lines()]
+    return [*lines, *comment_lines(f"Not active: {claim.doubt}."), *(f"# {line}" for line in claim.lines())]

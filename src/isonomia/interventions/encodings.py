@@ -1,119 +1,21 @@
-"""Hints for a first draft: what the name of a column gives away, and dummies that encode one feature together.
-
-A person reads and corrects the draft. Guesses err on the side of leaving a feature alone: to audit with a change that
-nobody can make is worse than to audit without one that somebody could.
-"""
+"""Dummies that encode one feature together, and columns that always go together, told by their names and values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability, Thermometer
+from isonomia.populations.vocabulary import words_in
 
-__all__ = [
-    "encodings_of",
-    "hint_of",
-    "is_identifier",
-    "likely_outcome",
-    "limits_from_above",
-    "twins_of",
-    "words_of",
-]
+__all__ = ["encodings_of", "limits_from_above", "twins_of"]
 
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What a name suggests: whether people can change it by an action, whether it can only rise, and why, in words."""
-
-    actionable: bool
-    rises: bool
-    why: str
-
-
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_PROTECTED = _listed(
-    "sex gender male female man woman race racial ethnic ethnicity caste religion nationality national native country "
-    "citizen citizenship foreign foreigner immigrant immigration origin birthplace born birth disability disabled "
-    "handicap orientation skin indigenous hispanic black white asian"
-)
-_FAMILY = _listed(
-    "marital martial married single divorced widowed spouse husband wife relationship children child kids dependent "
-    "dependents dependants liable pregnant pregnancy maternity family famsize"
-)
-_PAST = _listed(
-    "history historic prior priors previous past juv juvenile felony felonies misd misdemeanor misdemeanors conviction "
-    "convictions convicted arrest arrests arrested offense offence offenses charge charges crime crimes jail prison "
-    "custody delinquency delinquencies delinquent late delay delayed delays defaulted bankrupt bankruptcy bankruptcies "
-    "recid recidivism failures was were had paid refunded"
-)
-_ANSWERS = _listed("score scores decile prediction predicted predictions probability propensity percentile")
-_THINGS = _listed("account company firm vehicle car house home building property loan file customer machine")
-_TIME = _listed("years yrs tenure seniority experience since")
-_LEARNING = _listed("education educational schooling degree degrees qualification qualifications edu")
-_PURPOSES = _listed("for purpose loan required")
-_WEIGHTS = _listed("fnlwgt wgt")
-_IDENTIFIERS = _listed("id ids uuid guid identifier index unnamed ssn email name firstname lastname surname")
-
-_SURE_OUTCOMES = _listed("target label outcome")
-_OUTCOMES = _listed(
-    "y class response good bad default defaults risk recid recidivism income human bot fraud fraudulent churn churned "
-    "approved approval accepted granted hired admitted passed survived readmitted decision result event repaid paid"
-)
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case: ``YearsAtResidence``, ``years-at_residence`` and ``years.at`` alike."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return tuple(word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word)
-
-
-def hint_of(name: str) -> Hint | None:
-    """What a name suggests; ``None`` where it says nothing."""
-    words = set(words_of(name))
-    if "age" in words and not words & _THINGS:
-        return Hint(False, True, "Nobody changes their age by an action; should waiting count, let it be actionable.")
-    if words & _PROTECTED:
-        return Hint(False, False, "Its name is that of a protected attribute.")
-    if words & _FAMILY:
-        return Hint(False, False, "It is about a person's family, which is no lever to ask people to pull.")
-    if words & _PAST:
-        return Hint(False, True, "What has happened cannot be undone.")
-    if words & _ANSWERS:
-        return Hint(False, False, "Its name is that of an answer of a model, not of something that people do.")
-    if words & _WEIGHTS:
-        return Hint(False, False, "Its name is that of a weight of a survey.")
-    if words & _TIME or "age" in words:
-        return Hint(True, True, "Its name counts time, so it only rises.")
-    if words & _LEARNING and not words & _PURPOSES:
-        return Hint(True, True, "What was learnt stays, so it only rises.")
-    return None
-
-
-def is_identifier(name: str) -> bool:
-    """Whether a name is that of a column which tells people apart."""
-    return bool(set(words_of(name)) & _IDENTIFIERS)
-
-
-def likely_outcome(names: Sequence[str]) -> str | None:
-    """The column that looks like what is predicted; ``None`` where none does.
-
-    It is one whose whole name says so, wherever it stands, or the last or first column with a word that often does.
-    """
-    sure = [name for name in names if len(words_of(name)) == 1 and words_of(name)[0] in _SURE_OUTCOMES]
-    ends = [name for name in (*names[-1:], *names[:1]) if set(words_of(name)) & (_OUTCOMES | _SURE_OUTCOMES)]
-    return next(iter([*sure, *ends]), None)
-
-
-Columns = Mapping[str, NDArray[np.float64]]
+Dummies: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _COMPARED = re.compile(r"(.+?)(_is_|_geq_|_ge_|_gt_|_leq_|_le_|_lt_|_bt_|_exists|>=|<=|==|=|≥|≤)")
 _BELOW = re.compile(r"_leq_|_le_|_lt_|<=|≤")
@@ -127,7 +29,7 @@ _TWINS = 20
 _OFTEN = 5
 
 
-def encodings_of(dummies: Columns) -> Iterator[tuple[Constraint, str]]:
+def encodings_of(dummies: Dummies) -> Iterator[tuple[Constraint, str]]:
     """One-hot and thermometer encodings, each with what speaks for it."""
     taken: set[str] = set()
     for members in (*_by_comparison(dummies), *_by_last_word(dummies)):
@@ -166,7 +68,7 @@ def _sorted(pairs: tuple[tuple[object, ...], ...]) -> tuple[tuple[object, ...], 
     return tuple(sorted(pairs, key=lambda pair: pair[numeric]))  # type: ignore[arg-type,return-value]
 
 
-def _by_comparison(dummies: Columns) -> Iterator[list[str]]:
+def _by_comparison(dummies: Dummies) -> Iterator[list[str]]:
     """Families by the part of the name before a comparison: ``job_is_clerk``, ``savings >= 100``."""
     families: dict[str, list[str]] = {}
     for name in dummies:
@@ -176,7 +78,7 @@ def _by_comparison(dummies: Columns) -> Iterator[list[str]]:
     yield from families.values()
 
 
-def _by_last_word(dummies: Columns) -> Iterator[list[str]]:
+def _by_last_word(dummies: Dummies) -> Iterator[list[str]]:
     """Families by the part of the name before its last underscore: ``job_A171``."""
     families: dict[str, list[str]] = {}
     for name in dummies:
@@ -186,12 +88,12 @@ def _by_last_word(dummies: Columns) -> Iterator[list[str]]:
     yield from families.values()
 
 
-def _by_first_words(names: list[str], dummies: Columns, depth: int) -> Iterator[list[str]]:
+def _by_first_words(names: list[str], dummies: Dummies, depth: int) -> Iterator[list[str]]:
     """The largest sets with the same first words of which no two are ever on together, beyond chance."""
     families: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        if len(words_of(name)) > depth:
-            families.setdefault(words_of(name)[:depth], []).append(name)
+        if len(words_in(name)) > depth:
+            families.setdefault(words_in(name)[:depth], []).append(name)
     for stem, members in families.items():
         if len(members) < 2:
             continue
@@ -201,7 +103,7 @@ def _by_first_words(names: list[str], dummies: Columns, depth: int) -> Iterator[
             yield from _by_first_words(members, dummies, depth + 1)
 
 
-def _beyond_chance(members: Sequence[str], dummies: Columns) -> bool:
+def _beyond_chance(members: Sequence[str], dummies: Dummies) -> bool:
     columns = np.column_stack([dummies[name] for name in members])
     if not np.isfinite(columns).all() or (columns.sum(1) > 1).any():
         return False
@@ -209,7 +111,7 @@ def _beyond_chance(members: Sequence[str], dummies: Columns) -> bool:
     return bool((len(columns) * rates * (rates.sum() - rates) >= _ENOUGH).all())
 
 
-def _of_family(members: Sequence[str], dummies: Columns) -> Iterator[tuple[Constraint, str]]:
+def _of_family(members: Sequence[str], dummies: Dummies) -> Iterator[tuple[Constraint, str]]:
     """One-hot where no two are ever on together; thermometers where each implies the one before it."""
     if len(members) < 2:
         return
@@ -230,13 +132,13 @@ def _of_family(members: Sequence[str], dummies: Columns) -> Iterator[tuple[Const
             yield _one_hot(widest, dummies), "One is a limit from above and one from below; they are never on together."
 
 
-def _ladder(members: Sequence[str], dummies: Columns) -> list[str]:
+def _ladder(members: Sequence[str], dummies: Dummies) -> list[str]:
     """The dummies from the one that is on most often, if each implies the one before it; else nothing."""
     ordered = sorted(members, key=lambda name: -float(dummies[name].mean()))
     climbs = all((dummies[low] >= dummies[high]).all() for low, high in pairwise(ordered))
     return ordered if climbs and len(ordered) > 1 else []
 
 
-def _one_hot(members: Sequence[str], dummies: Columns) -> OneHot:
+def _one_hot(members: Sequence[str], dummies: Dummies) -> OneHot:
     total = np.sum([dummies[name] for name in members], axis=0)
     return OneHot(tuple(members), 1, "==" if (total == 1.0).all() else "<=")

@@ -1,45 +1,28 @@
-"""Columns in short, and what a first draft makes of the odd ones."""
+"""What a first draft makes of odd columns."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
 from isonomia.interventions import Draft, Thermometer
-from isonomia.interventions.draft import described, guess, summary_of
-from isonomia.interventions.hints import encodings_of, hint_of
+from isonomia.interventions.draft import guess, hint_of
+from isonomia.interventions.encodings import encodings_of
 from isonomia.populations.table import Table
 
 
-def column(values: Any) -> Table:
-    boxed = np.empty(len(values), dtype=object)
-    boxed[:] = values
-    return Table.of({"x": boxed})
-
-
-@pytest.mark.parametrize(
-    ("values", "kind", "missing"),
-    [
-        ([None, None], "nothing", 2),
-        ([True, None, False], "numbers", 1),
-        (["a", 3, None], "other", 1),
-        (["b", "a", "b"], "texts", 0),
-        (["2020-01-31", "2021-12-01"], "dates", 0),
-    ],
-)
-def test_a_column_of_objects_is_told_by_what_it_holds(values: Any, kind: str, missing: int) -> None:
-    seen = summary_of(column(values), "x")
-    assert (seen.kind, seen.missing) == (kind, missing)
-
-
 def test_no_feature_is_made_of_a_mixture() -> None:
-    assert described(summary_of(column(["a", 3]), "x")) == "holds neither numbers nor truth values nor texts"
+    draft = Draft.of({"x": np.asarray(["a", 3], dtype=object), "z": [1, 2]})
+    assert draft.left_out == {"x": "holds neither numbers nor truth values nor texts"}
 
 
 def test_a_column_of_one_value_is_said_to_be_always_that() -> None:
-    assert summary_of(Table.of({"x": [2.5, 2.5]}), "x").words() == "Always 2.5."
+    assert Draft.of({"x": [2.5, 2.5]}).why == {"x": "Always 2.5."}
+
+
+def test_texts_that_all_differ_tell_people_apart() -> None:
+    draft = Draft.of({"x": [f"person {j}" for j in range(21)], "z": [f"town {j % 20}" for j in range(21)]})
+    assert draft.left_out == {"x": "tells people apart"}
 
 
 def test_truth_values_in_boxes_make_a_binary_feature() -> None:
@@ -49,9 +32,8 @@ def test_truth_values_in_boxes_make_a_binary_feature() -> None:
 
 
 def test_a_dummy_for_at_most_so_many_years_turns_off_as_time_passes() -> None:
-    rising = described(summary_of(Table.of({"years_employed_lt_5": [0, 1]}), "years_employed_lt_5"))
-    assert not isinstance(rising, str)
-    assert rising[0].direction == "down"
+    (rising,) = Draft.of({"years_employed_lt_5": [0, 1]}).features
+    assert rising.direction == "down"
 
 
 @pytest.mark.parametrize(("name", "why"), [("fnlwgt", "weight of a survey"), ("predicted_score", "answer")])

@@ -1,0 +1,361 @@
+"""What a model answers when it is asked about some rows, and which of the answers is the favourable one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError, UsageError, nearest
+from isonomia.models.checked import ask
+from isonomia.models.protocol import Answer, Model
+from isonomia.populations.columns import plain_value
+from isonomia.populations.profile import ColumnProfile
+from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import BAD_VALUES, BENEFITS, GOOD_VALUES, HARMS, plain_text, words_in
+from isonomia.spec.text import name_text, number_text, value_text
+from isonomia.spec.tree import Value
+
+__all__ = [
+    "Decision",
+    "ModelAnswers",
+    "ask_model",
+    "decision_of_column",
+    "decision_of_model",
+    "favourable_of",
+    "some_rows",
+]
+
+_ROWS = 400
+"""About so many people a model is asked about for a draft."""
+_MAX_CLASSES = 20
+"""More different whole numbers than this are no classes."""
+_MAX_DECISIONS = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelAnswers:
+    """What was learnt by asking a model about some people.
+
+    Attributes
+    ----------
+    model
+        The model, with the features that it was found to take.
+    features
+        The columns that it has to be given by name, where it does not say so itself and not all are right.
+    reads
+        The columns that it reads; ``None`` where it takes whatever there is.
+    rows, answer
+        The people whom it was asked about, and what it answered.
+    classes
+        What it can predict, where these are classes; empty for numbers.
+    scores
+        One score for each row, that of the second of two classes; ``None`` where it gives none or several.
+    probability
+        Whether scores lie between 0 and 1 by the model's own word.
+    random
+        Whether it answered the same rows differently.
+    speed
+        Rows in a second.
+    """
+
+    model: Model
+    features: tuple[str, ...] | None
+    reads: tuple[str, ...] | None
+    rows: Table
+    answer: Answer
+    classes: tuple[Value, ...]
+    scores: NDArray[np.float64] | None
+    probability: bool
+    random: bool
+    speed: float
+
+    @property
+    def predictions(self) -> NDArray[Any] | None:
+        """What it predicted; ``None`` where it gives scores only."""
+        return self.answer.prediction
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The favourable answer.
+
+    Attributes
+    ----------
+    event, opposite
+        The condition that a person gets it, and that they do not, as a formula says it.
+    value
+        The answer itself; ``None`` where it is a range.
+    values
+        Every answer; empty for numbers.
+    why
+        What speaks for it.
+    spelled
+        How a formula speaks of the answer: ``prediction``, or a column.
+    score
+        How a formula speaks of a score between 0 and 1; empty where there is none.
+    rising
+        1 where a higher score is better for people, -1 where a lower one is, 0 where it is not known.
+    """
+
+    event: str
+    opposite: str
+    value: Any
+    values: tuple[Any, ...]
+    why: str
+    spelled: str
+    score: str
+    rising: int
+
+
+# Asking the model ----------------------------------------------------------------------------------------------------
+
+
+def some_rows(table: Table) -> Table:
+    """Rows from everywhere in a table, and for every column with a missing value one in which it is missing."""
+    chosen = set(np.linspace(0, table.rows - 1, min(_ROWS, table.rows)).astype(int).tolist())
+    for name in table.names[:_ROWS]:
+        column = table.column(name)
+        if column.dtype.kind in "fO":
+            gap = next((row for row, value in enumerate(column) if plain_value(value) is None), None)
+            chosen |= set() if gap is None else {gap}
+    return table.take(np.asarray(sorted(chosen), dtype=np.intp))
+
+
+def ask_model(
+    opened: Callable[[Sequence[str] | None], Model],
+    rows: Table,
+    columns: Mapping[str, ColumnProfile],
+    outcome: str | None,
+    features: tuple[str, ...] | None = None,
+) -> ModelAnswers:
+    """Ask a model about some rows; where it does not say which columns it takes, try what is plausible.
+
+    Parameters
+    ----------
+    opened
+        Opens the model with features, or without.
+    rows
+        The people to ask about.
+    columns
+        What the table has.
+    outcome
+        The column that looks like the outcome, which a model is seldom given.
+    features
+        The columns that it is to be given, where the user says so.
+
+    Raises
+    ------
+    ModelError
+        What the model says when it is given the whole table, where nothing else works either.
+    """
+    model = opened(features)
+    try:
+        return _answers_of(model, features, rows)
+    except ModelError as error:
+        if getattr(model, "reads", None) is not None:
+            raise
+        for plausible in _plausible_features(columns, outcome):
+            try:
+                return _answers_of(opened(plausible), tuple(plausible), rows)
+            except ModelError:
+                continue
+        raise error
+
+
+def _plausible_features(columns: Mapping[str, ColumnProfile], outcome: str | None) -> list[list[str]]:
+    """Lists of columns that a model may have been fitted on, the longest first."""
+    inputs = [name for name, column in columns.items() if name != outcome and column.kind not in ("nothing", "other")]
+    of_groups = [name for name in inputs if not columns[name].identifier]
+    numbers = [name for name in of_groups if columns[name].kind in ("whole", "number", "truth")]
+    return [features for features in (inputs, of_groups, numbers) if features]
+
+
+def _answers_of(model: Model, features: tuple[str, ...] | None, rows: Table) -> ModelAnswers:
+    began = monotonic()
+    answer = _answer(model, rows)
+    speed = rows.rows / max(monotonic() - began, 1e-4)
+    again = _answer(model, rows.slice(0, 20))
+    scores = _one_score(answer)
+    return ModelAnswers(
+        model=model,
+        features=features,
+        reads=features if features is not None else getattr(model, "reads", None),
+        rows=rows,
+        answer=answer,
+        classes=_classes(model, answer.prediction),
+        scores=scores,
+        probability=scores is not None and model.score_range == (0.0, 1.0),
+        random=not _alike(answer, again),
+        speed=speed,
+    )
+
+
+def _answer(model: Model, rows: Table) -> Answer:
+    """Everything that it answers: predictions, scores, or both."""
+    try:
+        prediction = ask(model, rows, want_score=False, want_prediction=True).prediction
+    except ModelError:
+        return ask(model, rows, want_score=True, want_prediction=False)  # one that gives scores only is no failure
+    try:
+        scored = ask(model, rows, want_score=True, want_prediction=False)
+    except ModelError:
+        return Answer(prediction)
+    return Answer(prediction, scored.score, scored.classes)
+
+
+def _one_score(answer: Answer) -> NDArray[np.float64] | None:
+    if answer.score is None or answer.score.ndim == 1:
+        return answer.score
+    return answer.score[:, 1] if answer.score.shape[1] == 2 else None
+
+
+def _classes(model: Model, predictions: NDArray[Any] | None) -> tuple[Value, ...]:
+    if model.classes:
+        return model.classes
+    if predictions is None:
+        return ()
+    values = _in_order({plain_value(value) for value in predictions})
+    if predictions.dtype.kind == "f":
+        coded = all(value == round(value) and 0 <= value < 10 for value in values)  # classes begin at 0 or 1
+        return tuple(values) if coded else ()
+    return tuple(values) if len(values) <= _MAX_CLASSES else ()
+
+
+def _alike(first: Answer, again: Answer) -> bool:
+    pairs = ((first.prediction, again.prediction), (first.score, again.score))
+    return all(a is None or b is None or _equal(a[: len(b)], b) for a, b in pairs)
+
+
+def _equal(first: NDArray[Any], again: NDArray[Any]) -> bool:
+    """Whether answers are the same but for rounding, which may depend on the size of the batch."""
+    if first.dtype.kind == "f":
+        return bool(np.allclose(first, again, rtol=1e-5, atol=1e-8))
+    return bool(np.all(first == again))
+
+
+# The favourable answer -----------------------------------------------------------------------------------------------
+
+
+def decision_of_model(answers: ModelAnswers, wanted: str | None, names: Sequence[str]) -> Decision:
+    """The favourable answer of a model: the ``wanted`` one, or what the answers and the outcome's name suggest."""
+    score = "score" if answers.probability else ""
+    if answers.predictions is None:
+        if answers.scores is None:
+            raise UsageError(
+                "the model gives a score for each of several classes and no prediction: wrap it in a function that "
+                "gives one answer for each row"
+            )
+        return _at_least(answers.scores, "score", wanted, score)
+    if not answers.classes:
+        return _at_least(answers.predictions.astype(np.float64), "prediction", wanted, "")
+    return _among(answers.classes, "prediction", wanted, names, score)
+
+
+def decision_of_column(column: ColumnProfile, wanted: str | None, score: str, names: Sequence[str]) -> Decision:
+    """The favourable one of the decisions that a column holds."""
+    spelled = "prediction" if column.name == "prediction" else name_text(column.name)
+    if column.numeric and not column.few:
+        return _at_least(column.numbers, spelled, wanted, score)
+    if not column.counts or column.varieties > _MAX_DECISIONS:
+        raise UsageError(
+            f"expected a column of decisions, with a few different values or numbers, but {column.name!r} holds "
+            f"{column.words()}: name another with --decision"
+        )
+    return _among(_in_order(column.counts), spelled, wanted, (column.name, *names), score)
+
+
+def favourable_of(values: Sequence[Any], names: Sequence[str]) -> tuple[Any, str]:
+    """The answer that people want, of those that there are, and what speaks for it.
+
+    Parameters
+    ----------
+    values
+        The classes, at least one.
+    names
+        What the outcome and the decision are called: a name such as ``default`` makes 1 the answer that harms.
+    """
+    spelled = {value: plain_text(str(value).strip()).replace(" ", "_") for value in values if isinstance(value, str)}
+    good = [value for value in values if spelled.get(value) in GOOD_VALUES or str(value).lstrip().startswith(">")]
+    bad = [value for value in values if spelled.get(value) in BAD_VALUES or str(value).lstrip().startswith("<")]
+    if len(good) == 1:
+        return good[0], "by its name the better one"
+    others = [value for value in values if value not in bad]
+    if bad and len(others) == 1:
+        return others[0], "the other one is by its name the worse"
+    ordered = _in_order(values)
+    telling = next((name for name in names if _tone(name)), None)
+    if len(values) == 2 and telling is not None and not spelled:
+        if _tone(telling) < 0:
+            return ordered[0], f"{telling} is by its name something that harms, so that the smaller one is better"
+        return ordered[-1], f"{telling} is by its name something good, so that the larger one is better"
+    return ordered[-1], "the larger one; nothing else tells, so look at it first of all"
+
+
+def _tone(name: str) -> int:
+    """1 for what is good by its name, -1 for what harms, 0 for neither; of several words the last one says it."""
+    tones = [1 if word in BENEFITS else -1 for word in words_in(name) if word in BENEFITS | HARMS]
+    return tones[-1] if tones else 0
+
+
+def _in_order(values: Iterable[Any]) -> list[Any]:
+    """Numbers first, then texts, each in order."""
+    return sorted(values, key=lambda value: (isinstance(value, str), value))
+
+
+def _among(values: Sequence[Any], spelled: str, wanted: str | None, names: Sequence[str], score: str) -> Decision:
+    value, why = favourable_of(values, names) if wanted is None else (_value_meant(wanted, values), "you said so")
+    text = value_text(value)
+    rising = 0 if len(values) != 2 or not score else 1 if value == values[1] else -1
+    return Decision(f"{spelled} == {text}", f"{spelled} != {text}", value, tuple(values), why, spelled, score, rising)
+
+
+def _value_meant(text: str, values: Sequence[Any]) -> Any:
+    """The one of some values that a text on the command line means."""
+    for value in values:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if text in (str(value), value_text(value)) or (is_number and _number(text) == value):
+            return value
+    listed = ", ".join(value_text(value) for value in values[:8])
+    near = nearest(text, map(str, values))
+    raise UsageError(f"expected --favourable as one of {listed}, but {text!r} came.{near}")
+
+
+def _at_least(numbers: NDArray[np.float64], spelled: str, wanted: str | None, score: str) -> Decision:
+    """Numbers, of which the larger ones are taken for the better."""
+    limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
+    text = number_text(limit)
+    return Decision(f"{spelled} >= {text}", f"{spelled} < {text}", None, (), why, spelled, score, 1 if score else 0)
+
+
+def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:
+    """A half for probabilities, else the median in a few digits; with what speaks for it."""
+    within = numbers.min() >= 0.0 and numbers.max() <= 1.0
+    middle = float(f"{np.median(numbers):.2g}")
+    if within and (middle == 0.5 or ((numbers >= 0.5).any() and (numbers < 0.5).any())):
+        return 0.5, "it answers with numbers between 0 and 1, of which the larger half is taken for the better"
+    return middle, (
+        f"it answers with numbers, {numbers.min():.4g} to {numbers.max():.4g}, and about half of them are at least "
+        "this; put a limit here that matters to people, chosen without looking at them"
+    )
+
+
+def _limit_meant(wanted: str) -> float:
+    limit = _number(wanted)
+    if limit is None or not np.isfinite(limit):
+        raise UsageError(
+            f"expected --favourable as the least number that is favourable, since the answers are numbers, but "
+            f"{wanted!r} came"
+        )
+    return limit
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

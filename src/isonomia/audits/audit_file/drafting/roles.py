@@ -1,0 +1,271 @@
+"""Which part each column plays: protected attributes with their groups, the outcome, decisions and scores.
+
+Names and values decide, so a wrong guess costs a line to delete; a protected attribute that is missed has to be named
+with ``--protected``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from isonomia.errors import UsageError, nearest
+from isonomia.populations.profile import ColumnProfile, profile_of
+from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import (
+    AGE,
+    DECISIONS,
+    OUTCOMES,
+    PREDICTIONS,
+    SCORES,
+    has_word,
+    is_model_answer,
+    is_sure_outcome,
+    protected_attribute,
+    protected_by_values,
+)
+from isonomia.spec.text import name_text, number_text, value_text
+from isonomia.spec.tree import Value
+
+__all__ = [
+    "MAX_ATTRIBUTES",
+    "MIN_PEOPLE",
+    "Attribute",
+    "Subgroup",
+    "attribute_kind",
+    "attributes_of",
+    "likely_decision",
+    "likely_outcome",
+    "likely_score",
+    "writable_profiles",
+]
+
+_MIN_SHARE, MIN_PEOPLE = 0.02, 30
+"""A group below this share of the people, or of fewer people than this, is set aside. The share is that of the Uniform
+Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A(2); the number is what a rate takes to say
+much."""
+MAX_ATTRIBUTES, _MAX_GROUPS = 8, 8
+_AGES = (25.0, 40.0, 60.0)
+"""Where ranges of age begin. 40 is where the Age Discrimination in Employment Act (29 USC 631) begins to protect."""
+_MAX_AGE, _MAX_CODE = 120.0, 12.0
+"""Ages that are numbers end here; numbers up to the second are codes of ranges."""
+_MAX_TEXTS = 60
+"""With more different texts than this, a column is not taken for groups of people by its name alone."""
+_MAX_SEXES = 6
+"""A genre of music has more values than this."""
+_ENOUGH = 3.0
+"""A column whose name and place say as much as this is taken for the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """Some people: what to call them, the condition that they meet, and how many they are."""
+
+    label: str
+    condition: str
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A protected attribute.
+
+    Attributes
+    ----------
+    column, kind, why
+        The column, which attribute it seems to be, and what speaks for it.
+    reference
+        The largest group, with which the others are compared.
+    groups, rare
+        The other groups that are large enough, and those that are not, each with the reason.
+    values
+        How many values the column has, where each is a group; 0 where ranges are.
+    """
+
+    column: str
+    kind: str
+    why: str
+    reference: Subgroup
+    groups: tuple[Subgroup, ...]
+    rare: tuple[tuple[Subgroup, str], ...]
+    values: int
+
+
+def writable_profiles(table: Table) -> dict[str, ColumnProfile]:
+    """What each column holds, without the names and values that a file in UTF-8 cannot hold."""
+    profiles = {}
+    for name in filter(_is_writable, table.names):
+        profile = profile_of(table, name)
+        counts = {value: people for value, people in profile.counts.items() if _is_writable(value)}
+        profiles[name] = replace(profile, counts=counts)
+    return profiles
+
+
+def _is_writable(value: Any) -> bool:
+    """Whether a value is no text, or one that a file can hold: half a character, as JSON allows, is not."""
+    if not isinstance(value, str):
+        return True
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return bool(value)
+
+
+def attributes_of(
+    columns: Mapping[str, ColumnProfile], wanted: Sequence[str], taken: Sequence[str]
+) -> tuple[Attribute, ...]:
+    """The protected attributes: the ``wanted`` columns, or all that look like one and are not ``taken``."""
+    if wanted:
+        return tuple(_wanted(columns, name) for name in dict.fromkeys(wanted))
+    guesses = [_guessed(column) for name, column in columns.items() if name not in taken]
+    attributes = [attribute for attribute in guesses if attribute is not None]
+    named = {attribute.kind for attribute in attributes if protected_attribute(attribute.column)}
+    # F and M are felonies and misdemeanours as well: values alone speak only where no name does.
+    return tuple(each for each in attributes if protected_attribute(each.column) or each.kind not in named)
+
+
+def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> Attribute:
+    if name not in columns:
+        raise UsageError(
+            f"expected --protected to name a column, but there is no column {name!r}.{nearest(name, columns)}"
+        )
+    column = columns[name]
+    guess = attribute_kind(name, list(column.counts))
+    attribute = _attribute(column, name if guess is None else guess[0], "you said so")
+    if attribute is None:
+        raise UsageError(
+            f"expected --protected to name a column that makes two groups or more, but {name!r} has {column.words()}"
+        )
+    return attribute
+
+
+def _guessed(column: ColumnProfile) -> Attribute | None:
+    if column.identifier or column.kind == "date" or (column.kind == "text" and column.varieties > _MAX_TEXTS):
+        return None
+    guess = attribute_kind(column.name, list(column.counts))
+    if guess is None:
+        return None
+    kind, why = guess
+    if column.numeric and not column.few and kind != AGE:
+        return None
+    if kind == AGE and column.numeric and not (column.low >= 0.0 and column.high <= _MAX_AGE):
+        return None
+    return _attribute(column, kind, why)
+
+
+def attribute_kind(name: str, values: Sequence[Any]) -> tuple[str, str] | None:
+    """Which protected attribute a column seems to hold, and what speaks for it; ``None`` where nothing does."""
+    named = protected_attribute(name)
+    if named is not None and not (named == "sex" and len(values) > _MAX_SEXES):
+        return named, f"its name is a usual one for {named}"
+    valued = protected_by_values(values)
+    return None if valued is None else (valued, f"its values are usual ones for {valued}")
+
+
+def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
+    in_years = kind == AGE and column.high > _MAX_CODE
+    by_range = column.numeric and (in_years or not column.few)
+    groups = _ranges(column, kind) if by_range else _single_values(column)
+    groups = sorted(groups, key=lambda group: -group.people)
+    if len(groups) < 2:
+        return None
+    large = [group for group in groups if _too_small(group, column) is None]
+    if len(large) < 2:
+        large = groups[:2]  # a small table is audited all the same, and the verdict says what it cannot tell
+    compared = tuple(large[1 : _MAX_GROUPS + 1])
+    rare = tuple(
+        (group, _too_small(group, column) or "there are larger ones") for group in groups[1:] if group not in compared
+    )
+    return Attribute(column.name, kind, why, large[0], compared, rare, 0 if by_range else column.varieties)
+
+
+def _too_small(group: Subgroup, column: ColumnProfile) -> str | None:
+    if group.people < MIN_PEOPLE:
+        return f"only {group.people:,} of {column.rows:,} rows: too few for a rate to mean much"
+    if group.people < _MIN_SHARE * column.rows:
+        return f"{group.people / column.rows:.1%} of the rows, below the 2% from which 29 CFR 1607.15 A(2) counts"
+    return None
+
+
+def _single_values(column: ColumnProfile) -> list[Subgroup]:
+    """A group for each value; of equally large ones, by their text."""
+    groups = []
+    for value in sorted(column.counts, key=str):
+        label = value if isinstance(value, str) else value_text(value)
+        groups.append(Subgroup(label, f"{name_text(column.name)} == {value_text(value)}", column.counts[value]))
+    return groups
+
+
+def _ranges(column: ColumnProfile, kind: str) -> list[Subgroup]:
+    """Ranges of age; any other number is cut in two at its median."""
+    cuts = _AGES if kind == AGE else (float(np.median(column.numbers)),)
+    groups = [_range(column, low, high) for low, high in zip((None, *cuts), (*cuts, None), strict=True)]
+    return [group for group in groups if group.people]
+
+
+def _range(column: ColumnProfile, low: float | None, high: float | None) -> Subgroup:
+    name, numbers = name_text(column.name), column.numbers
+    inside = np.ones(len(numbers), dtype=bool)
+    sides = []
+    if low is not None:
+        sides.append(f"{name} >= {number_text(low)}")
+        inside &= numbers >= low
+    if high is not None:
+        sides.append(f"{name} < {number_text(high)}")
+        inside &= numbers < high
+    if low is None:
+        label = f"under {number_text(high or 0.0)}"
+    elif high is None:
+        label = f"{number_text(low)} and over"
+    else:
+        label = f"{number_text(low)} to under {number_text(high)}"
+    return Subgroup(label, " and ".join(sides), int(inside.sum()))
+
+
+def likely_outcome(
+    columns: Mapping[str, ColumnProfile], reads: Sequence[str] | None, classes: Sequence[Value]
+) -> str | None:
+    """The column that looks like what is predicted; ``None`` where none does.
+
+    Its name, its place at the end, and values that are the model's own classes speak for it; that the model reads it
+    speaks against it.
+    """
+    last = list(columns)[-1:]
+    points = {
+        name: _points(column, name in last, classes)
+        for name, column in columns.items()
+        if name not in (reads or ()) and not column.identifier and column.varieties > 1 and not is_model_answer(name)
+    }
+    best = max(points, key=lambda name: points[name], default=None)
+    return best if best is not None and points[best] >= _ENOUGH else None
+
+
+def _points(column: ColumnProfile, last: bool, classes: Sequence[Value]) -> float:
+    named = 3.0 if is_sure_outcome(column.name) else 2.0 if has_word(column.name, OUTCOMES) else 0.0
+    match = 2.0 if len(classes) > 1 and column.counts and set(column.counts) <= set(classes) else 0.0
+    return named + match + (1.0 if last else 0.0)
+
+
+def likely_decision(columns: Mapping[str, ColumnProfile]) -> str | None:
+    """The column with predictions or decisions that were already made; ``None`` where none looks like it."""
+    if "prediction" in columns:
+        return "prediction"
+    usable = [name for name, column in columns.items() if column.varieties > 1 and not column.identifier]
+    for words in (PREDICTIONS, DECISIONS):
+        for name in usable:
+            if has_word(name, words) and not has_word(name, SCORES):
+                return name
+    return None
+
+
+def likely_score(columns: Mapping[str, ColumnProfile]) -> str | None:
+    """The column with scores between 0 and 1 that were already given."""
+    for name, column in columns.items():
+        within = column.numeric and column.low >= 0.0 and column.high <= 1.0
+        if within and not column.few and has_word(name, SCORES):
+            return name
+    return None

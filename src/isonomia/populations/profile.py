@@ -1,0 +1,156 @@
+"""What a column of a table holds, in short: its kind, its values, and whether it tells people apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
+from isonomia.populations.vocabulary import is_identifier
+
+__all__ = ["ColumnProfile", "profile_of"]
+
+_MAX_CHOICES = 12
+"""Up to so many different values are taken for a list of choices."""
+_MAX_COUNTED = 1000
+"""More different values than this are no groups of anybody."""
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
+
+Kind: TypeAlias = Literal["truth", "whole", "number", "text", "date", "other", "nothing"]
+"""What values are; ``"nothing"`` where all are missing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnProfile:
+    """One column in short.
+
+    Attributes
+    ----------
+    name, kind
+        Its name, and what its values are.
+    rows, missing
+        How many rows there are, and in how many of them it is missing; infinite numbers count as missing.
+    numbers
+        The numbers that are there, truth values as 0 and 1; empty for what are no numbers.
+    counts
+        How often each value occurs, in the order of the categories where the column has one, else sorted; empty where
+        there are very many.
+    varieties
+        How many different values there are.
+    identifier
+        Whether it tells people apart.
+    """
+
+    name: str
+    kind: Kind
+    rows: int
+    missing: int
+    numbers: NDArray[np.float64]
+    counts: Mapping[Any, int]
+    varieties: int
+    identifier: bool
+
+    @property
+    def low(self) -> float:
+        """The least number; NaN for what are no numbers."""
+        return float(self.numbers.min()) if len(self.numbers) else nan
+
+    @property
+    def high(self) -> float:
+        """The greatest number; NaN for what are no numbers."""
+        return float(self.numbers.max()) if len(self.numbers) else nan
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers that are no truth values."""
+        return self.kind in ("whole", "number")
+
+    @property
+    def few(self) -> bool:
+        """Whether it has so few values that each can be a group."""
+        return 1 < self.varieties <= _MAX_CHOICES and bool(self.counts)
+
+    def words(self) -> str:
+        """What it holds, as a part of a sentence."""
+        missing = f", missing in {self.missing:,} of {self.rows:,} rows" if self.missing else ""
+        match self.kind:
+            case "truth":
+                return f"true or false{missing}"
+            case "whole" | "number":
+                what = "whole numbers" if self.kind == "whole" else "numbers"
+                return f"{what} from {self.low:g} to {self.high:g}{missing}"
+            case "text":
+                return f"{self.varieties:,} different texts{missing}"
+            case "date":
+                return f"dates{missing}"
+            case "nothing":
+                return "no value at all"
+            case "other":
+                return f"neither numbers nor truth values nor texts{missing}"
+
+
+def profile_of(table: Table, name: str) -> ColumnProfile:
+    """Look at one column."""
+    column = table.column(name)
+    if column.dtype.kind in "biuf":
+        return _of_numbers(name, column)
+    if column.dtype.kind == "O":
+        return _of_objects(name, column, table.order(name))
+    kind: Kind = "date" if column.dtype.kind == "M" else "other"
+    return ColumnProfile(name, kind, len(column), 0, np.empty(0), {}, 0, identifier=False)
+
+
+def _of_numbers(name: str, column: NDArray[Any]) -> ColumnProfile:
+    present = column[np.isfinite(column)]
+    values, times = np.unique(present, return_counts=True)
+    kind: Kind = "truth" if column.dtype.kind == "b" else "whole" if (values == np.round(values)).all() else "number"
+    counts = dict(zip(values.tolist(), times.tolist(), strict=True))
+    return _profile(name, kind, len(column), present.astype(np.float64), counts)
+
+
+def _of_objects(name: str, column: NDArray[Any], order: tuple[str, ...]) -> ColumnProfile:
+    values = [value for value in map(plain_value, column) if value is not None]
+    kind = _kind_of_objects(values)
+    if kind == "other":
+        return ColumnProfile(name, kind, len(column), len(column) - len(values), np.empty(0), {}, 0, identifier=False)
+    times = Counter(values)
+    counts = {value: times[value] for value in order if value in times} or {
+        value: times[value] for value in sorted(times)
+    }
+    numbers = np.asarray(values, dtype=np.float64) if kind in ("truth", "whole") else np.empty(0)
+    return _profile(name, kind, len(column), numbers, counts)
+
+
+def _kind_of_objects(values: list[Any]) -> Kind:
+    if all(isinstance(value, bool) for value in values):
+        return "truth"
+    if all(isinstance(value, str) for value in values):
+        return "date" if all(map(_DATE.match, set(values))) else "text"
+    whole = all(type(value) is int and -(2**63) <= value < 2**63 for value in values)
+    return "whole" if whole else "other"
+
+
+def _profile(
+    name: str, kind: Kind, rows: int, numbers: NDArray[np.float64], counts: Mapping[Any, int]
+) -> ColumnProfile:
+    present, varieties = sum(counts.values()), len(counts)
+    named = is_identifier(name) and varieties > 0.9 * present > 2
+    all_differ = kind in ("text", "date") and varieties == present > 20
+    return ColumnProfile(
+        name,
+        kind if present else "nothing",
+        rows,
+        rows - present,
+        numbers,
+        counts if varieties <= _MAX_COUNTED else {},
+        varieties,
+        identifier=named or all_differ,
+    )
