@@ -134,8 +134,8 @@ CASES = [(shape, counts) for shape in SHAPES for counts in COUNTS if np.isfinite
 def test_ends_lie_just_outside_the_true_ends(shape, counts, monkeypatch):
     quantity, region = region_of(shape, counts)
     looks = []
-    reach = Region._reach
-    monkeypatch.setattr(Region, "_reach", lambda self, *args: looks.append(args) or reach(self, *args))
+    reach = Region._relative_distance
+    monkeypatch.setattr(Region, "_relative_distance", lambda self, *args: looks.append(args) or reach(self, *args))
     found = region.quantity_interval(quantity)
     inside = sample_value(shape, counts)
     for end, sign in zip(found, (-1.0, 1.0), strict=True):

@@ -12,9 +12,12 @@ half-space, polytope, hypothesis
     Sets of leaf values: one linear inequality, several at once, and a union of those.
 bet
     A factor fixed before a batch is seen whose expected value is at most 1 wherever the hypothesis is true.
-wealth
-    The product of the factors so far; at ``1/delta`` the hypothesis is refuted at risk ``delta``.
+wealth, e-process
+    The product of the factors so far, a non-negative supermartingale that starts at 1 while the hypothesis is true; at
+    ``1/delta`` the hypothesis is refuted at risk ``delta`` (Ville's inequality).
 evidence function, region
     ``L(theta)``, the logarithm of a wealth for each possible mean, and the means for which it stays below
-    ``log(1/delta)``.
+    ``log(1/delta)``: a confidence sequence.
+identified set
+    The distributions of what can be observed that a hypothesis about unobservable things allows.
 """

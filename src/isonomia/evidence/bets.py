@@ -1,7 +1,7 @@
-"""Bets against a polytope: a wealth that cannot be expected to grow while the polytope holds the truth.
+"""The e-process against a polytope: a wealth that cannot be expected to grow while the polytope contains the truth.
 
 The algorithm is ``begin`` and ``step``. All arrays have a leading axis of *repetitions*: independent copies of the same
-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
+e-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class EProcess:
-    """A polytope seen through the channels that inform it.
+    """A polytope in terms of the channels that inform it: all that the bets against it depend on, besides the draws.
 
     Attributes
     ----------
     payoffs
-        What a draw in a cell contributes to the left-hand side of a side: shape ``(sides, channels, cells)``.
+        What a draw in a cell contributes to the left-hand side of a half-space: shape ``(half-spaces, channels,
+        cells)``.
     bounds
-        The right-hand side of each side.
+        The right-hand side of each half-space.
     prior
         The weight that each cell has in the estimate before anything is seen: shape ``(channels, cells)``; zero for
         cells that a channel does not have.
@@ -49,18 +50,18 @@ class EProcess:
         priors: Sequence[Floats],
         sizes: Sequence[float] | None = None,
     ) -> EProcess:
-        """Make a process from ragged lists: ``payoffs[side][channel]`` and ``priors[channel]`` have a value a cell."""
+        """Make it from ragged lists: ``payoffs[half_space][channel]`` and ``priors[channel]`` have a value per cell."""
         cells = max(len(prior) for prior in priors)
         channels = len(priors)
-        table = np.zeros((len(bounds), channels, cells))
-        for j, side in enumerate(payoffs):
-            for g, row in enumerate(side):
-                table[j, g, : len(row)] = row
+        padded = np.zeros((len(bounds), channels, cells))
+        for j, half_space in enumerate(payoffs):
+            for g, row in enumerate(half_space):
+                padded[j, g, : len(row)] = row
         weights = np.zeros((channels, cells))
         for g, prior in enumerate(priors):
             weights[g, : len(prior)] = prior
         people = np.full(channels, np.inf) if sizes is None else np.asarray(sizes, dtype=float)
-        return cls(table, np.asarray(bounds, dtype=float), weights, people)
+        return cls(padded, np.asarray(bounds, dtype=float), weights, people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,10 @@ class Wealth:
     Attributes
     ----------
     log_wealth
-        The logarithm of the wealth now, a value a repetition.
+        The logarithm of the wealth now, one value per repetition.
     peak
-        The largest it has ever been: by Ville's inequality it reaches ``log(1/delta)`` with probability at most
-        ``delta`` while the polytope holds the truth.
+        Its running maximum: by Ville's inequality it reaches ``log(1/delta)`` with probability at most ``delta`` while
+        the hypothesis contains the truth.
     tally
         How many draws fell into each cell: shape ``(repetitions, channels, cells)``.
     """
@@ -89,7 +90,7 @@ def begin(process: EProcess, repetitions: int = 1) -> Wealth:
 
 
 def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
-    """Fix the bet from earlier batches and from the number of draws alone, then let the batch settle it.
+    """Fix the bet from earlier batches and from the number of draws alone, then settle it on the batch.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
     state
         What earlier batches left.
     counts
-        The draws of this batch a cell: shape ``(repetitions, channels, cells)``. A number between two nodes of its
-        grid counts for both in proportion (see :mod:`isonomia.evidence.channels`).
+        The draws of this batch in each cell: shape ``(repetitions, channels, cells)``. A number between two nodes of
+        its grid counts for both in proportion (see :mod:`isonomia.evidence.channels`).
 
     Notes
     -----
@@ -108,10 +109,10 @@ def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
     supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
-    payoffs, bounds = _what_is_left(process, state)
+    payoffs, bounds = _remaining(process, state)
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
-    # Where an estimate lies in the polytope nothing is staked: so it is with the wrong one of two directions.
+    # Where an estimate lies in the polytope nothing is staked, as in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
     log_wealth = state.log_wealth.copy()
     if len(outside):
@@ -121,10 +122,10 @@ def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
 
 
 def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bool_], counts: Floats) -> Floats:
-    """What the best stakes on the estimate make of a batch, as the logarithm of a factor."""
+    """The log wealth that the best stakes on the estimate gain on a batch."""
     draws = counts.sum(axis=-1)
     total = draws.sum(axis=-1, keepdims=True)
-    # Before a channel has been seen there is nothing to go by: its weight of 0 keeps the purse shut.
+    # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
     weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
     stakes = best_stakes(payoffs, bounds, estimate, weights)
     gain = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds, counts)
@@ -134,8 +135,8 @@ def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bo
 def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
     """The logarithm of one batch's factor.
 
-    Guarantee: for *any* stakes ``mu >= 0`` and rests with positive factors, fixed before the outcomes are seen, the
-    expected factor is at most 1 when the truth lies in the polytope. With ``tau_jg`` the true mean of ``y_jg``, the
+    Guarantee: for *any* stakes ``mu >= 0`` and intercepts with positive factors, fixed before the outcomes are seen,
+    the expected factor is at most 1 when the truth lies in the polytope. With ``tau_jg`` the true mean of ``y_jg``, the
     expectation is at most ``exp(sum_g n_g (z_g - 1) + n sum_j mu_j sum_g tau_jg)``, since ``1 + x <= exp(x)``, and the
     subtracted correction is no smaller than that exponent because ``sum_g tau_jg <= b_j``.
     """
@@ -146,8 +147,8 @@ def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Flo
     return np.asarray(np.einsum("rgc,rgc->r", counts, logs) + correction)
 
 
-def _what_is_left(process: EProcess, state: Wealth) -> tuple[Floats, Floats]:
-    """The same polytope, said of the people not drawn yet.
+def _remaining(process: EProcess, state: Wealth) -> tuple[Floats, Floats]:
+    """Payoffs and bounds of the same polytope in terms of the people not drawn yet.
 
     With ``N`` people of whom ``n`` are drawn with sum ``s``, the whole mean is ``(s + (N - n) m) / N``, where ``m`` is
     the mean of those left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
@@ -159,7 +160,7 @@ def _what_is_left(process: EProcess, state: Wealth) -> tuple[Floats, Floats]:
             np.broadcast_to(process.bounds, (repetitions, *process.bounds.shape)),
         )
     drawn = state.tally.sum(axis=-1)
-    people = np.maximum(process.sizes, 1.0)  # a group that nobody is in never pays
+    people = np.maximum(process.sizes, 1.0)  # an empty group never pays
     left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
     seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
     payoffs = process.payoffs * left[:, None, :, None]

@@ -1,9 +1,4 @@
-"""Fixed-n intervals and sample sizes.
-
-Exact intervals for a share when the number of draws was fixed beforehand.
-
-How many draws a claim about one share takes, by exact binomial computation.
-"""
+"""Exact binomial computations for a number of draws fixed beforehand: limits for a share, sample sizes and power."""
 
 from __future__ import annotations
 
@@ -16,6 +11,7 @@ from scipy.special import betainccinv, betaincinv, ndtri
 
 from isonomia.errors import UsageError
 from isonomia.evidence.confidence_sequences import log_wealth_below
+from isonomia.evidence.protocol import check_delta
 
 __all__ = [
     "clopper_pearson",
@@ -28,8 +24,10 @@ __all__ = [
     "upper_limit",
 ]
 
-
 Floats = NDArray[np.float64]
+
+MAX_DRAWS = 1_000_000
+"""More draws than this are refused: their power is computed one number of draws after the other. A plan, no verdict."""
 
 
 def clopper_pearson(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
@@ -60,16 +58,10 @@ def upper_limit(successes: ArrayLike, n: ArrayLike, delta: float) -> Floats:
 
 def _checked(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
     s, total = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
-    if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")
+    check_delta(delta)
     if bool(np.any((s < 0) | (s > total) | (total < 0))):
         raise UsageError(f"expected 0 <= successes <= n, but successes={successes!r} and n={n!r} came")
     return s, total
-
-
-Whole = NDArray[np.int64]
-
-MAX_DRAWS = 1_000_000
 
 
 def least_draws(delta: float, threshold: float) -> int:
@@ -80,7 +72,7 @@ def least_draws(delta: float, threshold: float) -> int:
     paper, ``n > log(delta) / log(1 - threshold)``, with equality allowed where the chance is exactly ``delta``.
     """
     _check(delta=delta, threshold=threshold)
-    # The quotient may be a whole number that rounding has moved up by a little.
+    # The quotient may be a whole number that rounding has moved up by a little. A plan; no verdict rests on it.
     return max(1, ceil(log(delta) / log1p(-threshold) - 1e-12))
 
 
@@ -88,7 +80,7 @@ def least_sequential_draws(delta: float, threshold: float) -> int:
     """The fewest draws after which :func:`log_wealth_below` can reach ``1/delta``; looking at will costs a few more."""
     n = least_draws(delta, threshold)
     while log_wealth_below(0, n, threshold) < log(1.0 / delta):
-        n += max(1, n // 100)
+        n += max(1, n // 100)  # in steps of a hundredth, and then back one by one
     while n > 1 and log_wealth_below(0, n - 1, threshold) >= log(1.0 / delta):
         n -= 1
     return n
@@ -107,7 +99,7 @@ def draws_for_width(delta: float, width: float) -> int:
     while high - low > 4:
         middle = (low + high) // 2
         low, high = (low, middle) if _widest(middle, delta) <= width else (middle, high)
-    # Odd and even numbers of draws differ a little, so the last few are looked at one by one.
+    # Odd and even numbers of draws differ a little, so the last few are tried one by one.
     return next(n for n in range(max(1, low - 4), high + 1) if _widest(n, delta) <= width)
 
 
@@ -116,8 +108,8 @@ def power_below(n: int, delta: float, threshold: float, share: float) -> float:
     _check(delta=delta, threshold=threshold)
     if not 0.0 <= share < threshold:
         raise UsageError(f"expected share at least 0 and below the threshold {threshold:g}, but {share!r} came")
-    most = _critical(np.asarray([n]), delta, threshold)[0]
-    return float(_at_most(most, n, share))
+    critical = _critical(np.asarray([n]), delta, threshold)[0]
+    return float(_at_most(critical, n, share))
 
 
 def draws_for_power(delta: float, threshold: float, share: float, power: float, *, lasting: bool = True) -> int:
@@ -140,7 +132,7 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
     """
     _check(delta=delta, power=power)
     power_below(1, delta, threshold, share)
-    most = 256
+    most = 256  # doubled until it is enough
     # The normal approximation tells a hopeless wish at once; the numbers themselves are exact.
     spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
     while most <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
@@ -148,14 +140,14 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
         enough = _at_most(_critical(n, delta, threshold), n, share) >= power
         first = int(np.argmax(enough)) + 1
         last_short = int(np.flatnonzero(~enough)[-1]) + 1 if not enough.all() else 0
-        # A long stretch in which it never falls short: the swings shrink with the square root of n.
+        # A long stretch in which it never falls short: swings shrink with the root of n, so a later one is unlikely.
         if enough.any() and most >= 2 * last_short + 64:
             return last_short + 1 if lasting else first
         most *= 2
     raise UsageError(f"more than {MAX_DRAWS:,} draws would be needed: the share {share:g} is too near to {threshold:g}")
 
 
-def _critical(n: Whole, delta: float, threshold: float) -> NDArray[np.float64]:
+def _critical(n: NDArray[np.int64], delta: float, threshold: float) -> NDArray[np.float64]:
     """The most successes with which a test at ``delta`` still claims a share below the threshold; -1 for none."""
     from scipy.stats import binom
 

@@ -1,22 +1,17 @@
-"""Grids, cells, tickets, which draws inform which leaves.
+"""Channels: which draws inform which leaves together, and the cells in which they are counted.
 
-Cells: all that is kept of a draw.
+*Cells.* A yes/no leaf has the cells 0 and 1. A number in ``[low, high]`` has a grid of nodes, and a draw between two
+nodes counts for both in proportion to how near it is. That keeps the mean exactly, and it can only lower a wealth: a
+factor is affine in the number, its logarithm concave, and a concave function lies above its chord. So a histogram of
+constant size is enough for bets that are chosen later, at no cost in validity and next to none in power. Several
+leaves of one group have the product of their cells, since within a draw they are not independent.
 
-A yes/no leaf has the cells 0 and 1. A number in ``[low, high]`` has a grid of nodes, and a draw between two nodes
-counts for both in proportion to how near it is. That keeps the mean exactly, and it can only lower a wealth: a factor
-is affine in the number, its logarithm concave, and a concave function lies above its chord. So a histogram of constant
-size is enough for bets that are chosen later, at no cost in soundness and next to none in power.
-
-Several leaves of one group have the product of their cells, since within a draw they are not independent.
-
-Channels: which draws may inform which leaves together, and how overlapping groups are kept apart.
-
-Bets on several leaves at once need, for each draw, that the mean of what it tells about a leaf is that leaf. That
-holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that overlap
-without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a polytope has
-such groups, there are two ways. A *crossed* channel keeps for each draw which of the groups it belongs to, and the bets
-go slice by slice (:mod:`isonomia.evidence.slices`). Where that is not possible every draw gets a random *ticket* before
-it is seen, and counts only for the groups of its ticket.
+*Channels.* Bets on several leaves at once need, for each draw, that the mean of what it tells about a leaf is that
+leaf. That holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups
+that overlap without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a
+polytope has such groups, there are two ways. A *crossed* channel keeps for each draw which of the groups it belongs to,
+and the bets go slice by slice (:mod:`isonomia.evidence.slices`). Where that is not possible every draw gets a random
+*ticket* before it is seen, and counts only for the groups of its ticket.
 """
 
 from __future__ import annotations
@@ -45,14 +40,14 @@ __all__ = [
     "stream_of",
 ]
 
-
 Floats = NDArray[np.float64]
 
 MAX_CELLS = 1024
-"""How many cells a channel may have."""
+"""How many cells a channel may have: every bet goes through all of them. A polytope that needs more is decided by a
+confidence region instead, so it changes power and cost only."""
 
 NODES = 129
-"""Nodes of a number that is alone in its channel."""
+"""Nodes of a number that is alone in its channel: fine enough that rounding to them costs next to no power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +69,9 @@ class Grid:
     def prior(self) -> Floats:
         """The weight of each cell before anything is seen.
 
-        Two imagined draws over the corners, where every leaf is at an end of its range: every possible mean is then
-        possible under the estimate, and no stake can make a factor negative.
+        Two draws spread over the corners, where every leaf is at an end of its range: every possible mean is then
+        possible under the estimate, and no stake can make a factor negative. Validity needs a positive weight at every
+        corner; how large changes power only.
         """
         corner = np.ones(1)
         for axis in self.nodes:
@@ -85,7 +81,7 @@ class Grid:
         return np.asarray(2.0 * corner / corner.sum())
 
     def tally(self, columns: Sequence[NDArray[np.bool_] | Floats]) -> Floats:
-        """Count draws: one column a leaf, all of one length. Numbers must lie within their range."""
+        """Count draws: one column per leaf, all of one length. Numbers must lie within their range."""
         if self.size == 2 and columns[0].dtype == np.bool_:
             yes = float(np.count_nonzero(columns[0]))
             return np.asarray([len(columns[0]) - yes, yes])
@@ -102,7 +98,7 @@ class Grid:
 def grid_for(kinds: Sequence[tuple[float, float] | None]) -> Grid | None:
     """Make the grid of a channel: ``None`` stands for a yes/no leaf, a pair for a number's range.
 
-    Returns ``None`` where the leaves are too many for ``MOST_CELLS`` cells.
+    Returns ``None`` where the leaves are too many for ``MAX_CELLS`` cells, three nodes for a number being the least.
     """
     numbers = sum(kind is not None for kind in kinds)
     room = MAX_CELLS // 2 ** (len(kinds) - numbers)
@@ -141,21 +137,9 @@ class Ticket:
 class Channel:
     """The draws of one stream that meet a condition and hold a ticket, and the leaves that they inform together.
 
-    Attributes
-    ----------
-    given
-        The condition; ``None`` for everybody.
-    stream
-        Which of the population's streams the draws come from.
-    ticket
-        Which draws count; ``None`` for all.
-    leaves
-        What is read off each draw.
-    grid
-        The cells into which the draws are sorted.
-    crossing
-        For a channel that crosses groups, the groups' conditions: whether a draw meets each of them is read off first,
-        and a leaf of a group that it does not belong to counts as its lowest value.
+    ``None`` as a condition stands for everybody, as a ticket for all draws. ``crossing`` are the conditions of the
+    groups that a channel crosses: whether a draw meets each of them is read off first, and a leaf of a group that it
+    does not belong to counts as its lowest value.
     """
 
     given: Row | None
@@ -203,13 +187,13 @@ def channels_for(
     for leaf in leaves:
         groups.setdefault((_stream(leaf, streams), leaf.given), []).append(leaf)
     colours = _coloured(list(groups))
-    most = max(colours.values(), default=0) + 1
+    tickets = max(colours.values(), default=0) + 1
     channels = []
     for (stream, given), members in groups.items():
         grid = grid_for([_kind(leaf, ranges) for leaf in members])
         if grid is None:
             return None
-        ticket = Ticket(colours[stream, given], most) if most > 1 else None
+        ticket = Ticket(colours[stream, given], tickets) if tickets > 1 else None
         channels.append(Channel(given, stream, ticket, tuple(members), grid))
     return tuple(channels)
 
@@ -235,7 +219,7 @@ def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -
     for leaf in leaves:
         own = _stream(leaf, streams)
         for members in classes:
-            if all((_stream(other, streams)) != own or disjoint(other.given, leaf.given) for other in members):
+            if all(_stream(other, streams) != own or disjoint(other.given, leaf.given) for other in members):
                 members.append(leaf)
                 break
         else:
@@ -257,10 +241,10 @@ def _coloured(groups: list[tuple[int, Row | None]]) -> dict[tuple[int, Row | Non
 
 
 def _stream(leaf: Leaf, streams: Sequence[Row | None]) -> int:
-    found = stream_of(leaf, streams)
-    if found is None:
+    stream = stream_of(leaf, streams)
+    if stream is None:
         raise SpecError("no stream of the population can give this leaf's group", leaf.place)
-    return found
+    return stream
 
 
 def _kind(leaf: Leaf, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float] | None:

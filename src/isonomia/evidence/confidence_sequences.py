@@ -1,25 +1,19 @@
-"""Mixtures, finite populations, many shares at once.
+"""Evidence functions and confidence sequences for one mean, for a share of a finite group, and for many shares at once.
 
-Evidence functions: for each possible mean, how strongly the draws speak against it.
+An evidence function ``L_n(theta)`` says how strongly the draws speak against a mean. For the true mean
 
-Both come from mixing bets, so they may be looked at after every draw. For the true mean ``theta``
+    P(there is an n with L_n(theta) >= log(1/delta)) <= delta,
 
-    P(there is an n with L_n(theta) >= log(1/delta)) <= delta.
+since ``exp(L_n)`` at the truth is at most a mixture of bets; so the draws may be looked at after each of them.
 
-A yes/no leaf mixes likelihood ratios with a Beta(1/2, 1/2) weight. A number mixes the stakes ``1 + l (x - theta)`` over
-all ``l`` that cannot lose more than everything, with the same weight on the two extreme ones; that mixture is not
-computed but bounded from below by its best stake in hindsight less the known price of not having foreseen it.
-
-Evidence about a share of a finite group that is drawn without replacement.
-
-With a beta-binomial prior on the number of successes among ``N`` people, prior over posterior at the true number is a
-martingale (Waudby-Smith and Ramdas 2020, the prior-posterior ratio). It needs only ``s``, ``n`` and ``N``, and it is
-exact at the end: when everybody is drawn, only the true number is left.
-
-Many shares at once, each against the same threshold: wealths, intervals and tail probabilities.
-
-A share is a probability of yes. Everything here depends on draws only through how many there were and how many said
-yes, so that each person may have had another number of draws, in batches of any size.
+- A yes/no leaf mixes likelihood ratios with a Beta(1/2, 1/2) weight. A number mixes the stakes ``1 + l (x - theta)``
+  over all ``l`` that cannot lose more than everything, with the same weight on the two extreme ones; that mixture is
+  not computed but bounded from below by its best stake in hindsight less its known regret.
+- For a share of ``N`` people drawn without replacement, prior over posterior of a beta-binomial prior on the number of
+  successes is a martingale at the true number (Waudby-Smith and Ramdas 2020, the prior-posterior ratio). It is exact at
+  the end: when everybody is drawn, only the true number is left.
+- Many shares, each against the same threshold, need only how many draws there were and how many said yes, so that each
+  person may have another number of draws, in batches of any size.
 """
 
 from __future__ import annotations
@@ -29,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py, xlogy
 
 from isonomia.errors import UsageError
+from isonomia.evidence.protocol import check_delta
 from isonomia.evidence.stakes import best_stakes
 
 __all__ = [
@@ -47,31 +42,46 @@ __all__ = [
     "tail_below",
 ]
 
-
 Floats = NDArray[np.float64]
 
 SECTIONS = 24
-"""Points looked at together in the search for an interval's end."""
+"""Points looked at together in the search for an interval's end: one call for several bits of it. Cost only."""
 
 PSEUDO_COUNT = 1e-9
-"""Imagined draws at both ends of a range that keep a projection finite; what they add is subtracted again."""
+"""Draws added at both ends of a range that keep a projection finite. They only choose the stakes; the evidence is that
+of the real draws, or a margin covers what they add. So they change the width of intervals, not their validity."""
+
+END_TOLERANCE = 1e-12
+"""How near an interval's end is searched, relative to the range. The far side is returned, so it only widens."""
+
+HALF = 0.5
+"""Both parameters of the beta weight over alternatives (Krichevsky and Trofimov 1981), cut at the threshold where there
+is one, and of the beta-binomial prior. Any weight is valid; this one has nearly the least regret."""
+
+FINITE_MARGIN = 1e-9
+"""Nats by which a total must be refuted beyond the limit, to cover rounding. It *can* change an interval by one person;
+it covers groups of up to about a hundred thousand, and for larger ones rounding changes the risk by a factor of
+``1 + N * 1e-14`` or so."""
+
+MAX_HALVINGS = 60
+"""Halvings of an interval's end, after which it is exact to rounding. The far side is returned, so it only widens."""
 
 
 def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
-    """``L(mean)`` for tallies of shape ``(repetitions, nodes)`` and one mean a repetition.
+    """``L(mean)`` for tallies of shape ``(repetitions, nodes)`` and one mean per repetition.
 
     Guarantee
     ---------
     For independent draws in ``[nodes[0], nodes[-1]]`` with true mean ``mean``, ``P(sup over n of L >= log(1/delta)) <=
-    delta``. Sources: Robbins (1970) for the mixture; Cover and Ordentlich (1996), Theorem 2, for the price of
-    hindsight of the number's mixture; Orabona and Jun (2021) for reading it as a confidence sequence.
+    delta``. Sources: Robbins (1970) for the mixture; Cover and Ordentlich (1996), Theorem 2, for the regret of the
+    number's mixture; Orabona and Jun (2021) for reading it as a confidence sequence.
     """
     tally = np.atleast_2d(tally)
     return np.asarray(divergence(nodes, tally, np.asarray(mean, dtype=float)) - mixture_regret(nodes, tally))
 
 
 def mixture_regret(nodes: Floats, tally: Floats) -> Floats:
-    """How far the mixture stays behind the best bet in hindsight, in nats: ``-L`` at the sample mean."""
+    """The regret of the mixture against the best bet in hindsight, in nats: ``-L`` at the sample mean."""
     n = tally.sum(axis=-1)
     if len(nodes) == 2:
         no, yes = tally[..., 0], tally[..., 1]
@@ -85,14 +95,14 @@ def divergence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
     if len(nodes) == 2:
         theta = np.clip((mean - nodes[0]) / (nodes[1] - nodes[0]), 0.0, 1.0)
         no, yes = tally[..., 0], tally[..., 1]
-        n = np.maximum(no + yes, 1e-300)
+        n = np.maximum(no + yes, 1e-300)  # no draws at all: a divergence of 0, not a division by 0
         # An end of the range is possible as long as nothing was seen beyond it: 0 log(0 / 0) is 0.
         return np.asarray(n * (rel_entr(yes / n, theta) + rel_entr(no / n, 1.0 - theta)))
     return np.maximum(_one_sided(nodes, tally, mean, 1.0), _one_sided(nodes, tally, mean, -1.0))
 
 
 def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, float]:
-    """The means that the evidence does not refute: an interval that holds the true mean at all times.
+    """The means that the evidence does not refute: an interval that contains the true mean at all times.
 
     Guarantee: ``P(there is an n at which the interval misses the mean) <= delta``. With no draws it is the whole range.
     """
@@ -112,13 +122,13 @@ def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, 
 def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float) -> float:
     """Find where the divergence passes the limit; returns the far side, so that rounding widens the interval.
 
-    The divergence grows away from the sample mean. Each round looks at many points at once and keeps one section.
+    The divergence grows away from the sample mean. Each round evaluates many points at once and keeps one section.
     """
     rows = np.broadcast_to(tally, (SECTIONS, len(nodes)))
     if divergence(nodes, rows[:1], np.asarray([end]))[0] < limit:
         return end
     outside = end
-    while abs(outside - inside) > 1e-12 * (nodes[-1] - nodes[0]):
+    while abs(outside - inside) > END_TOLERANCE * (nodes[-1] - nodes[0]):
         points = np.linspace(inside, outside, SECTIONS + 2)
         beyond = np.flatnonzero(divergence(nodes, rows, points[1:-1]) >= limit)
         first = int(beyond[0]) + 1 if len(beyond) else SECTIONS + 1
@@ -146,10 +156,6 @@ def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Float
     return np.asarray(np.maximum(gain, 0.0))
 
 
-PRIOR = 0.5
-"""Both parameters of the beta-binomial prior."""
-
-
 def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Floats) -> Floats:
     """Evidence that the group of ``size`` people does not have ``total`` successes, after ``successes`` of ``n`` drawn.
 
@@ -158,13 +164,13 @@ def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Float
     """
     possible = (total >= successes) & (total <= size - (n - successes))
     inside = np.clip(total, successes, size - (n - successes))
-    prior = _log_beta_binomial(inside, size, PRIOR, PRIOR)
-    posterior = _log_beta_binomial(inside - successes, size - n, PRIOR + successes, PRIOR + n - successes)
+    prior = _log_beta_binomial(inside, size, HALF, HALF)
+    posterior = _log_beta_binomial(inside - successes, size - n, HALF + successes, HALF + n - successes)
     return np.where(possible, prior - posterior, np.inf)
 
 
 def finite_interval(successes: float, n: float, size: float, delta: float) -> tuple[float, float]:
-    """The shares that the draws do not refute: holds the group's true share at all times at risk ``delta``.
+    """The shares that the draws do not refute: contains the group's true share at all times at risk ``delta``.
 
     With nobody drawn it is ``[0, 1]``; with everybody drawn it is the share itself.
     """
@@ -181,7 +187,7 @@ def _edge(successes: float, n: float, size: float, delta: float, *, inside: floa
 
     def kept(total: float) -> bool:
         arguments = (np.asarray(value) for value in (successes, n, size, total))
-        return bool(log_finite_evidence(*arguments) < np.log(1.0 / delta) + 1e-9)
+        return bool(log_finite_evidence(*arguments) < np.log(1.0 / delta) + FINITE_MARGIN)
 
     if kept(outside):
         return outside
@@ -196,11 +202,6 @@ def _edge(successes: float, n: float, size: float, delta: float, *, inside: floa
 def _log_beta_binomial(k: Floats, n: Floats, a: Floats | float, b: Floats | float) -> Floats:
     choose = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return np.asarray(choose + betaln(k + a, n - k + b) - betaln(a, b))
-
-
-_HALF = 0.5
-"""Both parameters of the weight that alternatives get, a beta distribution cut at the threshold."""
-_HALVINGS = 60
 
 
 def log_wealth_above(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
@@ -250,27 +251,26 @@ def anytime_interval(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[
     Guarantee: for independent draws with share ``p``, ``P(there is an n at which the interval misses p) <= delta``. It
     is the interval of :func:`mean_interval`, for many people at once; rounding widens it.
     """
-    if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")
+    check_delta(delta)
     s, total = _counts(successes, n, 0.5)
-    pairs, place = np.unique(np.stack([s.reshape(-1), total.reshape(-1)]), axis=1, return_inverse=True)
+    pairs, index = np.unique(np.stack([s.reshape(-1), total.reshape(-1)]), axis=1, return_inverse=True)
     yes, draws = pairs
     centre = np.where(draws > 0, yes / np.maximum(draws, 1.0), 0.5)
-    price = betaln(yes + _HALF, draws - yes + _HALF) - betaln(_HALF, _HALF) - np.log(1.0 / delta)
-    ends = [_end(yes, draws, price, centre, np.full(len(draws), end)) for end in (0.0, 1.0)]
-    low, high = (end[place.reshape(-1)].reshape(s.shape) for end in ends)
+    excess = betaln(yes + HALF, draws - yes + HALF) - betaln(HALF, HALF) - np.log(1.0 / delta)
+    ends = [_end(yes, draws, excess, centre, np.full(len(draws), end)) for end in (0.0, 1.0)]
+    low, high = (end[index.reshape(-1)].reshape(s.shape) for end in ends)
     return low, high
 
 
-def _end(yes: Floats, draws: Floats, price: Floats, inside: Floats, outside: Floats) -> Floats:
-    """Halve towards where the evidence against a share passes the limit; the far side is given.
+def _end(yes: Floats, draws: Floats, excess: Floats, inside: Floats, outside: Floats) -> Floats:
+    """Bisect for where the evidence against a share passes the limit; returns the far side.
 
-    An end of the range at which nothing was seen that it forbids is never given up: the evidence stays below the limit
-    all the way to it, or the centre lies there already.
+    ``excess`` is the log likelihood of the mixture, less the limit. An end of the range that no draw rules out is never
+    refuted: the evidence stays below the limit all the way to it, or the centre lies there already.
     """
-    for _ in range(_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         middle = (inside + outside) / 2.0
-        kept = price - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
+        kept = excess - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
         inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
     return outside
 
@@ -278,8 +278,8 @@ def _end(yes: Floats, draws: Floats, price: Floats, inside: Floats, outside: Flo
 def _log_mixture(s: Floats, n: Floats, threshold: float, mass: np.ufunc) -> Floats:
     """The mean over the alternatives that ``mass`` measures; a mass that underflows is a wealth of nothing."""
     with np.errstate(divide="ignore"):
-        weight = np.log(mass(s + _HALF, n - s + _HALF, threshold)) - np.log(mass(_HALF, _HALF, threshold))
-    mean = betaln(s + _HALF, n - s + _HALF) - betaln(_HALF, _HALF) + weight
+        weight = np.log(mass(s + HALF, n - s + HALF, threshold)) - np.log(mass(HALF, HALF, threshold))
+    mean = betaln(s + HALF, n - s + HALF) - betaln(HALF, HALF) + weight
     return np.asarray(mean - s * np.log(threshold) - (n - s) * np.log1p(-threshold))
 
 

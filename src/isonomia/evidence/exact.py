@@ -33,12 +33,8 @@ __all__ = ["exact_truth", "exact_value"]
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
     """Evaluate a formula at known leaf values; a constant counts as the decimal number that was written.
 
-    Returns ``None`` where the answer turns on a leaf that has no value because its group has nobody in it.
-
-    Raises
-    ------
-    DataError
-        Where a denominator is zero.
+    Returns ``None`` where the answer depends on a leaf that has no value because its group has nobody in it. A zero
+    denominator is a ``DataError``.
     """
     match formula:
         case Comparison(first=first, rest=rest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 import numpy as np
@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
-from isonomia.evidence.polynomials import Fraction, Polynomial, as_fraction, bounds_of, is_linear
+from isonomia.evidence.polynomials import Fraction, Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.spec.tree import Formula, Leaf
 
 __all__ = ["HalfSpace", "Hypothesis", "Polytope", "denominators_of", "hypothesis_of"]
 
 MAX_POLYTOPES = 1024
-"""How many convex pieces a hypothesis may have before the confidence region takes over."""
+"""How many convex pieces a hypothesis may have before the confidence region takes over: each is a test of its own.
+Changes power and cost only."""
 
 ROUNDING = 1e-12
-"""A comparison that falls short of being possible by no more than this, relatively, is taken to be possible."""
+"""A comparison that falls short of being possible by no more than this, relatively, is taken to be possible: decimal
+fractions are rounded. A piece more has to be refuted then, so it can cost a decision, and never make one wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,26 @@ class Polytope:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The leaves that some side names, in order of appearance."""
-        return tuple(dict.fromkeys(leaf for side in self.half_spaces for leaf in side.leaves))
+        """The leaves that some half-space names, in order of appearance."""
+        return tuple(dict.fromkeys(leaf for half_space in self.half_spaces for leaf in half_space.leaves))
 
     def contains(self, point: Mapping[Leaf, float]) -> bool:
         """Say whether a point lies in the polytope, its boundary included."""
-        return all(side.slack(point) >= 0 for side in self.half_spaces)
+        return all(half_space.slack(point) >= 0 for half_space in self.half_spaces)
 
     def matrix(self, leaves: Sequence[Leaf]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``(A, b)`` with the polytope being ``A theta <= b`` for the leaves in the order given."""
-        where = {leaf: index for index, leaf in enumerate(leaves)}
+        column = {leaf: index for index, leaf in enumerate(leaves)}
         a = np.zeros((len(self.half_spaces), len(leaves)))
-        for row, side in enumerate(self.half_spaces):
-            for leaf, coefficient in side.coefficients:
-                a[row, where[leaf]] = coefficient
-        return a, np.asarray([side.bound for side in self.half_spaces])
+        for row, half_space in enumerate(self.half_spaces):
+            for leaf, coefficient in half_space.coefficients:
+                a[row, column[leaf]] = coefficient
+        return a, np.asarray([half_space.bound for half_space in self.half_spaces])
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A union of polytopes. To refute it, each is refuted at the full risk: the truth can lie in one that is true.
+    """A union of polytopes. To refute it, each is refuted at the full risk: if it is true, the truth lies in one.
 
     No polytopes at all is the empty hypothesis, which is false whatever the leaves are.
     """
@@ -96,7 +98,7 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
     -------
     Hypothesis or None
         ``None`` where a comparison is not linear after clearing denominators of known sign, or where there are more
-        than ``MOST_POLYTOPES`` pieces; a confidence region decides such formulas.
+        than ``MAX_POLYTOPES`` pieces; a confidence region decides such formulas.
 
     Notes
     -----
@@ -122,13 +124,13 @@ def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]
     proves that the truth does, at no risk. A divisor of unknown sign needs no such care, since both of its signs are
     refuted. Divisors that cancel count too: where they are zero the quantity has no value.
     """
-    found: list[Polynomial] = []
+    divisors: list[Polynomial] = []
     for atom in _atoms(normal_form(formula, ranges)):
         for factor in as_fraction(atom.quantity).divisors:
             low, high = bounds_of(factor, ranges)
-            if (low == 0 or high == 0) and factor not in found:
-                found.append(factor)
-    return tuple(found)
+            if (low == 0 or high == 0) and factor not in divisors:
+                divisors.append(factor)
+    return tuple(divisors)
 
 
 class _NotLinearError(Exception):
@@ -155,7 +157,7 @@ def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tu
             options = [_pieces(part, ranges) for part in parts]
             if prod(len(option) for option in options) > MAX_POLYTOPES:
                 raise _NotLinearError
-            return [tuple(dict.fromkeys(side for piece in choice for side in piece)) for choice in product(*options)]
+            return [tuple(dict.fromkeys(chain.from_iterable(choice))) for choice in product(*options)]
 
 
 def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tuple[HalfSpace, ...]]:
@@ -169,13 +171,13 @@ def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> l
             unknown.append(factor)
     if len(unknown) > 1:
         raise _NotLinearError
-    numerator = _scaled(fraction.numerator, sign)
+    numerator = scaled(fraction.numerator, sign)
     if not unknown:
         return _at_least_zero([numerator], ranges)
     (factor,) = unknown
     return [
         *_at_least_zero([factor, numerator], ranges),
-        *_at_least_zero([_scaled(factor, -1.0), _scaled(numerator, -1.0)], ranges),
+        *_at_least_zero([scaled(factor, -1.0), scaled(numerator, -1.0)], ranges),
     ]
 
 
@@ -183,19 +185,18 @@ def _at_least_zero(
     polynomials: list[Polynomial], ranges: Mapping[Leaf, tuple[float, float]]
 ) -> list[tuple[HalfSpace, ...]]:
     """One intersection, or none at all where a polynomial can only be negative."""
-    sides: list[HalfSpace] = []
+    half_spaces: list[HalfSpace] = []
     for polynomial in polynomials:
         if not is_linear(polynomial):
             raise _NotLinearError
         low, high = bounds_of(polynomial, ranges)
         if not (np.isfinite(low) and np.isfinite(high)):
             raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
-        # A tie must not vanish because its decimal fractions were rounded.
         if high < -ROUNDING * _size(polynomial, ranges):
             return []
         if low < 0:
-            sides.append(_half_space(polynomial))
-    return [tuple(sides)]
+            half_spaces.append(_half_space(polynomial))
+    return [tuple(half_spaces)]
 
 
 def _size(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> float:
@@ -213,13 +214,9 @@ def _half_space(polynomial: Polynomial) -> HalfSpace:
     return HalfSpace(terms, polynomial.get((), 0.0) / largest)
 
 
-def _scaled(polynomial: Polynomial, factor: float) -> Polynomial:
-    return {monomial: coefficient * factor for monomial, coefficient in polynomial.items()}
-
-
 def _without_supersets(pieces: list[tuple[HalfSpace, ...]]) -> Iterator[Polytope]:
     """Drop a piece that lies within another: refuting the larger one refutes it too."""
     sets = [frozenset(piece) for piece in dict.fromkeys(pieces)]
     for index, piece in enumerate(sets):
-        if not any(other < piece or (other == piece and where < index) for where, other in enumerate(sets)):
-            yield Polytope(tuple(sorted(piece, key=lambda side: repr(side))))
+        if not any(other < piece or (other == piece and before < index) for before, other in enumerate(sets)):
+            yield Polytope(tuple(sorted(piece, key=repr)))

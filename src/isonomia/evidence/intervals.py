@@ -47,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class KleeneTruth:
-    """For each box: certainly true, certainly false; neither where the box does not decide it."""
+    """Kleene's three values for each box: certainly true, certainly false, or neither."""
 
     true: Booleans
     false: Booleans
@@ -152,7 +152,8 @@ def _power(base: Interval, exponent: float) -> Interval:
     elif exponent % 2 == 0 and exponent > 0:
         low = np.where(through, 0.0, low)
     widened = _outward(low, high)
-    # The library's power may be off by more than one unit in the last place; a few more cover it.
+    # The library's power may be off by more than one unit in the last place; two to four more cover the usual ones.
+    # This *can* change a verdict: an enclosure that is too narrow proves too much.
     return Interval(widened.low - 4e-16 * np.abs(widened.low), widened.high + 4e-16 * np.abs(widened.high))
 
 

@@ -36,7 +36,7 @@ __all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
 MAX_CASES = 100_000
-"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make."""
+"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make; one with more is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Occurrence:
     """An ``abs``, ``min`` or ``max`` within a quantity.
 
     ``direction`` is +1 where the quantity rises with it, -1 where it falls, 0 where neither is known; ``put`` rebuilds
@@ -130,24 +130,19 @@ class _Found:
 
 def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
     """``quantity >= 0``; ``closed`` says whether 0 itself will do, which matters for constants alone."""
-    found = _find(quantity, ranges)
-    if found is None:
+    occurrence = _find(quantity, ranges)
+    if occurrence is None:
         return Atom(quantity) if leaves_of(quantity) else _known(quantity, closed)
-    function, arguments = _as_chosen(found.extreme)
-    cases = tuple(_resolved(found.put(argument), ranges, closed=closed) for argument in arguments)
-    if found.direction:
-        return Some(cases) if (function == "max") is (found.direction > 0) else Every(cases)
-    return Some(
-        tuple(
-            Every(
-                (
-                    case,
-                    *(_resolved(_wins(function, chosen, other), ranges) for other in arguments if other is not chosen),
-                )
-            )
-            for chosen, case in zip(arguments, cases, strict=True)
-        )
-    )
+    function, arguments = _as_chosen(occurrence.extreme)
+    cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
+    if occurrence.direction:
+        return Some(cases) if (function == "max") is (occurrence.direction > 0) else Every(cases)
+    # Which argument is chosen is not known to matter one way or the other: each case says that its own one is.
+    options = []
+    for chosen, case in zip(arguments, cases, strict=True):
+        others = (other for other in arguments if other is not chosen)
+        options.append(Every((case, *(_resolved(_wins(function, chosen, other), ranges) for other in others))))
+    return Some(tuple(options))
 
 
 def _as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
@@ -168,11 +163,11 @@ def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:
     return Arithmetic("-", chosen, other) if function == "max" else Arithmetic("-", other, chosen)
 
 
-def _find(quantity: Quantity, ranges: Ranges) -> _Found | None:
+def _find(quantity: Quantity, ranges: Ranges) -> _Occurrence | None:
     """Find the first outermost extreme."""
     match quantity:
         case Extreme():
-            return _Found(quantity, 1, lambda new: new)
+            return _Occurrence(quantity, 1, lambda new: new)
         case Rate() | Mean() | Constant():
             return None
         case Negative(operand=operand):
@@ -191,7 +186,7 @@ def _find(quantity: Quantity, ranges: Ranges) -> _Found | None:
             return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
 
 
-def _right_direction(quantity: Arithmetic, in_right: _Found | None, ranges: Ranges) -> int:
+def _right_direction(quantity: Arithmetic, in_right: _Occurrence | None, ranges: Ranges) -> int:
     match quantity.sign:
         case "+":
             return 1
@@ -203,22 +198,25 @@ def _right_direction(quantity: Arithmetic, in_right: _Found | None, ranges: Rang
             return -_sign(quantity.left, ranges) * abs(_sign_of_cases(in_right, ranges))
 
 
-def _through(found: _Found | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> _Found | None:
-    if found is None:
+def _through(
+    occurrence: _Occurrence | None, direction: int, wrap: Callable[[Quantity], Quantity]
+) -> _Occurrence | None:
+    """The same occurrence, seen from a quantity around it."""
+    if occurrence is None:
         return None
-    inner = found.put
-    return _Found(found.extreme, found.direction * direction, lambda new: wrap(inner(new)))
+    inner = occurrence.put
+    return _Occurrence(occurrence.extreme, occurrence.direction * direction, lambda new: wrap(inner(new)))
 
 
-def _sign_of_cases(found: _Found | None, ranges: Ranges) -> int:
-    """The sign that a quantity has whichever argument is put in place of its extreme; 0 where it could hang on which.
+def _sign_of_cases(occurrence: _Occurrence | None, ranges: Ranges) -> int:
+    """The sign of a quantity whichever argument takes the place of its extreme; 0 where it could depend on which.
 
     The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
     where it is not, one over it is no longer the larger of the two.
     """
-    if found is None:
+    if occurrence is None:
         return 0
-    signs = {_sign(found.put(argument), ranges) for argument in _as_chosen(found.extreme)[1]}
+    signs = {_sign(occurrence.put(argument), ranges) for argument in _as_chosen(occurrence.extreme)[1]}
     return signs.pop() if len(signs) == 1 else 0
 
 
@@ -226,7 +224,7 @@ def _sign(quantity: Quantity, ranges: Ranges) -> int:
     """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
     box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
     value = enclose(quantity, box)
-    # Enclosures are one rounding wider than the truth, which must not hide a sign.
+    # Enclosures are one rounding wider than the truth, which must not hide a sign: 0 becomes the least number there is.
     slack = 1e-300
     if value.low[0] >= -slack:
         return 1

@@ -1,10 +1,9 @@
-"""Information distance, limit, forecasts, allocation.
+"""Planning: how many draws a claim takes at best and with these bets, and how to divide draws over streams.
 
-How fast evidence can grow at best: the information distance to the nearest parameters with the other answer.
-
-Planning: how many draws a claim will take, before any is made.
-
-Allocation: where groups can be drawn separately, more draws go to the stream that matters more.
+The *information distance* to the nearest parameters with the other answer says how fast evidence can grow at best. The
+limit on the number of draws follows from it, and so does the best allocation: where groups can be drawn separately,
+more draws go to the stream that matters more. Nothing here changes the validity of a verdict: the numbers of draws are
+fixed before the draws are seen.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ __all__ = [
     "Forecast",
     "best_shares",
     "cell_probabilities",
+    "default_shares",
     "distance",
     "forecast",
     "limit",
@@ -34,8 +34,16 @@ __all__ = [
     "truth_at",
 ]
 
-
 Floats = NDArray[np.float64]
+
+MIN_PROBABILITY = 1e-12
+"""The least probability of a corner in a forecast, so that a guess at the end of a range has a finite distance."""
+
+MIN_SHARE_OF_EVEN = 0.02
+"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover."""
+
+FIRST_BATCH = 8
+"""The smallest batch of a simulated run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,9 @@ class Distance:
     Attributes
     ----------
     total
-        Nats a draw of the population.
+        Nats per draw of the population.
     by_channel
-        Nats a draw *of the channel*, in the process's order.
+        Nats per draw *of the channel*, in the order of the test's channels.
     """
 
     total: float
@@ -77,7 +85,7 @@ def distance(test: PolytopeTest, means: Mapping[Leaf, float], shares: Sequence[f
     Parameters
     ----------
     test
-        The polytope's process and channels.
+        The e-process against the polytope, and its channels.
     means
         The value of each leaf. Numbers are taken to lie at the two ends of their range, which is the hardest case;
         events of one group are taken to be independent.
@@ -110,25 +118,20 @@ def _estimate(process: EProcess, channels: tuple[Channel, ...], means: Mapping[L
     for g, channel in enumerate(channels):
         cells = cell_probabilities(channel, means)
         corners = channel.grid.prior() > 0
-        cells = np.where(corners, np.maximum(cells, 1e-12), cells)
+        cells = np.where(corners, np.maximum(cells, MIN_PROBABILITY), cells)
         estimate[g, : len(cells)] = cells / cells.sum()
     return estimate
 
 
 def _excess(test: PolytopeTest, means: Mapping[Leaf, float]) -> float:
-    """How far the means lie beyond the most violated side; negative inside the polytope."""
+    """How far the means lie beyond the most violated half-space; negative inside the polytope."""
     process = test.unsliced
-    left = (
-        [
-            sum(
-                float(row[: channel.grid.size] @ cell_probabilities(channel, means))
-                for row, channel in zip(side, test.channels, strict=True)
-            )
-            for side in process.payoffs
-        ]
-        if test.channels
-        else [0.0]
-    )
+    if not test.channels:
+        return float(np.max(0.0 - process.bounds))
+    left = []
+    for payoffs in process.payoffs:
+        pairs = zip(payoffs, test.channels, strict=True)
+        left.append(sum(float(row[: channel.grid.size] @ cell_probabilities(channel, means)) for row, channel in pairs))
     return float(np.max(np.asarray(left) - process.bounds))
 
 
@@ -201,7 +204,7 @@ def _stops(
     running = np.arange(repetitions)
     state, n, needed = begin(process, repetitions), 0, np.log(1.0 / delta)
     while len(running):
-        size = max(8, int((growth - 1.0) * n))
+        size = max(FIRST_BATCH, int((growth - 1.0) * n))
         n += size
         state = step(process, state, _draw(test, means, shares, size, len(running), rng))
         won = state.peak >= needed
@@ -233,20 +236,16 @@ def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:
     return {channel: 1.0 / max(len(groups), 1) / (channel.ticket.of if channel.ticket else 1) for channel in channels}
 
 
-MIN_SHARE_OF_EVEN = 0.02
-"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover."""
-
-
 def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int, rounds: int = 120) -> Floats:
     """The shares of draws for each stream that make the evidence grow fastest at the given means.
 
     They maximise the information distance to the nearest parameters with the other answer (Garivier and Kaufmann 2016).
     That distance is concave in the shares; its slope along a stream is what that stream's draws contribute at the
-    projection, so multiplicative steps climb it. Where groups of one stream overlap the shares stay even. Validity does
-    not depend on the shares: they are fixed before the draws are seen.
+    projection, so multiplicative steps climb it; their number only says how near they come. Where groups of one stream
+    overlap the shares stay even. Validity does not depend on the shares: they are fixed before the draws are seen.
     """
     shares = np.full(streams, 1.0 / streams)
-    if any(isinstance(test.process, SlicedEProcess) for test in (*evidence.against, *evidence.in_favour)):
+    if any(isinstance(test.process, SlicedEProcess) for test in evidence.tests):
         return shares
     truth = truth_at(evidence, means)
     tests = evidence.against if truth is not False else evidence.in_favour
@@ -258,7 +257,7 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
         value, slope = _nearest(tests, means, shares)
         if value > best_value:
             best, best_value = shares, value
-        # Every share keeps its least, so that the climb cannot leave a stream for good.
+        # Steps shrink slowly, and every share keeps its least, so that no stream is left for good.
         step = 1.0 / (1.0 + 0.1 * turn)
         shares = shares * np.exp(step * (slope - slope.mean()) / max(float(np.abs(slope).max()), 1e-300))
         shares = np.maximum(shares / shares.sum(), MIN_SHARE_OF_EVEN / streams)
@@ -275,17 +274,18 @@ def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
         return np.asarray([n])
     edges = np.concatenate([[0.0], np.cumsum(shares)])
     edges[-1] = 1.0
+    # Rounding must not take a whole draw away; whichever stream has it, validity is not touched.
     reached = np.floor(edges * (start + n) + 1e-9) - np.floor(edges * start + 1e-9)
     return np.asarray(np.diff(np.maximum.accumulate(reached)), dtype=np.int64)
 
 
 def _nearest(tests: Sequence[PolytopeTest], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:
     """The distance to the nearest polytope, and its slope in each stream's share."""
-    found = []
+    distances = []
     for test in tests:
-        reach = distance(test, means, [shares[channel.stream] for channel in test.channels])
+        information = distance(test, means, [shares[channel.stream] for channel in test.channels])
         slope = np.zeros(len(shares))
-        for channel, nats in zip(test.channels, reach.by_channel, strict=True):
+        for channel, nats in zip(test.channels, information.by_channel, strict=True):
             slope[channel.stream] += nats
-        found.append((reach.total, slope))
-    return min(found, key=lambda item: item[0])
+        distances.append((information.total, slope))
+    return min(distances, key=lambda item: item[0])

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from isonomia.errors import SpecError
 from isonomia.spec.tree import Arithmetic, Constant, Extreme, Leaf, Mean, Negative, Power, Quantity, Rate
 
-__all__ = ["Fraction", "Monomial", "Polynomial", "as_fraction", "bounds_of", "is_linear"]
+__all__ = ["Fraction", "Monomial", "Polynomial", "as_fraction", "bounds_of", "is_linear", "scaled"]
 
 Monomial: TypeAlias = tuple[Leaf, ...]
 """Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
@@ -20,10 +20,10 @@ Monomial: TypeAlias = tuple[Leaf, ...]
 Polynomial: TypeAlias = Mapping[Monomial, float]
 
 MAX_TERMS = 10_000
-"""How many terms a quantity may have when it is multiplied out."""
+"""How many terms a quantity may have when it is multiplied out; a property with more is refused."""
 
 MAX_EXPONENT = 16
-"""The largest power of a quantity that is multiplied out."""
+"""The largest power of a quantity that is multiplied out; a larger one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,7 @@ class Fraction:
 
 
 def as_fraction(quantity: Quantity) -> Fraction:
-    """Write a quantity without ``abs``, ``min`` and ``max`` as one fraction.
-
-    Raises
-    ------
-    SpecError
-        Where a denominator is the constant zero, or a power is not a whole number.
-    """
+    """Write a quantity without ``abs``, ``min`` and ``max`` as one fraction."""
     match quantity:
         case Constant(value=value):
             return Fraction(_tidy({(): value}))
@@ -63,7 +57,7 @@ def as_fraction(quantity: Quantity) -> Fraction:
             return Fraction({(quantity,): 1.0})
         case Negative(operand=operand):
             inner = as_fraction(operand)
-            return Fraction(_scaled(inner.numerator, -1.0), inner.factors, inner.divisors)
+            return Fraction(scaled(inner.numerator, -1.0), inner.factors, inner.divisors)
         case Arithmetic(sign=sign, left=left, right=right):
             return _combined(sign, as_fraction(left), as_fraction(right), quantity)
         case Power(base=base, exponent=exponent):
@@ -90,6 +84,11 @@ def is_linear(polynomial: Polynomial) -> bool:
     return all(len(monomial) <= 1 for monomial in polynomial)
 
 
+def scaled(polynomial: Polynomial, factor: float) -> Polynomial:
+    """Multiply every coefficient."""
+    return _tidy({monomial: coefficient * factor for monomial, coefficient in polynomial.items()})
+
+
 def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
     divisors = left.divisors + right.divisors
     first, second = _constant(left), _constant(right)
@@ -99,7 +98,7 @@ def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> F
         return _reduced(Fraction(_times(left.numerator, right.numerator), left.factors + right.factors, divisors))
     if sign == "/":
         return _divided(left, right, node)
-    other = _scaled(right.numerator, -1.0) if sign == "-" else right.numerator
+    other = scaled(right.numerator, -1.0) if sign == "-" else right.numerator
     shared = _shared(left.factors, right.factors)
     only_left, only_right = _without(left.factors, shared), _without(right.factors, shared)
     numerator = _plus(_multiplied(left.numerator, only_right), _multiplied(other, only_left))
@@ -123,7 +122,7 @@ def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
     numerator = _multiplied(left.numerator, right.factors)
     divisors = left.divisors + right.divisors
     if set(right.numerator) == {()}:
-        return Fraction(_scaled(numerator, 1.0 / right.numerator[()]), left.factors, divisors)
+        return Fraction(scaled(numerator, 1.0 / right.numerator[()]), left.factors, divisors)
     return _reduced(Fraction(numerator, (*left.factors, right.numerator), (*divisors, right.numerator)))
 
 
@@ -206,10 +205,6 @@ def _times(left: Polynomial, right: Polynomial) -> Polynomial:
             monomial = tuple(sorted(one + other, key=written.__getitem__))
             terms[monomial] = terms.get(monomial, 0.0) + a * b
     return _tidy(terms)
-
-
-def _scaled(polynomial: Polynomial, factor: float) -> Polynomial:
-    return _tidy({monomial: coefficient * factor for monomial, coefficient in polynomial.items()})
 
 
 def _tidy(terms: dict[Monomial, float]) -> Polynomial:

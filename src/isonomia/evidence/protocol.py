@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class Evidence(Protocol, Generic[S]):
-    """A way of deciding a claim: ``begin``, then ``step`` a batch, and ask for the ``decision`` at any time.
+    """A way of deciding a claim: ``begin``, then ``step`` for each batch, and ask for the ``decision`` at any time.
 
     Guarantee that every implementation owes: whatever the truth, the probability that the decision is *ever* the wrong
     one of ``True`` and ``False`` is at most the ``delta`` it was made with.
@@ -29,33 +29,26 @@ class Evidence(Protocol, Generic[S]):
     @property
     def method(self) -> str:
         """The name of the method."""
-        ...
 
     @property
     def channels(self) -> tuple[Channel, ...]:
         """The channels whose counts it needs."""
-        ...
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the verdict should know about how it was reached."""
-        ...
 
     def begin(self) -> S:
         """Nothing seen yet."""
-        ...
 
     def step(self, state: S, tallies: Tallies) -> S:
         """Take in one batch."""
-        ...
 
     def decision(self, state: S) -> bool | None:
         """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
-        ...
 
     def progress(self, state: S) -> float:
         """How far the nearer decision has come, from 0 to 1."""
-        ...
 
 
 def check_delta(delta: float) -> None:

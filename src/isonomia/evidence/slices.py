@@ -1,16 +1,17 @@
-"""Bets against a polytope whose groups overlap: one slice for each value that the shared leaf might have.
+"""The e-process against a polytope whose groups overlap: one slice for each value that a nuisance leaf might have.
 
-A rate given one group against a rate given an overlapping one is no linear matter: the same draw informs both, and what
+A comparison of rates in overlapping groups is not linear in what one draw shows: the same draw informs both, and what
 it says about one depends on the other. But *suppose* one of them, the sliced leaf ``s``, lies in ``[low, high]``. Then
-every side ``sum of a_g theta_g <= b`` becomes a statement about the mean of what a single draw shows,
+every half-space ``sum of a_g theta_g <= b`` becomes a statement about the mean of what a single draw shows,
 
     E[ 1{in the others' group} (sum of a_g x_g - c) ] <= 0,      c = b - min(a_s low, a_s high),
 
 and so do ``theta_s >= low`` and ``theta_s <= high``. Those are ordinary half-spaces over the cells of one channel that
 sees both groups at once, and ordinary bets refute them. The truth lies in some slice, so refuting every slice at the
-full risk refutes the polytope; nothing is divided.
+full risk refutes the polytope; ``delta`` is not divided.
 
-A slice may be split at any time: both halves lie within it, so both inherit its wealth.
+A slice may be split at any time: both halves lie within it, so both inherit its wealth. So how many slices there are,
+and how wide, changes power and cost only.
 """
 
 from __future__ import annotations
@@ -28,28 +29,32 @@ __all__ = ["SlicedEProcess", "SlicedWealth", "begin_slices", "bet_on_slices", "s
 Floats = NDArray[np.float64]
 
 FIRST_SLICES = 8
-"""Slices at the start."""
+"""Slices at the start: few, since they are split as draws come in."""
 
 MAX_SLICES = 512
-"""Slices at any time; when there are as many, they are no longer split."""
+"""Slices at any time, which bounds the cost of a batch; when there are as many, they are no longer split."""
 
 SPLIT_WIDTH = 0.1
-"""A slice is split while it is wider than this share of the range over the root of the draws that inform it."""
+"""A slice is split while it is wider than this share of the range over the root of the draws that inform it: a tenth of
+a standard error or so, at which the width of a slice costs little evidence."""
+
+NEGLIGIBLE_LOSS = 1e-5
+"""Nats that a coarser search for stakes may lose over a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlicedEProcess:
-    """A polytope over overlapping groups, seen through one channel that crosses them.
+    """A polytope over overlapping groups, in terms of one channel that crosses them.
 
     Attributes
     ----------
     others
-        What the leaves other than the sliced one contribute to each side in each cell, 0 outside their group: shape
-        ``(sides, cells)``.
+        What the leaves other than the sliced one contribute to each half-space in each cell, 0 outside their group:
+        shape ``(half-spaces, cells)``.
     members
-        1 in the cells of those leaves' group, 0 outside it: shape ``(sides, cells)``.
+        1 in the cells of those leaves' group, 0 outside it: shape ``(half-spaces, cells)``.
     slopes, bounds
-        The sliced leaf's coefficient and the right-hand side, for each side.
+        The sliced leaf's coefficient and the right-hand side, for each half-space.
     value, present
         The sliced leaf in each cell, 0 where it is absent, and 1 in the cells of its group.
     span
@@ -57,7 +62,7 @@ class SlicedEProcess:
     prior
         The weight of each cell in the estimate before anything is seen.
     needed
-        The evidence at which a slice is refuted, ``log(1 / delta)``.
+        The log wealth at which a slice is refuted, ``log(1 / delta)``.
     """
 
     others: Floats
@@ -71,7 +76,7 @@ class SlicedEProcess:
     needed: float
 
     def payoffs(self, low: Floats, high: Floats) -> Floats:
-        """What a draw in each cell contributes to each side of each slice: ``(slices, sides + 2, 1, cells)``."""
+        """What a draw contributes to each half-space of each slice: ``(slices, half-spaces + 2, 1, cells)``."""
         ends = np.minimum(np.multiply.outer(low, self.slopes), np.multiply.outer(high, self.slopes))
         sides = self.others - self.members * (self.bounds - ends)[:, :, None]
         at_least = self.present * low[:, None] - self.value
@@ -81,9 +86,9 @@ class SlicedEProcess:
 
 @dataclass(frozen=True, slots=True)
 class SlicedWealth:
-    """The slices not refuted yet, with their wealths, and the counts that they share.
+    """The slices not refuted yet, with their wealths, and the tally that they share.
 
-    ``stakes`` and ``rests`` are each slice's last bet, from which the search for the next one sets out.
+    ``stakes`` and ``intercepts`` are each slice's last bet, from which the search for the next one starts.
     """
 
     low: Floats
@@ -95,7 +100,7 @@ class SlicedWealth:
     tally: Floats
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SlicedWealth:
-        """Some of the slices, with new counts."""
+        """Some of the slices, with another tally."""
         return SlicedWealth(
             self.low[which],
             self.high[which],
@@ -128,10 +133,10 @@ def begin_slices(process: SlicedEProcess) -> SlicedWealth:
 
 
 def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) -> SlicedWealth:
-    """Play one batch against every slice, drop the refuted ones, and split those that have become too wide.
+    """Bet on one batch against every slice, drop the refuted ones, and split those that have become too wide.
 
-    Guarantee: if the truth lies in the polytope, the slice that holds the sliced leaf's true value is ever dropped with
-    probability at most ``exp(-needed)``.
+    Guarantee: if the truth lies in the polytope, the slice that contains the sliced leaf's true value is ever dropped
+    with probability at most ``exp(-needed)``.
     """
     shape = (len(state.low), len(counts))
     stakes, gain = bet_on_slices(
@@ -143,8 +148,8 @@ def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) ->
     )
     wealth = state.log_wealth + gain
     peak = np.maximum(state.slice_peak, wealth)
-    played = SlicedWealth(state.low, state.high, wealth, peak, stakes.amounts, stakes.intercepts, state.tally)
-    return _split(process, played.rows(peak < process.needed, state.tally + counts))
+    settled = SlicedWealth(state.low, state.high, wealth, peak, stakes.amounts, stakes.intercepts, state.tally)
+    return _split(process, settled.rows(peak < process.needed, state.tally + counts))
 
 
 def bet_on_slices(
@@ -161,14 +166,13 @@ def bet_on_slices(
     payoffs = process.payoffs(*ends)
     bounds = np.zeros(payoffs.shape[:2])
     estimate = tally + process.prior
-    # Cells never seen have no say in the search. Factors are affine in the numbers and the prior holds every corner, so
-    # they are positive in those cells too.
+    # Cells never seen are left out of the search. Factors are affine in each number and the prior has weight at every
+    # corner, so they are positive in those cells too.
     seen = np.flatnonzero(estimate.any(axis=0))
     estimate = (estimate[:, seen] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
-    # Before anything is seen there is nothing to go by: a weight of 0 keeps the purse shut.
+    # Before anything is seen there is nothing to go by: with a weight of 0 nothing is staked.
     weights = (tally.sum(axis=-1, keepdims=True) > 0).astype(float)
-    # What a coarser search loses over the whole batch stays far below a nat.
-    tolerance = 1e-5 / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
+    tolerance = NEGLIGIBLE_LOSS / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
     stakes = best_stakes(payoffs[..., seen], bounds, estimate, weights, start=start, tolerance=tolerance)
     hit = np.flatnonzero(counts.any(axis=0))
     factors = stakes.intercepts[:, :, None] + (stakes.amounts[:, :, None, None] * payoffs[..., hit]).sum(axis=1)

@@ -1,39 +1,33 @@
-"""Best stakes: closed form for yes/no, Newton otherwise.
+"""How much to stake: the bet that would have done best on the estimate, for many repetitions at once.
 
-Climbing a concave function of stakes and rests, for many repetitions at once.
-
-The function is ``S`` of :mod:`isonomia.evidence.stakes`. Newton's rounds are projected onto the stakes that are
-allowed, and a line search keeps every factor positive and every step a gain.
-
-How much to stake: the bet that would have done best on the estimate.
-
-One batch brings ``n_g`` draws of channel ``g``. A bet is a stake ``mu_j >= 0`` on each side of the polytope and a rest
-``z_g`` for each channel; a draw of channel ``g`` that falls into cell ``c`` multiplies the wealth by
+One batch brings ``n_g`` draws of channel ``g``. A bet is a stake ``mu_j >= 0`` on each half-space of the polytope and
+an intercept ``z_g`` for each channel; a draw of channel ``g`` that falls into cell ``c`` multiplies the wealth by
 
     f_gc = z_g + sum over j of mu_j y_jgc / w_g,        w_g = n_g / n,
 
-where ``y_jgc`` is what the cell contributes to the left-hand side of side ``j``. Divided by ``n``, the logarithm of the
-whole batch's factor, with the correction that makes it valid for any stakes at all, is on the estimate ``h``
+where ``y_jgc`` is what the cell contributes to the left-hand side of half-space ``j``. Divided by ``n``, the logarithm
+of the whole batch's factor, with the correction that makes it valid for any stakes at all, is on the estimate ``h``
 
     S(mu, z) = sum over g of w_g (sum over c of h_gc log f_gc + 1 - z_g) - sum over j of mu_j b_j.
 
 It is concave. Its maximum is the Kullback-Leibler distance from the estimate to the polytope, and the maximiser is the
-likelihood ratio of the estimate against its projection. Accuracy is a matter of power only: see
-:mod:`isonomia.evidence.bets` for why every ``(mu, z)`` with positive factors is valid.
+likelihood ratio of the estimate against its projection. One half-space over yes/no leaves leaves a single root to find;
+everything else is maximised by Newton's method, projected onto the stakes that are allowed, with a line search that
+keeps every factor positive and every step a gain.
+
+Accuracy is a matter of power only: :mod:`isonomia.evidence.bets` says why every ``(mu, z)`` with positive factors is
+valid. So of the numbers below only ``MAX_SPREAD`` has to do with validity.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "MAX_ROUNDS",
-    "TOLERANCE",
-    "Point",
     "StakeProblem",
     "Stakes",
     "best_stakes",
@@ -43,224 +37,47 @@ __all__ = [
     "yes_no_stakes",
 ]
 
-
 Floats = NDArray[np.float64]
 Point = tuple[Floats, Floats, Floats]
-"""Stakes, rests and the factors that follow from them."""
+"""Stakes, intercepts and the factors that follow from them."""
 
 MAX_ROUNDS = 40
-"""Rounds at most; fewer than ten are usual."""
+"""Rounds of Newton's method at most; fewer than ten are usual."""
 
 MAX_HALVINGS = 40
-"""How often a step that gains nothing is halved before it is given up."""
+"""How often a step that gains nothing is halved before it is given up: then it is below rounding."""
 
 TOLERANCE = 1e-11
-"""Where the expected gain of another round, in nats a draw, is no longer worth it."""
+"""Where the expected gain of another round, in nats per draw, is no longer worth it: a billion draws lose 0.01."""
 
 MAX_SPREAD = 1e6
 """How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
-of 1, asks for stakes without end; there a bound that rounding moved beyond the edge would be mistaken for evidence."""
-
-
-@dataclass(frozen=True, slots=True)
-class StakeProblem:
-    """What ``S`` depends on besides stakes and rests; every array has a row a repetition.
-
-    Attributes
-    ----------
-    scaled
-        The payoffs over the channels' weights: ``(repetitions, sides, channels, cells)``.
-    bounds
-        The right-hand sides: ``(repetitions, sides)``.
-    estimate
-        The distribution over each channel's cells: ``(repetitions, channels, cells)``.
-    weights
-        Each channel's share of the draws: ``(repetitions, channels)``.
-    playable, most
-        Whether anything may be staked on a side, and how much: ``(repetitions, sides)``.
-    """
-
-    scaled: Floats
-    bounds: Floats
-    estimate: Floats
-    weights: Floats
-    playable: NDArray[np.bool_]
-    most: Floats
-
-    @classmethod
-    def of(
-        cls, payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, playable: NDArray[np.bool_]
-    ) -> StakeProblem:
-        """Scale the payoffs, and limit the stakes."""
-        scaled = payoffs / weights[:, None, :, None]
-        most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), 1e-300)
-        return cls(scaled, bounds, estimate, weights, playable, np.asarray(most))
-
-    def take(self, rows: NDArray[np.intp]) -> StakeProblem:
-        """The same problem for some of the repetitions."""
-        return StakeProblem(
-            self.scaled[rows],
-            self.bounds[rows],
-            self.estimate[rows],
-            self.weights[rows],
-            self.playable[rows],
-            self.most[rows],
-        )
-
-    def imagining(self, draws: float) -> StakeProblem:
-        """The same problem with a share of imagined draws in every cell."""
-        mixed = self.estimate + draws
-        mixed = mixed / mixed.sum(axis=-1, keepdims=True)
-        return StakeProblem(self.scaled, self.bounds, mixed, self.weights, self.playable, self.most)
-
-    def factors(self, mu: Floats, z: Floats) -> Floats:
-        """The factor of each cell."""
-        return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
-
-
-def growth_at(problem: StakeProblem, point: Point) -> Floats:
-    """``S`` at a point; minus infinity where a factor is not positive."""
-    mu, z, f = point
-    positive = np.asarray((f > 0).all(axis=(1, 2)))
-    logs = np.log(np.where(positive[:, None, None], f, 1.0))
-    gain = np.einsum("rg,rg->r", problem.weights, np.einsum("rgc,rgc->rg", problem.estimate, logs) + 1.0 - z)
-    return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
-
-
-def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
-    """Find the stakes and rests with the largest ``S``.
-
-    A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
-    and stick. Such repetitions start again with imagined draws in every cell, fewer and fewer of them.
-    """
-    here = _setting_out(problem, start)
-    stuck = _climb(problem, here, np.arange(len(problem.bounds)), tolerance)
-    if len(stuck):
-        hard = problem.take(stuck)
-        other = _setting_out(hard, None)
-        for draws in (*(10.0**-k for k in range(1, 13)), 0.0):
-            _climb(hard.imagining(draws), other, np.arange(len(stuck)), tolerance)
-        old = growth_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
-        better = growth_at(hard, other) > old
-        for part, replacement in zip(here, other, strict=True):
-            part[stuck[better]] = replacement[better]
-    return here
-
-
-def _setting_out(problem: StakeProblem, start: tuple[Floats, Floats] | None) -> Point:
-    """No stakes at all, or those given where they are allowed and worth something."""
-    mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
-    if start is not None:
-        given = np.where(problem.playable, np.clip(start[0], 0.0, problem.most), 0.0)
-        worth = growth_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
-        mu, z = np.where(worth[:, None], given, mu), np.where(worth[:, None], start[1], z)
-    return mu, z, problem.factors(mu, z)
-
-
-def _climb(problem: StakeProblem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Improve a point in place; return the repetitions that stuck or were not done in time."""
-    mu, z, f = here
-    value = growth_at(problem, here)
-    stuck = []
-    for _ in range(MAX_ROUNDS):
-        some = problem.take(rows)
-        to_mu, to_z, gain = _direction(some, mu[rows], f[rows])
-        going = gain >= tolerance
-        if not going.all():
-            rows = rows[going]
-            some, to_mu, to_z, gain = some.take(np.flatnonzero(going)), to_mu[going], to_z[going], gain[going]
-        if not len(rows):
-            break
-        before = value[rows]
-        mu[rows], z[rows], f[rows], value[rows] = _line_search(
-            some, (mu[rows], z[rows], f[rows]), before, (to_mu, to_z)
-        )
-        # A step that only rounding keeps from being better is no wall.
-        still = value[rows] <= before
-        stuck.append(rows[still & (gain > 1e-9)])
-        rows = rows[~still]
-    return np.concatenate([*stuck, rows])
-
-
-def _direction(problem: StakeProblem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
-    """Newton's step in stakes and rests, and what it promises to gain; the rests are eliminated first."""
-    scaled, mass = problem.scaled, problem.weights[:, :, None]
-    inverse = problem.estimate / f
-    square = inverse / f
-    slope_mu = np.einsum("rsgc,rgc->rs", scaled, mass * inverse) - problem.bounds
-    slope_z = problem.weights * (np.einsum("rgc->rg", inverse) - 1.0)
-    bend_z = problem.weights * np.einsum("rgc->rg", square)
-    squared = scaled * (mass * square)[:, None]
-    cross = np.einsum("rsgc->rsg", squared)
-    flat = (*problem.bounds.shape, scaled.shape[2] * scaled.shape[3])
-    bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
-    bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
-    free = problem.playable & np.where(slope_mu > 0, mu < problem.most, mu > 0)
-    right = np.where(free, slope_mu - np.einsum("rsg,rg->rs", cross, slope_z / bend_z), 0.0)
-    to_mu = _masked_solve(bend_mu, right, free)
-    to_z = (slope_z - np.einsum("rsg,rs->rg", cross, to_mu)) / bend_z
-    gain = np.einsum("rs,rs->r", np.where(free, slope_mu, 0.0), to_mu) + np.einsum("rg,rg->r", slope_z, to_z)
-    return to_mu, to_z, gain
-
-
-def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Solve for the free unknowns only; the others stay where they are."""
-    if matrix.shape[-1] == 1:
-        return np.where(free, right / np.maximum(matrix[:, :, 0], 1e-14), 0.0)
-    both = free[:, :, None] & free[:, None, :]
-    eye = np.eye(matrix.shape[-1])
-    ridge = 1e-9 * np.maximum(np.abs(matrix).max(axis=(1, 2), keepdims=True), 1e-9)
-    solution = np.linalg.solve(np.where(both, matrix + ridge * eye, eye), right[..., None])
-    return np.asarray(solution[..., 0], dtype=float)
-
-
-def _line_search(
-    problem: StakeProblem, here: Point, value: Floats, direction: tuple[Floats, Floats]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Halve the step until every repetition has positive factors and a larger value than before."""
-    found: list[Floats] = []
-    rows, size = np.arange(len(value)), 1.0
-    for _ in range(MAX_HALVINGS):
-        new = _stepped(problem, here, direction, size)
-        better = new[3] > value
-        if not found:
-            if better.all():
-                return new
-            found = [part.copy() for part in (*here, value)]
-        for part, stepped in zip(found, new, strict=True):
-            part[rows[better]] = stepped[better]
-        waiting = np.flatnonzero(~better)
-        if not len(waiting):
-            break
-        rows, problem, size = rows[waiting], problem.take(waiting), 0.5 * size
-        here, value = (here[0][waiting], here[1][waiting], here[2][waiting]), value[waiting]
-        direction = direction[0][waiting], direction[1][waiting]
-    return found[0], found[1], found[2], found[3]
-
-
-def _stepped(
-    problem: StakeProblem, here: Point, direction: tuple[Floats, Floats], size: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """The point some way in a direction, and ``S`` there."""
-    mu = np.clip(here[0] + size * direction[0], 0.0, problem.most)
-    z = here[1] + size * direction[1]
-    f = problem.factors(mu, z)
-    return mu, z, f, growth_at(problem, (mu, z, f))
-
+of 1, asks for unbounded stakes; there a bound that rounding moved beyond the edge would be mistaken for evidence. So it
+*can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than 1 nat
+up to 5e9 draws."""
 
 MIN_SHARE = 1e-100
-"""No share of an estimate is taken to be smaller, so that no factor is 0."""
+"""No share of a yes/no estimate is taken to be smaller, so that no factor is 0."""
+
+TINY = 1e-300
+"""Keeps a divisor away from 0 where every payoff is 0 and nothing can be won."""
+
+STUCK = 1e-9
+"""Nats per draw that a round must promise for a failed step to count as stuck at a wall, not as stopped by rounding."""
+
+RIDGE = 1e-9
+"""Added to the curvature, relative to its largest entry, so that half-spaces that say the same can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """A bet: the stake on each side, and the factor of each cell.
+    """The stakes of a bet, with one row per repetition.
 
     Attributes
     ----------
-    on_sides
-        ``mu``, of shape ``(repetitions, sides)``.
-    rests
+    amounts
+        ``mu``, the stake on each half-space: shape ``(repetitions, half-spaces)``.
+    intercepts
         ``z``, of shape ``(repetitions, channels)``.
     factors
         ``f``, of shape ``(repetitions, channels, cells)``.
@@ -285,117 +102,296 @@ def best_stakes(
     Parameters
     ----------
     payoffs
-        ``y``, of shape ``(repetitions, sides, channels, cells)``.
+        ``y``, of shape ``(repetitions, half-spaces, channels, cells)``.
     bounds
-        ``b``, of shape ``(repetitions, sides)``.
+        ``b``, of shape ``(repetitions, half-spaces)``.
     estimate
         ``h``, of shape ``(repetitions, channels, cells)``; it must give weight to every cell that can occur.
     weights
-        ``w``, of shape ``(repetitions, channels)``. Where a channel that a side needs has no draw, nothing is staked
-        on that side.
+        ``w``, of shape ``(repetitions, channels)``. Where a channel that a half-space needs has no draw, nothing is
+        staked on it.
     start
-        Stakes and rests that were good a moment ago, from which the search sets out.
+        Stakes and intercepts of an earlier bet, from which the search starts.
     tolerance
-        Where the search ends: the gain of another round, in nats a draw.
+        Where the search ends: the gain of another round, in nats per draw.
 
     Returns
     -------
     Stakes
         With no stake at all where the estimate lies in the polytope.
     """
-    playable = ~np.any((np.abs(payoffs).max(axis=-1) > 0) & (weights[:, None, :] <= 0), axis=-1)
+    allowed = ~np.any((np.abs(payoffs).max(axis=-1) > 0) & (weights[:, None, :] <= 0), axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
-    problem = StakeProblem.of(payoffs, bounds, estimate, weights, playable)
+    problem = StakeProblem.of(payoffs, bounds, estimate, weights, allowed)
     if payoffs.shape[-1] == 2 and payoffs.shape[1] == 1 and not payoffs[..., 0].any():
         return one_yes_no_stakes(problem, tolerance) if len(payoffs) == 1 else yes_no_stakes(problem, tolerance)
     return Stakes(*maximise_growth(problem, start, tolerance))
 
 
+@dataclass(frozen=True, slots=True)
+class StakeProblem:
+    """What ``S`` depends on besides stakes and intercepts, in the shapes of :func:`best_stakes`.
+
+    ``scaled`` are the payoffs over the channels' weights; ``allowed`` and ``max_stakes`` say whether anything may be
+    staked on a half-space, and how much.
+    """
+
+    scaled: Floats
+    bounds: Floats
+    estimate: Floats
+    weights: Floats
+    allowed: NDArray[np.bool_]
+    max_stakes: Floats
+
+    @classmethod
+    def of(
+        cls, payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, allowed: NDArray[np.bool_]
+    ) -> StakeProblem:
+        """Scale the payoffs, and limit the stakes."""
+        scaled = payoffs / weights[:, None, :, None]
+        max_stakes = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), TINY)
+        return cls(scaled, bounds, estimate, weights, allowed, np.asarray(max_stakes))
+
+    def take(self, rows: NDArray[np.intp]) -> StakeProblem:
+        """The same problem for some of the repetitions."""
+        return StakeProblem(
+            self.scaled[rows],
+            self.bounds[rows],
+            self.estimate[rows],
+            self.weights[rows],
+            self.allowed[rows],
+            self.max_stakes[rows],
+        )
+
+    def smoothed(self, pseudo_count: float) -> StakeProblem:
+        """The same problem with a pseudo-count in every cell."""
+        mixed = self.estimate + pseudo_count
+        mixed = mixed / mixed.sum(axis=-1, keepdims=True)
+        return replace(self, estimate=mixed)
+
+    def factors(self, mu: Floats, z: Floats) -> Floats:
+        """The factor of each cell."""
+        return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
+
+
+def growth_at(problem: StakeProblem, point: Point) -> Floats:
+    """``S`` at a point; minus infinity where a factor is not positive."""
+    mu, z, f = point
+    positive = np.asarray((f > 0).all(axis=(1, 2)))
+    logs = np.log(np.where(positive[:, None, None], f, 1.0))
+    gain = np.einsum("rg,rg->r", problem.weights, np.einsum("rgc,rgc->rg", problem.estimate, logs) + 1.0 - z)
+    return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
+
+
+def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
+    """Find the stakes and intercepts with the largest ``S``.
+
+    A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
+    and stick. Such repetitions start again with pseudo-counts in every cell, from 0.1 down to 1e-12 and then none.
+    """
+    here = _starting_point(problem, start)
+    stuck = _newton(problem, here, np.arange(len(problem.bounds)), tolerance)
+    if len(stuck):
+        hard = problem.take(stuck)
+        other = _starting_point(hard, None)
+        for pseudo_count in (*(10.0**-k for k in range(1, 13)), 0.0):
+            _newton(hard.smoothed(pseudo_count), other, np.arange(len(stuck)), tolerance)
+        old = growth_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
+        better = growth_at(hard, other) > old
+        for part, replacement in zip(here, other, strict=True):
+            part[stuck[better]] = replacement[better]
+    return here
+
+
+def _starting_point(problem: StakeProblem, start: tuple[Floats, Floats] | None) -> Point:
+    """No stakes at all, or those given where they are allowed and have positive growth."""
+    mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
+    if start is not None:
+        given = np.where(problem.allowed, np.clip(start[0], 0.0, problem.max_stakes), 0.0)
+        worth = growth_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
+        mu, z = np.where(worth[:, None], given, mu), np.where(worth[:, None], start[1], z)
+    return mu, z, problem.factors(mu, z)
+
+
+def _newton(problem: StakeProblem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
+    """Improve a point in place; return the repetitions that stuck or were not done after ``MAX_ROUNDS``."""
+    mu, z, f = here
+    value = growth_at(problem, here)
+    stuck = []
+    for _ in range(MAX_ROUNDS):
+        some = problem.take(rows)
+        to_mu, to_z, gain = _direction(some, mu[rows], f[rows])
+        going = gain >= tolerance
+        if not going.all():
+            rows = rows[going]
+            some, to_mu, to_z, gain = some.take(np.flatnonzero(going)), to_mu[going], to_z[going], gain[going]
+        if not len(rows):
+            break
+        before = value[rows]
+        mu[rows], z[rows], f[rows], value[rows] = _line_search(
+            some, (mu[rows], z[rows], f[rows]), before, (to_mu, to_z)
+        )
+        still = value[rows] <= before
+        stuck.append(rows[still & (gain > STUCK)])
+        rows = rows[~still]
+    return np.concatenate([*stuck, rows])
+
+
+def _direction(problem: StakeProblem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+    """Newton's step in stakes and intercepts, and the gain it promises; the intercepts are eliminated first."""
+    scaled, mass = problem.scaled, problem.weights[:, :, None]
+    inverse = problem.estimate / f
+    square = inverse / f
+    slope_mu = np.einsum("rsgc,rgc->rs", scaled, mass * inverse) - problem.bounds
+    slope_z = problem.weights * (np.einsum("rgc->rg", inverse) - 1.0)
+    bend_z = problem.weights * np.einsum("rgc->rg", square)
+    squared = scaled * (mass * square)[:, None]
+    cross = np.einsum("rsgc->rsg", squared)
+    flat = (*problem.bounds.shape, scaled.shape[2] * scaled.shape[3])
+    bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
+    bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
+    free = problem.allowed & np.where(slope_mu > 0, mu < problem.max_stakes, mu > 0)
+    right = np.where(free, slope_mu - np.einsum("rsg,rg->rs", cross, slope_z / bend_z), 0.0)
+    to_mu = _masked_solve(bend_mu, right, free)
+    to_z = (slope_z - np.einsum("rsg,rs->rg", cross, to_mu)) / bend_z
+    gain = np.einsum("rs,rs->r", np.where(free, slope_mu, 0.0), to_mu) + np.einsum("rg,rg->r", slope_z, to_z)
+    return to_mu, to_z, gain
+
+
+def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Floats:
+    """Solve for the free unknowns only; the others stay where they are."""
+    if matrix.shape[-1] == 1:
+        # A curvature of 0 is one of a half-space on which nothing can be won.
+        return np.where(free, right / np.maximum(matrix[:, :, 0], 1e-14), 0.0)
+    both = free[:, :, None] & free[:, None, :]
+    eye = np.eye(matrix.shape[-1])
+    ridge = RIDGE * np.maximum(np.abs(matrix).max(axis=(1, 2), keepdims=True), RIDGE)
+    solution = np.linalg.solve(np.where(both, matrix + ridge * eye, eye), right[..., None])
+    return np.asarray(solution[..., 0], dtype=float)
+
+
+def _line_search(
+    problem: StakeProblem, here: Point, value: Floats, direction: tuple[Floats, Floats]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Halve the step until every repetition has positive factors and a larger value than before."""
+    result: list[Floats] = []
+    rows, size = np.arange(len(value)), 1.0
+    for _ in range(MAX_HALVINGS):
+        new = _stepped(problem, here, direction, size)
+        better = new[3] > value
+        if not result:
+            if better.all():
+                return new
+            result = [part.copy() for part in (*here, value)]
+        for part, stepped in zip(result, new, strict=True):
+            part[rows[better]] = stepped[better]
+        waiting = np.flatnonzero(~better)
+        if not len(waiting):
+            break
+        rows, problem, size = rows[waiting], problem.take(waiting), 0.5 * size
+        here, value = (here[0][waiting], here[1][waiting], here[2][waiting]), value[waiting]
+        direction = direction[0][waiting], direction[1][waiting]
+    return result[0], result[1], result[2], result[3]
+
+
+def _stepped(
+    problem: StakeProblem, here: Point, direction: tuple[Floats, Floats], size: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The point some way in a direction, and ``S`` there."""
+    mu = np.clip(here[0] + size * direction[0], 0.0, problem.max_stakes)
+    z = here[1] + size * direction[1]
+    f = problem.factors(mu, z)
+    return mu, z, f, growth_at(problem, (mu, z, f))
+
+
 def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
-    """One side, yes/no leaves: the rests are known in closed form, and one root is left to find."""
+    """One half-space, yes/no leaves: the intercepts are known in closed form, and one root is left to find.
+
+    Newton's method with bisection as a safeguard. Its small numbers only say where it starts and how it goes on.
+    """
     a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
-    rest, h = np.moveaxis(np.maximum(problem.estimate, MIN_SHARE), -1, 0)
-    weights, most = problem.weights, problem.most[:, 0]
+    miss, h = np.moveaxis(np.maximum(problem.estimate, MIN_SHARE), -1, 0)
+    weights, most = problem.weights, problem.max_stakes[:, 0]
     excess = np.einsum("rg,rg->r", a, h) - b
-    betting = problem.playable[:, 0] & (excess > 0)
+    betting = problem.allowed[:, 0] & (excess > 0)
     if not betting.any():
         return Stakes(np.zeros_like(b)[:, None], np.ones_like(h), np.ones_like(problem.estimate))
     low, high, moved = np.zeros_like(b), np.full_like(b, np.inf), np.full_like(b, np.inf)
-    curvature = np.einsum("rg->r", a * a * h * rest / weights)
+    curvature = np.einsum("rg->r", a * a * h * miss / weights)
     mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
-    no, yes = _yes_no_factors(mu, a, rest, h, weights)
+    no, yes = _yes_no_factors(mu, a, miss, h, weights)
     for _ in range(MAX_ROUNDS):
         excess = np.einsum("rg->r", a * h / yes) - b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
-        steep, flat = h / (yes * yes), rest / (no * no)
+        steep, flat = h / (yes * yes), miss / (no * no)
         slope = -np.einsum("rg->r", a * a * steep * (flat / (steep + flat)) / weights)
         with np.errstate(all="ignore"):
             new = mu - excess / slope
-        # Newton's steps can go to and fro for ever; a step that is not half as long as the last one is not taken.
+        # Newton's steps can go to and fro for ever; a step more than half as long as the last one is not taken.
         poor = ~((new > low) & (new < high)) | (np.isfinite(high) & (np.abs(new - mu) > 0.5 * moved))
         new = np.where(poor, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
         new = np.minimum(new, most)
         moved = np.abs(new - mu)
         gain = np.where(betting, np.abs(excess) * moved, 0.0)
         mu = np.where(betting, new, 0.0)
-        no, yes = _yes_no_factors(mu, a, rest, h, weights)
+        no, yes = _yes_no_factors(mu, a, miss, h, weights)
         if gain.max(initial=0.0) < tolerance:
             break
     return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
 
 
 def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
-    """The same for one repetition, the everyday case: plain numbers are several times quicker than arrays of one."""
+    """The same for one repetition, the usual case: plain numbers are several times faster than arrays of one."""
     weights = problem.weights[0].tolist()
-    rest, h = np.maximum(problem.estimate[0], MIN_SHARE).T.tolist()
+    miss, h = np.maximum(problem.estimate[0], MIN_SHARE).T.tolist()
     a = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
-    b, most, channels = float(problem.bounds[0, 0]), float(problem.most[0, 0]), range(len(h))
+    b, most, channels = float(problem.bounds[0, 0]), float(problem.max_stakes[0, 0]), range(len(h))
     excess = sum(a[g] * h[g] for g in channels) - b
-    if not problem.playable[0, 0] or excess <= 0:
+    if not problem.allowed[0, 0] or excess <= 0:
         return Stakes(np.zeros((1, 1)), np.ones((1, len(h))), np.ones((1, len(h), 2)))
-    curvature = sum(a[g] * a[g] * h[g] * rest[g] / weights[g] for g in channels)
+    curvature = sum(a[g] * a[g] * h[g] * miss[g] / weights[g] for g in channels)
     mu, low, high, moved = min(excess / max(curvature, 1e-12), most), 0.0, np.inf, np.inf
-    factors = [_two_factors(mu * a[g] / weights[g], rest[g], h[g]) for g in channels]
+    factors = [_two_factors(mu * a[g] / weights[g], miss[g], h[g]) for g in channels]
     for _ in range(MAX_ROUNDS):
         excess = sum(a[g] * h[g] / factors[g][1] for g in channels) - b
         low, high = (mu, high) if excess > 0 else (low, mu)
         slope = 0.0
         for g in channels:
             no, yes = factors[g]
-            steep, flat = h[g] / (yes * yes), rest[g] / (no * no)
+            steep, flat = h[g] / (yes * yes), miss[g] / (no * no)
             slope -= a[g] * a[g] * steep * (flat / (steep + flat)) / weights[g]
         new = mu - excess / slope if slope else np.inf
-        # As in yes_no_stakes, a step that is not half as long as the last one is not taken.
+        # As in yes_no_stakes, a step that is more than half as long as the last one is not taken.
         if not low < new < high or (high < np.inf and abs(new - mu) > 0.5 * moved):
             new = 0.5 * (low + high) if high < np.inf else 2.0 * mu + 1e-3
         new = min(new, most)
         moved = abs(new - mu)
         gain, mu = abs(excess) * moved, new
-        factors = [_two_factors(mu * a[g] / weights[g], rest[g], h[g]) for g in channels]
+        factors = [_two_factors(mu * a[g] / weights[g], miss[g], h[g]) for g in channels]
         if gain < tolerance:
             break
-    found = np.asarray(factors)[None]
-    return Stakes(np.asarray([[mu]]), found[:, :, 0], found)
+    pairs = np.asarray(factors)[None]
+    return Stakes(np.asarray([[mu]]), pairs[:, :, 0], pairs)
 
 
-def _two_factors(m: float, rest: float, h: float) -> tuple[float, float]:
+def _two_factors(m: float, miss: float, h: float) -> tuple[float, float]:
     """The factors of no and yes for one channel; see ``_yes_no_factors``."""
     down, up = 1.0 - m, 1.0 + m
-    root = sqrt(down * down + 4.0 * rest * m if m >= 0 else up * up - 4.0 * h * m)
-    no = 0.5 * (down + root) if down >= 0 else 2.0 * rest * m / (root - down)
+    root = sqrt(down * down + 4.0 * miss * m if m >= 0 else up * up - 4.0 * h * m)
+    no = 0.5 * (down + root) if down >= 0 else 2.0 * miss * m / (root - down)
     yes = 0.5 * (up + root) if up >= 0 else -2.0 * h * m / (root - up)
     return no, yes
 
 
-def _yes_no_factors(mu: Floats, a: Floats, rest: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The two factors whose mean inverse under the estimate is 1, computed without cancellation.
 
-    The share of no comes as the estimate has it: ``1 - h`` is 0 for a yes that was never missed in millions of draws.
+    The share of no, ``miss``, is the estimate's own: ``1 - h`` would be 0 for a rate that rounds to 1.
     """
     m = mu[:, None] * a / weights
     down, up = 1.0 - m, 1.0 + m
-    root = np.sqrt(np.where(m >= 0, down * down + 4.0 * rest * m, up * up - 4.0 * h * m))
+    root = np.sqrt(np.where(m >= 0, down * down + 4.0 * miss * m, up * up - 4.0 * h * m))
     with np.errstate(all="ignore"):
-        no = np.where(down >= 0, 0.5 * (down + root), 2.0 * rest * m / (root - down))
+        no = np.where(down >= 0, 0.5 * (down + root), 2.0 * miss * m / (root - down))
         yes = np.where(up >= 0, 0.5 * (up + root), -2.0 * h * m / (root - up))
     return no, yes

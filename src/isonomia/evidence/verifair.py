@@ -1,13 +1,9 @@
-"""The VeriFair rule.
-
-The rule of Bastani, Zhang and Solar-Lezama (VeriFair, OOPSLA 2019), kept for comparison and reproduction.
+"""The rule of Bastani, Zhang and Solar-Lezama (VeriFair, OOPSLA 2019), kept for comparison and reproduction.
 
 A lemma ``(E, eps, delta)`` says that a quantity differs from its estimate ``E`` by more than ``eps`` with probability
 at most ``delta``. The adaptive bound gives the lemmas of the leaves, the inference rules those of everything built on
-them. The product rule and the inverse rule are printed with mistakes in the paper's Figure 3; what stands here is what
-its appendix A.2 proves.
-
-Deciding a claim by VeriFair's rule.
+them. The product rule and the inverse rule are printed with mistakes in the paper's Figure 3; the rules here are those
+that its appendix A.2 proves.
 """
 
 from __future__ import annotations
@@ -61,7 +57,7 @@ def adaptive_error(delta: float, n: float) -> float:
     """
     if n < 1:
         return inf
-    iterated = 0.6 * log(log(n, 1.1) + 1.0)
+    iterated = 0.6 * log(log(n, 1.1) + 1.0)  # the constants are the paper's
     return float(((iterated + 5.0 / 9.0 * log(24.0 / delta)) / n) ** 0.5)
 
 
@@ -242,6 +238,8 @@ class VerifairEvidence:
             mean = float(counts @ nodes) / n if n else float(nodes[0])
             lemmas[channel.leaves[0]] = Lemma(mean, width * adaptive_error(risk, n), risk)
         truth, wrong = judge_formula(self.formula, lemmas)
+        # The leaves' risks are delta divided and added up again. The allowance for that rounding *can* change a
+        # verdict, and raises the risk by a factor of 1 + 1e-12 at most.
         return truth if wrong <= self.delta * (1.0 + 1e-12) else None
 
     def progress(self, state: dict[Channel, NDArray[np.float64]]) -> float:

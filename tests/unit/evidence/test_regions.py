@@ -189,9 +189,9 @@ def test_where_the_worlds_of_a_value_cannot_be_written_down_it_is_not_refuted(
     region: Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     difference = quantity("P[x | a] - P[x | b]")
-    assert region._reach(difference, ">=", 0.9) > 1.0
+    assert region._relative_distance(difference, ">=", 0.9) > 1.0
     monkeypatch.setattr(hypotheses, "MAX_POLYTOPES", 0)
-    assert region._reach(difference, ">=", 0.9) == 0.0
+    assert region._relative_distance(difference, ">=", 0.9) == 0.0
 
 
 def test_a_rate_and_a_number_share_a_region() -> None:

@@ -123,19 +123,11 @@ def step(identified: IdentifiedSet, state: Wealth, counts: Floats) -> Wealth:
 
 
 def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, tolerance: Floats) -> CellBet:
-    """Project the estimate onto the identified set, and pay estimate over projection for each cell.
+    """Project the estimate ``h`` onto the identified set, and pay estimate over projection for each cell.
 
-    Parameters
-    ----------
-    identified
-        The identified set, which must admit a mixture.
-    estimate
-        ``h``, of shape ``(repetitions, channels, cells)``; positive.
-    weights
-        ``w``, of shape ``(repetitions, channels)``, summing to at most 1. A channel of weight 0 is not bet on: its
-        draws pay 1, which is what the others pay on average.
-    tolerance
-        The accuracy of ``S`` aimed at, in nats per draw, for each repetition. Where less can be won, nothing is bet.
+    The weights ``w`` sum to at most 1. A channel of weight 0 is not bet on: its draws pay 1, which is what the others
+    pay on average. The tolerance is the accuracy of ``S`` aimed at, in nats per draw, for each repetition; where less
+    can be won, nothing is bet.
     """
     share = weights.sum(axis=-1)
     factors = np.ones_like(estimate)

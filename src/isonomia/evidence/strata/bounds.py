@@ -82,18 +82,8 @@ def effect_bounds(
     """Bound an unnormalised effect ``tau'``.
 
     Guarantee: the interval contains ``tau'`` of every distribution over worlds that produces the table, has the effects
-    ``zero`` equal to 0 and satisfies the assumptions; and both ends are attained (the paper's section 3.2).
-
-    Parameters
-    ----------
-    observed
-        The table.
-    effect
-        What to bound.
-    zero
-        Effects that are fixed at zero, for bounds that are jointly sharp.
-    assumptions
-        From :func:`~isonomia.evidence.strata.assumptions.assume`.
+    ``zero`` equal to 0 (for bounds that are jointly sharp) and satisfies the assumptions; and both ends are attained
+    (the paper's section 3.2).
     """
     return _range(_program(observed, effect_row(observed.shape, effect), zero, assumptions))
 

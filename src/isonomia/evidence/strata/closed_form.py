@@ -98,21 +98,13 @@ class _Stratum:
 
 
 def proposition_1(probabilities: ArrayLike) -> tuple[Floats, Floats]:
-    """Bound ``tau_1`` and ``tau_0`` by the paper's Proposition 1.
+    """Bound ``tau_1`` and ``tau_0`` by the paper's Proposition 1: two arrays of shape ``(..., 2)``.
 
-    Guarantee: each interval holds its effect in every world that produces the table and has somebody in the stratum. It
-    is sharp where the stratum cannot be empty. Where it can, the interval is [-1, 1] by convention; with a cell of
+    Tables have shape ``(..., 2, 2, 2)``: ``P(S = s, Y = y | A = a)`` is at ``[..., a, s, y]``.
+
+    Guarantee: each interval contains its effect in every world that produces the table and has somebody in the stratum.
+    It is sharp where the stratum cannot be empty. Where it can, the interval is [-1, 1] by convention; with a cell of
     probability zero :func:`closed_bounds` may then know more. At most one of the two is informative.
-
-    Parameters
-    ----------
-    probabilities
-        Tables of shape ``(..., 2, 2, 2)``: ``P(S = s, Y = y | A = a)`` at ``[..., a, s, y]``.
-
-    Returns
-    -------
-    tuple
-        The bounds of ``tau_1`` and of ``tau_0``, each of shape ``(..., 2)``.
     """
     zero, one = _strata(_binary(probabilities))
     return _at_least_mass(one), _at_least_mass(zero)
@@ -137,15 +129,10 @@ def corollary_1(probabilities: ArrayLike) -> Floats:
 
 
 def closed_bounds(probabilities: ArrayLike) -> ClosedBounds:
-    """Compute every bound of every table.
+    """Compute every bound of every table; tables are as in :func:`proposition_1`.
 
     Guarantee: each interval is the range of its effect over all distributions over worlds that produce the table and,
     where the effect is normalised, have somebody in the stratum. The ends are attained.
-
-    Parameters
-    ----------
-    probabilities
-        Tables of shape ``(..., 2, 2, 2)``: ``P(S = s, Y = y | A = a)`` at ``[..., a, s, y]``.
     """
     tables = _binary(probabilities)
     zero, one = _strata(tables)

@@ -133,7 +133,8 @@ def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
     violation = fsum([*(program.right * y), *(program.bound * z)])
     _accept("dual residual", residual, np.concatenate([y, z]))
     # Multipliers are at most 1 in size, so an accepted residual is at most twice the tolerance. Where the variables sum
-    # to at most 1, as probabilities do, that is all the violation that a feasible point could explain.
+    # to at most 1, as probabilities do, that is all the violation that a feasible point could explain. The variables of
+    # a normalised effect sum to 1 / P(stratum) and more, so that this does not cover strata rarer than about 1e-6.
     if not violation > 2.0 * TOLERANCE:
         raise NumericalError(
             f"expected multipliers that prove the program infeasible, but they show a violation of only {violation:g}"

@@ -255,13 +255,6 @@ def adjust_outcomes(observed: Observed, assumptions: Sequence[LinearAssumption])
     are those of such a world, they are themselves among those that could have been chosen, so that the table's outcomes
     are at most twice as far from the population's as the sample's are. A contradiction means that no world at all
     satisfies the assumptions.
-
-    Parameters
-    ----------
-    observed
-        The table of a sample.
-    assumptions
-        From :func:`~isonomia.evidence.strata.assumptions.assume`.
     """
     seen = observed.probabilities.sum(1)
     answer = solve(_outcome_program(observed.shape, seen, assumptions))
@@ -278,16 +271,8 @@ def outcome_deviation(people: Sequence[float], outcomes: int, delta: float) -> f
 
     Guarantee: the distance of :class:`AdjustedTable` between a sample's outcomes and the population's is larger with
     probability at most ``delta``. For each attribute value, ``k`` shares from ``n`` draws are off by ``eps`` or more
-    with probability at most ``(2**k - 2) exp(-n eps**2 / 2)`` (Weissman and others 2003, Theorem 2.1).
-
-    Parameters
-    ----------
-    people
-        How many have each attribute value.
-    outcomes
-        How many outcomes there are.
-    delta
-        The risk, for all attribute values together.
+    with probability at most ``(2**k - 2) exp(-n eps**2 / 2)`` (Weissman and others 2003, Theorem 2.1). ``people`` says
+    how many have each attribute value, and ``delta`` is the risk for all of them together.
     """
     needed = 2.0 * log((2.0**outcomes - 2.0) * len(people) / delta)
     return float(np.sqrt(needed / np.asarray(people, dtype=np.float64)).sum())
