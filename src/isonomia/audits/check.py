@@ -11,7 +11,7 @@ import numpy as np
 from isonomia.audits.ksafety.imports import is_domain
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
-from isonomia.audits.verdicts import stated, watched
+from isonomia.audits.verdicts import watched
 from isonomia.engine.budget import Budget
 from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
@@ -274,8 +274,7 @@ def new_check(
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
-    verdict = audit_for(check.prop).run(check, observer)
-    return stated(verdict, check.model, check.random_model, check.journal)
+    return audit_for(check.prop).run(check, observer)
 
 
 def plan(

@@ -1,19 +1,12 @@
-"""What all verdicts and journals state alike.
-
-What a check reads of population and model beforehand, kept in its journal.
-
-How a model answers in an audit: watched for changing its answers, or allowed to answer at random.
-
-What the verdicts of all audits state alike: the answer in a word, why it stopped, and of whom and what it is.
-"""
+"""What the checks of all audits do alike: introduce population and model to the journal, and seal the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from typing import Literal as OneOf
 
+from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
@@ -23,25 +16,27 @@ from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
+from isonomia.version import __version__
 
 __all__ = [
     "ANSWERS",
     "CACHE",
-    "SAME",
+    "INTERRUPTED",
     "introduce",
-    "model_stated",
-    "population_stated",
     "recorded_model",
     "recorded_population",
-    "stated",
+    "same_answers",
+    "sealed",
     "values_in",
     "watched",
     "why_stopped",
 ]
 
-
 VALUES = "values of "
 """What the keys of values begin with; the name of the column follows."""
+
+INTERRUPTED = "interrupted"
+"""Why a check stopped that somebody ended with Ctrl-C; it can go on later."""
 
 CACHE = "cache"
 """The key of what a cache of answers had to say."""
@@ -50,10 +45,7 @@ CACHE = "cache"
 def introduce(population: Population | Any, model: Model | None, journal: Journal) -> None:
     """Keep what population and model say of themselves; where that was kept before, make sure that they still do.
 
-    Raises
-    ------
-    DataError
-        Where the check would go on with other people or with another model than it began with.
+    A check does not go on with other people, or with another model, than it began with.
     """
     if isinstance(journal, Blank):  # to tell them from others, all rows are read: not for a journal that keeps nothing
         return
@@ -73,13 +65,7 @@ def values_in(population: Population, column: str, journal: Journal) -> tuple[Va
 
 
 def recorded_population(entries: Mapping[str, Entry]) -> RecordedPopulation:
-    """What a finished check's journal tells of its population.
-
-    Raises
-    ------
-    RecordError
-        Where it tells nothing.
-    """
+    """What a finished check's journal tells of its population."""
     if "population" not in entries:
         raise RecordError("expected in the journal what the population said of itself, but it is not there")
     known = {
@@ -121,45 +107,11 @@ def _model(model: Model | None) -> Entry:
     }
 
 
-SAME = frozenset(
-    {
-        "the model gives the same answer for the same person",
-        "the model answers the same row alike every time",
-        "the model answers the same whenever it is asked about the same input",
-    }
-)
-"""How the audits say that a model answers alike, which is not assumed of one that may answer at random."""
-
 _RANDOM = (
     "the model may answer at random, as you said: its answers are independent of each other, and rates are over that "
     "randomness too"
 )
 _FINITE = "of a finite population, the verdict speaks of the answers that the model happened to give this time"
-
-
-def watched(model: Model, random_model: bool) -> Model:
-    """Watch a model for changing its answers, unless it may do so."""
-    if not random_model:
-        return watch(model)
-    return model.around(model.model) if isinstance(model, Cached) else model
-
-
-def stated(verdict: Verdict, model: Model | None, random_model: bool, journal: Journal) -> Verdict:
-    """Say in a verdict what was allowed to the model, and what a cache saved, which is kept in the journal."""
-    remarks, assumptions = verdict.remarks, verdict.assumptions
-    if model is not None and random_model:
-        kept = tuple(sentence for sentence in assumptions if sentence not in SAME)
-        finite = verdict.method == "exact" or verdict.population.get("kind") == "census"
-        assumptions = (*kept, _RANDOM, *((_FINITE,) if finite else ()))
-    if isinstance(model, Cached) and verdict.stopped != "interrupted":
-        remarks = (*remarks, once(journal, CACHE, lambda: {"remark": model.remark})["remark"])
-    elif isinstance(model, Cached):
-        remarks = (*remarks, model.remark)
-    recorded = None if model is None else unwrap(model)
-    if isinstance(recorded, RecordedModel) and recorded.remark is not None:
-        remarks = (*remarks, recorded.remark)
-    return replace(verdict, remarks=remarks, assumptions=assumptions)
-
 
 ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {
     True: "holds",
@@ -171,8 +123,15 @@ _REASONS = {
     "decided": "decided",
     "time": "the budget of time is spent",
     "exhausted": "every row is used up",
-    "interrupted": "interrupted",
+    "interrupted": INTERRUPTED,
 }
+
+
+def watched(model: Model, random_model: bool) -> Model:
+    """Watch a model for changing its answers, unless it may do so."""
+    if not random_model:
+        return watch(model)
+    return model.around(model.model) if isinstance(model, Cached) else model
 
 
 def why_stopped(reason: str, counted: str = "people") -> str:
@@ -180,11 +139,73 @@ def why_stopped(reason: str, counted: str = "people") -> str:
     return f"the budget of {counted} is spent" if reason == "budget" else _REASONS[reason]
 
 
-def population_stated(population: Population) -> dict[str, Any]:
-    """Of whom a verdict is."""
+def same_answers(check: Check[Any], sentence: str) -> tuple[str, ...]:
+    """The assumption that the model answers alike, as a sentence; none of a model that may answer at random."""
+    return () if check.model is None or check.random_model else (sentence,)
+
+
+def sealed(
+    check: Check[AuditProperty],
+    answer: bool | None,
+    *,
+    method: str,
+    stopped: str,
+    assumptions: tuple[str, ...],
+    remarks: tuple[str, ...] = (),
+    risk: float | None = None,
+    population: Mapping[str, Any] | None = None,
+    **content: Any,
+) -> Verdict:
+    """The verdict of a check, with what all verdicts state alike.
+
+    Parameters
+    ----------
+    check, answer
+        The check, and whether its property holds; ``None`` where that is not known.
+    method, stopped, assumptions, remarks
+        As the verdict has them. What a model may do that answers at random, and what a cache saved, is added here.
+    risk
+        The probability that the answer is wrong: that of the check, unless it is exact or there is none.
+    population
+        Of whom the verdict is, where that is not the check's population.
+    content
+        The other fields of a :class:`Verdict`.
+    """
+    people = _stated(check.population) if population is None else population
+    exact = method == "exact"
+    if check.model is not None and check.random_model:
+        finite = exact or people.get("kind") == "census"
+        assumptions = (*assumptions, _RANDOM, *((_FINITE,) if finite else ()))
+    return Verdict(
+        text=str(check.prop).rstrip(),
+        answer=ANSWERS[answer],
+        delta=check.delta,
+        risk=(0.0 if exact or answer is None else check.delta) if risk is None else risk,
+        method=method,
+        stopped=stopped,
+        assumptions=assumptions,
+        remarks=(*remarks, *_cache_remarks(check, interrupted=stopped == INTERRUPTED)),
+        seed=check.seed,
+        population=people,
+        model={} if check.model is None else {"name": check.model.name, "fingerprint": check.model.fingerprint()},
+        name=check.prop.name,
+        version=__version__,
+        **{"samples": 0, "leaves": (), "expressions": (), "seconds": 0.0, **content},
+    )
+
+
+def _stated(population: Population) -> dict[str, Any]:
     return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
 
 
-def model_stated(model: Model | None) -> dict[str, Any]:
-    """Of which model a verdict is; empty where there was none."""
-    return {} if model is None else {"name": model.name, "fingerprint": model.fingerprint()}
+def _cache_remarks(check: Check[Any], interrupted: bool) -> tuple[str, ...]:
+    """What a cache saved. It is kept in the journal, unless the check goes on later."""
+    model = check.model
+    if isinstance(model, Cached) and not interrupted:
+        return (once(check.journal, CACHE, lambda: {"remark": model.remark})["remark"],)
+    if isinstance(model, Cached):
+        return (model.remark,)
+    recorded = None if model is None else unwrap(model)
+    if isinstance(recorded, RecordedModel) and recorded.remark is not None:
+        return (recorded.remark,)
+    return ()

@@ -21,7 +21,7 @@ from isonomia.audits.ksafety.evidence import RateState, Tally, compared_share, d
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
-from isonomia.audits.rates.prepare import UNLIMITED
+from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping

@@ -10,11 +10,10 @@ from isonomia.audits.ksafety.corners import Corners
 from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share
 from isonomia.audits.ksafety.setup import Setup
 from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
-from isonomia.audits.verdicts import ANSWERS, model_stated
+from isonomia.audits.verdicts import same_answers, sealed
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
-from isonomia.version import __version__
 from isonomia.wording import chance, plural
 
 __all__ = ["AUDIT", "SafetyOutcome", "verdict_of"]
@@ -74,10 +73,9 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
     check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
     fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
     shares = [_share(number, outcome, check.delta) for number in range(len(program.spec.ensures))]
-    return Verdict(
-        text=str(check.prop).rstrip(),
-        answer=ANSWERS[outcome.answer],
-        delta=check.delta,
+    return sealed(
+        check,
+        outcome.answer,
         risk=0.0 if fact or outcome.answer is None else check.delta,
         method="exact" if outcome.complete else "tests",
         samples=outcome.tested,
@@ -92,13 +90,9 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
         stopped=outcome.stopped,
         assumptions=_assumptions(setup, outcome),
         remarks=(*outcome.remarks, *_remarks(setup, outcome)),
-        seed=check.seed,
         seconds=outcome.seconds,
         population=setup.subject.population,
-        model=model_stated(check.model),
         counterexamples=shown,
-        name=check.prop.name,
-        version=__version__,
         details=_details(setup, outcome),
         counted="cases",
     )
@@ -117,7 +111,8 @@ def _expression(item: Ensures, number: int, share: Share, outcome: SafetyOutcome
 
 def _assumptions(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     program, subject = setup.program, setup.subject
-    assumptions = [*subject.assumptions, "the model answers the same whenever it is asked about the same input"]
+    same = same_answers(setup.check, "the model answers the same whenever it is asked about the same input")
+    assumptions = [*subject.assumptions, *same]
     steady = sorted(_called(program) & subject.own)
     if steady:
         assumptions.append(f"{', '.join(steady)} gives the same whenever it is called with the same")

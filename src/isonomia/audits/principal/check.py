@@ -15,9 +15,9 @@ from isonomia.audits.principal.question import Key, Question, ask_about, refuse_
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import Progressed, Sampling, check_table
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import census_of
-from isonomia.audits.rates.prepare import UNLIMITED
-from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated, why_stopped
+from isonomia.audits.rates.question import census_of
+from isonomia.audits.rates.sampling import UNLIMITED
+from isonomia.audits.verdicts import introduce, sealed, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -31,7 +31,6 @@ from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
-from isonomia.version import __version__
 
 __all__ = ["check_principal"]
 
@@ -197,32 +196,16 @@ def _verdict(
     answer: bool | None,
     findings: tuple[Finding, ...],
     *,
-    method: str,
-    samples: int,
-    stopped: str,
-    remarks: tuple[str, ...],
-    seconds: float,
     overall: dict[str, Any],
+    **content: Any,
 ) -> Verdict:
-    return Verdict(
-        text=str(check.prop),
-        answer=ANSWERS[answer],
-        delta=check.delta,
-        risk=0.0 if method == "exact" or answer is None else check.delta,
-        method=method,
-        samples=samples,
-        leaves=(),
+    return sealed(
+        check,
+        answer,
         expressions=tuple(item for finding in findings for item in finding.expressions(question)),
-        stopped=stopped,
         assumptions=assumptions(check, question),
-        remarks=remarks,
-        seed=check.seed,
-        seconds=seconds,
-        population=population_stated(check.population),
-        model=model_stated(check.model),
-        name=check.prop.name,
-        version=__version__,
         details=_details(question, findings, overall),
+        **content,
     )
 
 

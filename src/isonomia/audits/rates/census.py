@@ -1,9 +1,4 @@
-"""Everybody, exactly.
-
-Everybody of a census, batch by batch: each person once, or each ordered pair of people once.
-
-The exact check of a census: everybody is asked, nothing is estimated.
-"""
+"""A census, exactly: everybody is asked once, or every ordered pair of people, and nothing is estimated."""
 
 from __future__ import annotations
 
@@ -20,14 +15,12 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import compared
-from isonomia.audits.rates.question import Asked, Question, narrowed
+from isonomia.audits.rates.question import Asked, Question, census_of, in_all, narrowed
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
-from isonomia.populations.abducted import Abducted
-from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, people
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
@@ -38,47 +31,17 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Version
 from isonomia.spec.walk import leaves_of
 
-__all__ = [
-    "KEY",
-    "MOST_PAIRS",
-    "Counted",
-    "batch_size",
-    "census_of",
-    "count_everybody",
-    "countable",
-    "everybody",
-    "in_all",
-]
+__all__ = ["KEY", "CensusCounts", "batch_size", "count_everybody", "everybody"]
 
 
 AT_ONCE = 2**18
 """People, or pairs, in one batch."""
-
-MOST_PAIRS = 2**26
-"""Pairs that are counted; where there are more they are drawn at random."""
-
-
-def census_of(population: Population) -> Census | None:
-    """The census that a population is, with or without a causal model; ``None`` for every other kind."""
-    people_of = population.people if isinstance(population, Abducted) else population
-    return people_of if isinstance(people_of, Census) else None
 
 
 def batch_size(population: Population) -> int:
     """How many people are looked at together: fewer of a table that is read as it goes, for the sake of memory."""
     census = census_of(population)
     return LONG_AT_ONCE if census is not None and isinstance(census.rows, LongTable) else AT_ONCE
-
-
-def in_all(question: Question, size: int | None) -> int:
-    """How many people, or ordered pairs of people, a census of this size has."""
-    assert size is not None, "only a population of a known size can be counted"
-    return size * size if Other() in question.asked else size
-
-
-def countable(question: Question, size: int) -> bool:
-    """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
-    return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
 
 
 def everybody(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
@@ -137,7 +100,7 @@ KEY = "everybody"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CensusCounts:
     """What a census came to.
 
     Attributes
@@ -169,7 +132,7 @@ def count_everybody(
     census: Population,
     observer: Observer,
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
-) -> Counted:
+) -> CensusCounts:
     """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
 
     What everybody came to is kept in the journal, and the answer is computed from it, now and whenever it is repeated.
@@ -206,13 +169,13 @@ def _counts_of_everybody(question: Question, asker: Asks | None, census: Populat
     return _Counts(asked, tuple(totals.values()), interrupted)
 
 
-def _counted(question: Question, counts: _Counts) -> Counted:
+def _counted(question: Question, counts: _Counts) -> CensusCounts:
     """The answer that the counts give."""
     totals, interrupted = dict(zip(question.leaves, counts.totals, strict=True)), counts.interrupted
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
     answer = None if interrupted else exact_truth(question.formula, values)
-    return Counted(
+    return CensusCounts(
         answer,
         tuple(_leaf_record(leaf, totals[leaf], interrupted, question.ranges) for leaf in question.leaves),
         tuple(

@@ -1,9 +1,4 @@
-"""From the call to the verdict, with its remarks.
-
-What a reader should know: what the answer rests on, why it stopped, and what could not be found out.
-
-Checking a property about rates, from the call to the verdict.
-"""
+"""A check of rates, from the call to the verdict, with what a reader should know about it."""
 
 from __future__ import annotations
 
@@ -12,16 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from time import monotonic
 from typing import Any
-from typing import Literal as OneOf
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import Counted, census_of, count_everybody, countable
+from isonomia.audits.rates.census import CensusCounts, count_everybody
 from isonomia.audits.rates.intervals import compared
-from isonomia.audits.rates.prepare import Prepared, prepare
-from isonomia.audits.rates.question import Question, ask_about
-from isonomia.audits.rates.sampling import Progressed, Sampling
-from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated, why_stopped
+from isonomia.audits.rates.question import Question, ask_about, census_of, countable
+from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
+from isonomia.audits.verdicts import introduce, same_answers, sealed, why_stopped
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
@@ -32,39 +25,153 @@ from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other
-from isonomia.version import __version__
 
-__all__ = [
-    "EVERYBODY",
-    "ahead_of_intervals",
-    "assumptions",
-    "check_rates",
-    "remarks_on_draws",
-    "remarks_on_everybody",
-    "why_counting_stopped",
-    "zero_denominator",
-]
+__all__ = ["check_rates"]
 
 
 EVERYBODY = "everybody was asked"
 
 
+def check_rates(check: Check[Property], observer: Observer) -> Verdict:
+    """Check a property about rates.
+
+    Raises
+    ------
+    IsonomiaError
+        Where the property, the data or the model is not what the check needs.
+    """
+    question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
+    if not question.leaves:
+        introduce(check.population, check.model, check.journal)
+        remark = "the property compares constants only: neither the model nor the population matters"
+        answer = exact_truth(question.formula, {})
+        return _verdict(check, question, answer, method="exact", stopped="nothing to ask", remarks=(remark,))
+    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(question, check.population)})["exact"]
+    # A second person is drawn from everybody, so a stream of one group has none to offer.
+    if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
+        check = replace(check, population=check.population.focused(question.groups), sharing=None)
+    introduce(check.population, check.model, check.journal)
+    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
+
+
+def _is_counted(question: Question, population: Population) -> bool:
+    """Whether everybody is asked, so that nothing has to be estimated."""
+    census = census_of(population)
+    return census is not None and census.exact and countable(question, census.size)
+
+
+def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
+    began = monotonic()
+    observer.begin(str(check.prop))
+    alike = check.sharing is not None and set(question.asked) <= {None, Other()}
+    memory = check.sharing.memory if check.sharing is not None and alike else None
+    asker = None if check.model is None else Asker(check.model, check.workers, check.journal, memory)
+    try:
+        counted = count_everybody(question, asker, check.population, observer, check.journal)
+    finally:
+        observer.end()
+        if asker is not None:
+            asker.close()
+    return _verdict(
+        check,
+        question,
+        counted.answer,
+        method="exact",
+        samples=before + counted.asked,
+        leaves=counted.leaves,
+        expressions=counted.expressions,
+        remarks=remarks_on_everybody(question, counted),
+        stopped=why_counting_stopped(counted),
+        seconds=monotonic() - began,
+    )
+
+
+def _sampled(check: Check[Property], question: Question, observer: Observer) -> Verdict:
+    began = monotonic()
+    prepared = prepare(check, question)
+    work, outcome = prepared.work, _drawn(check, question, prepared, observer)
+    if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
+        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
+        return _exact(check, question, observer, before=outcome.samples)
+    answer, method = _answer(work, question, outcome)
+    knowledge = work.knowledge(outcome.state)
+    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
+    leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
+    return _verdict(
+        check,
+        question,
+        answer,
+        method=method,
+        samples=outcome.samples,
+        leaves=leaves,
+        expressions=expressions,
+        remarks=(*remarks_on_draws(check, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
+        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
+        seconds=monotonic() - began,
+    )
+
+
+def _drawn(
+    check: Check[Property], question: Question, prepared: Prepared, observer: Observer
+) -> Outcome[SamplingState[Any]]:
+    """Draw batch after batch, until it is decided or there is no more to draw."""
+    work = prepared.work
+    observer.begin(str(check.prop))
+    try:
+        return run(
+            work,
+            prepared.schedule,
+            prepared.budget,
+            observer,
+            available=prepared.available,
+            counted=question.counted,
+            keeping=Keeping(check.journal, work.pack, work.unpack),
+        )
+    finally:
+        observer.end()
+        if work.asker is not None:
+            work.asker.close()
+
+
+def _answer(
+    work: RatesSampling[Any], question: Question, outcome: Outcome[SamplingState[Any]]
+) -> tuple[bool | None, str]:
+    """What the draws come to, and by which method: exact where they came to everybody.
+
+    Raises
+    ------
+    DataError
+        Where everybody was drawn, and a denominator is zero.
+    """
+    tallies = work.leaf_tallies(outcome.state)
+    exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
+    zero = bool(work.zero_denominators(outcome.state))
+    if zero and exhausted and len(seen) == len(tallies):
+        raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
+    answer = None if zero else work.evidence.decision(outcome.state.evidence)
+    if answer is not None or not exhausted or work.sizes is None:
+        return answer, work.evidence.method
+    values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
+    return exact_truth(question.formula, values), "exact"
+
+
+def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:
+    return sealed(check, answer, assumptions=assumptions(check), counted=question.counted, **content)
+
+
 def assumptions(check: Check[Property]) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
-    words = list(check.population.assumptions)
-    if check.model is not None:
-        words.append("the model gives the same answer for the same person")
-    return tuple(words)
+    return (*check.population.assumptions, *same_answers(check, "the model gives the same answer for the same person"))
 
 
-def why_counting_stopped(counted: Counted) -> str:
+def why_counting_stopped(counted: CensusCounts) -> str:
     """Why counting everybody ended, in words."""
     if counted.interrupted:
         return why_stopped("interrupted")
     return EVERYBODY if counted.answer is not None else "a group is empty"
 
 
-def remarks_on_everybody(question: Question, counted: Counted) -> tuple[str, ...]:
+def remarks_on_everybody(question: Question, counted: CensusCounts) -> tuple[str, ...]:
     """What a reader should know of a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
@@ -72,7 +179,7 @@ def remarks_on_everybody(question: Question, counted: Counted) -> tuple[str, ...
 
 
 def remarks_on_draws(
-    check: Check[Property], work: Sampling[Any], outcome: Outcome[Progressed[Any]], leaves: Sequence[LeafRecord]
+    check: Check[Property], work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]], leaves: Sequence[LeafRecord]
 ) -> tuple[str, ...]:
     """What a reader should know of people who were drawn."""
     tallies = work.leaf_tallies(outcome.state)
@@ -120,163 +227,7 @@ def _never(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
     )
 
 
-def _never_seen(work: Sampling[Any], outcome: Outcome[Progressed[Any]]) -> tuple[str, ...]:
+def _never_seen(work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:
     if not work.zero_denominators(outcome.state):
         return ()
     return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
-
-
-def check_rates(check: Check[Property], observer: Observer) -> Verdict:
-    """Check a property about rates.
-
-    Raises
-    ------
-    IsonomiaError
-        Where the property, the data or the model is not what the check needs.
-    """
-    question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
-    if not question.leaves:
-        introduce(check.population, check.model, check.journal)
-        remark = "the property compares constants only: neither the model nor the population matters"
-        answer = ANSWERS[exact_truth(question.formula, {})]
-        return _verdict(check, question, answer, "exact", stopped="nothing to ask", remarks=(remark,))
-    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(question, check.population)})["exact"]
-    # A second person is drawn from everybody, so a stream of one group has none to offer.
-    if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
-        check = replace(check, population=check.population.focused(question.groups), sharing=None)
-    introduce(check.population, check.model, check.journal)
-    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
-
-
-def _is_counted(question: Question, population: Population) -> bool:
-    """Whether everybody is asked, so that nothing has to be estimated."""
-    census = census_of(population)
-    return census is not None and census.exact and countable(question, census.size)
-
-
-def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
-    began = monotonic()
-    observer.begin(str(check.prop))
-    alike = check.sharing is not None and set(question.asked) <= {None, Other()}
-    memory = check.sharing.memory if check.sharing is not None and alike else None
-    asker = None if check.model is None else Asker(check.model, check.workers, check.journal, memory)
-    try:
-        counted = count_everybody(question, asker, check.population, observer, check.journal)
-    finally:
-        observer.end()
-        if asker is not None:
-            asker.close()
-    return _verdict(
-        check,
-        question,
-        ANSWERS[counted.answer],
-        "exact",
-        samples=before + counted.asked,
-        leaves=counted.leaves,
-        expressions=counted.expressions,
-        remarks=remarks_on_everybody(question, counted),
-        stopped=why_counting_stopped(counted),
-        seconds=monotonic() - began,
-    )
-
-
-def _sampled(check: Check[Property], question: Question, observer: Observer) -> Verdict:
-    began = monotonic()
-    prepared = prepare(check, question)
-    work, outcome = prepared.work, _drawn(check, question, prepared, observer)
-    if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
-        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
-        return _exact(check, question, observer, before=outcome.samples)
-    answer, method = _answer(work, question, outcome)
-    knowledge = work.knowledge(outcome.state)
-    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
-    leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
-    return _verdict(
-        check,
-        question,
-        ANSWERS[answer],
-        method,
-        samples=outcome.samples,
-        leaves=leaves,
-        expressions=expressions,
-        remarks=(*remarks_on_draws(check, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
-        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
-        seconds=monotonic() - began,
-    )
-
-
-def _drawn(
-    check: Check[Property], question: Question, prepared: Prepared, observer: Observer
-) -> Outcome[Progressed[Any]]:
-    """Draw batch after batch, until it is decided or there is no more to draw."""
-    work = prepared.work
-    observer.begin(str(check.prop))
-    try:
-        return run(
-            work,
-            prepared.schedule,
-            prepared.budget,
-            observer,
-            available=prepared.available,
-            counted=question.counted,
-            keeping=Keeping(check.journal, work.pack, work.unpack),
-        )
-    finally:
-        observer.end()
-        if work.asker is not None:
-            work.asker.close()
-
-
-def _answer(work: Sampling[Any], question: Question, outcome: Outcome[Progressed[Any]]) -> tuple[bool | None, str]:
-    """What the draws come to, and by which method: exact where they came to everybody.
-
-    Raises
-    ------
-    DataError
-        Where everybody was drawn, and a denominator is zero.
-    """
-    tallies = work.leaf_tallies(outcome.state)
-    exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
-    zero = bool(work.zero_denominators(outcome.state))
-    if zero and exhausted and len(seen) == len(tallies):
-        raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
-    answer = None if zero else work.evidence.decision(outcome.state.evidence)
-    if answer is not None or not exhausted or work.sizes is None:
-        return answer, work.evidence.method
-    values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
-    return exact_truth(question.formula, values), "exact"
-
-
-def _verdict(
-    check: Check[Property],
-    question: Question,
-    answer: OneOf["holds", "violated", "undecided"],
-    method: str,
-    *,
-    stopped: str,
-    remarks: tuple[str, ...] = (),
-    samples: int = 0,
-    leaves: tuple[LeafRecord, ...] = (),
-    expressions: tuple[Expression, ...] = (),
-    seconds: float = 0.0,
-) -> Verdict:
-    return Verdict(
-        text=str(check.prop),
-        answer=answer,
-        delta=check.delta,
-        risk=0.0 if method == "exact" or answer == "undecided" else check.delta,
-        method=method,
-        samples=samples,
-        leaves=leaves,
-        expressions=expressions,
-        stopped=stopped,
-        assumptions=assumptions(check),
-        remarks=remarks,
-        seed=check.seed,
-        seconds=seconds,
-        population=population_stated(check.population),
-        model=model_stated(check.model),
-        name=check.prop.name,
-        version=__version__,
-        counted=question.counted,
-    )

@@ -1,13 +1,4 @@
-"""The property made concrete.
-
-Comparisons that could be evaluated, but hardly mean what they say.
-
-The question: a property made concrete for a population and a model.
-
-Which columns a check reads, where the model says which are its own: a long table need not be read as a whole.
-
-Making sure that a population's streams can give the people whom each leaf is about, and second persons too.
-"""
+"""A property made concrete for a population and a model: what is read, of whom, and what is refused beforehand."""
 
 from __future__ import annotations
 
@@ -312,6 +303,27 @@ def _range(
 
 def _known(column: Column, values: tuple[Value, ...]) -> Row:
     return RowJunction("or", (Missing(column), Member(column, tuple(map(Literal, values)))))
+
+
+MOST_PAIRS = 2**26
+"""Pairs that are counted; where there are more they are drawn at random."""
+
+
+def census_of(population: Population) -> Census | None:
+    """The census that a population is, with or without a causal model; ``None`` for every other kind."""
+    people_of = population.people if isinstance(population, Abducted) else population
+    return people_of if isinstance(people_of, Census) else None
+
+
+def in_all(question: Question, size: int | None) -> int:
+    """How many people, or ordered pairs of people, a census of this size has."""
+    assert size is not None, "only a population of a known size can be counted"
+    return size * size if Other() in question.asked else size
+
+
+def countable(question: Question, size: int) -> bool:
+    """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
+    return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
 
 
 def read_by(model: Model) -> tuple[str, ...] | None:

@@ -1,50 +1,399 @@
-"""The sampled check.
-
-People who are not what was promised of them, on which a guarantee rests: the first one ends the check.
-
-The work of a sampled check: draw, ask, count, bet.
-"""
+"""The sampled check: choose the evidence and the source, then batch after batch draw, ask, count and bet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asks
+from isonomia.audits.answers import Asker, Asks
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared
-from isonomia.audits.rates.question import Question
-from isonomia.engine.journal import Entry
-from isonomia.engine.loop import Plan
-from isonomia.engine.seeds import batch_rng, ticket_rng
-from isonomia.errors import DataError
-from isonomia.evidence.bet_evidence import BetEvidence
+from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
+from isonomia.engine.budget import Budget
+from isonomia.engine.journal import Entry, once
+from isonomia.engine.loop import Plan, Schedule
+from isonomia.engine.seeds import batch_rng, root, ticket_rng
+from isonomia.errors import DataError, UsageError
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of
 from isonomia.evidence.planning import best_shares, split
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
-from isonomia.evidence.region import LeafTally
+from isonomia.evidence.region import LeafTally, RegionEvidence, region_for
+from isonomia.evidence.verifair import VerifairEvidence, verifair_for
+from isonomia.populations.abducted import Abducted, AbductedSource
+from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted, people
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
+from isonomia.spec.evaluate import Batch
+from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Row, Version
+from isonomia.spec.tree import Leaf, Other, Rate, Row, Version
+from isonomia.spec.walk import outputs_of
 
-__all__ = ["Apart", "Misfits", "Progressed", "Reading", "Sampling", "kept_apart"]
+__all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
+
+AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
+
+UNLIMITED = 10_000_000
+"""The people asked about at most when the population is unlimited and no budget was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A check that is ready to run."""
+
+    work: RatesSampling[Any]
+    budget: Budget
+    schedule: Schedule
+    available: float
+
+
+def prepare(check: Check[Property], question: Question) -> Prepared:
+    """Choose how a property is decided by sampling.
+
+    Raises
+    ------
+    SpecError
+        Where a mean has no known range, or where no stream can give a leaf's group.
+    UsageError
+        Where bets are demanded for a property that is not linear in the rates.
+    """
+    need_ranges(question)
+    need_streams(question.leaves, check.population.streams)
+    population = check.population
+    sizes = _kept_sizes(check, question)
+    evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, sizes)
+    if evidence is None:
+        # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
+        sizes, evidence = None, _evidence(check, question)
+    source, asker = _drawn_and_asked(check, question, replaced=sizes is None)
+    work: RatesSampling[Any] = RatesSampling(
+        question,
+        population,
+        source,
+        asker,
+        evidence,
+        check.delta,
+        check.seed,
+        sizes,
+        evidence if isinstance(evidence, BetEvidence) else None,
+    )
+    limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
+    available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
+    if available == float("inf") and budget == Budget():
+        budget = Budget(samples=UNLIMITED)
+    return Prepared(work, budget, _schedule(check, evidence), available)
+
+
+def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
+    """Where people are drawn and who is asked: shared with other checks where all of them see people as they are."""
+    alone = set(question.asked) == {None} and len(check.population.streams) == 1
+    again = replaced and census_of(check.population) is not None
+    if check.sharing is not None and alone and not again:
+        shared = check.sharing.shared()
+        return shared, None if check.model is None else shared
+    asker = None if check.model is None else Asker(check.model, check.workers)
+    return _source(check, question, replaced=replaced), asker
+
+
+def _available(check: Check[Property], question: Question, replaced: bool) -> int | None:
+    """How many draws there can be: one a row, one a pair of rows, or infinitely many, ``None``."""
+    size: int | None = check.population.size
+    if size is None:
+        return None
+    if census_of(check.population) is None:
+        return size // 2 if Other() in question.asked else size
+    # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on, budget permitting.
+    counted_in_the_end = countable(question, size) and check.budget.samples >= 2 * size
+    return size if counted_in_the_end or not replaced else None
+
+
+def _source(check: Check[Property], question: Question, *, replaced: bool) -> Source:
+    """Open the population; the rows of a census may come twice where independent draws are needed."""
+    population: Population = check.population
+    census = census_of(population)
+    if census is None or not replaced:
+        return population.open(root(check.seed), question.wanted)
+    rows = WithReplacement(census.table)
+    if isinstance(population, Abducted):
+        return AbductedSource(population.model, rows, question.wanted, census.table)
+    return rows
+
+
+def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
+    def measured() -> Entry:
+        found = _group_sizes(check, question)
+        return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
+
+    sizes = once(check.journal, "group sizes", measured)["sizes"]
+    if sizes is None:
+        return None
+    return dict(zip(question.leaves, map(float, sizes), strict=True))
+
+
+def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
+    """How many rows each leaf's group has, where rows can be drawn without replacement and that can be known.
+
+    It can for a census whose groups do not depend on the model, and for yes/no leaves.
+    """
+    population = check.population
+    if not isinstance(population, Census) or check.method not in {"auto", "bets"} or len(question.asked) > 1:
+        return None
+    if any(
+        not isinstance(leaf, Rate) or (leaf.given is not None and outputs_of(leaf.given)) for leaf in question.leaves
+    ):
+        return None
+    columns = {name: population.table.column(name) for name in question.asked[None].columns if name in population.names}
+    reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
+    members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
+    return {
+        leaf: float(population.size if chosen is None else np.count_nonzero(chosen)) for leaf, chosen in members.items()
+    }
+
+
+def _evidence(check: Check[Property], question: Question) -> AnyEvidence:
+    formula, leaves, ranges = question.formula, question.leaves, question.ranges
+    streams, delta = check.population.streams, check.delta
+    if check.method == "verifair":
+        return verifair_for(formula, leaves, ranges, streams, delta)
+    bets = None if check.method == "region" else _bets(check, question, None)
+    if bets is None and check.method == "bets":
+        raise UsageError(
+            f"expected a property that is linear in the rates for method='bets', but {check.prop} came: use "
+            "method='auto', which takes a confidence region where bets cannot be made"
+        )
+    return bets or region_for(formula, leaves, ranges, streams, delta)
+
+
+def _bets(check: Check[Property], question: Question, sizes: dict[Leaf, float] | None) -> BetEvidence | None:
+    return bets_for(question.formula, question.ranges, check.population.streams, check.delta, sizes)
+
+
+def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
+    """The schedule asked for, with smaller batches where they cost nothing or where fidelity asks for them.
+
+    Where every draw informs every channel, the first batches may be as small as can be. The paper's rule looks after
+    every draw; batches that grow by half a percent stop within half a percent of it.
+    """
+    schedule = check.schedule
+    fresh: Evidence[Any] = evidence
+    if fresh.decision(fresh.begin()) is None:
+        schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
+    if check.method == "verifair":
+        growth = min(schedule.growth, 1.005)
+        schedule = replace(check.schedule, growth=growth, early=growth)
+    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
+    streams = {stream for stream, _, _ in groups}
+    if 0 < len(groups) == len(streams):
+        return replace(schedule, first=len(streams))
+    return schedule
+
+
+def _soonest(delta: float) -> int:
+    """A draw seldom brings more than half a nat, so hardly anything is decided by fewer draws than this."""
+    return int(np.ceil(2.0 * np.log(1.0 / delta)))
+
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """What one batch came to: how many people, and the counts in every channel."""
+
+    people: int
+    tallies: Tallies
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingState(Generic[S]):
+    """What all batches so far came to: the evidence's own state, and the counts of each leaf."""
+
+    evidence: S
+    leaves: Mapping[Channel, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class RatesSampling(Generic[S]):
+    """A sampled check, as the engine's loop needs it.
+
+    Attributes
+    ----------
+    question, population, source, asker
+        What is asked, of whom, drawn from where, answered by which model.
+    evidence
+        How it is decided.
+    delta, seed
+        The risk, and the seed of all randomness.
+    sizes
+        For draws without replacement, how many people each leaf's group has.
+    bets
+        The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
+    """
+
+    question: Question
+    population: Population
+    source: Source
+    asker: Asks | None
+    evidence: Evidence[S]
+    delta: float
+    seed: int
+    sizes: Mapping[Leaf, float] | None = None
+    bets: BetEvidence | None = None
+
+    @cached_property
+    def leaf_channels(self) -> tuple[Channel, ...]:
+        """One channel for each leaf alone, from which intervals are made."""
+        streams = self.population.streams
+        return tuple(leaf_channel(leaf, streams, self.question.ranges) for leaf in self.question.leaves)
+
+    @cached_property
+    def _channels(self) -> tuple[Channel, ...]:
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels)))
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        return self.question.wanted
+
+    @cached_property
+    def _denominators(self) -> tuple[Polynomial, ...]:
+        return denominators_of(self.question.formula, self.question.ranges)
+
+    @cached_property
+    def _promises(self) -> Promises:
+        return Promises(self.question, self.population, () if self.bets is None else groups_apart(self.bets))
+
+    def begin(self) -> SamplingState[S]:
+        """Nothing seen."""
+        return SamplingState(
+            self.evidence.begin(), {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels}
+        )
+
+    def measure(self, plan: Plan) -> BatchCounts:
+        """Draw one batch from each stream, ask the model about it, and count."""
+        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        shares = split(plan.n, np.asarray(plan.shares), plan.start)
+        for stream, n in enumerate(shares.tolist()):
+            if n:
+                rng = batch_rng(self.seed, plan.index, stream)
+                drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
+                asked += drawn[None].rows
+                if drawn[None].rows:
+                    tallies |= self._count(drawn, plan, stream)
+        return BatchCounts(asked, tallies)
+
+    def pack(self, reading: BatchCounts) -> Entry:
+        """The counts, channel by channel."""
+        return {"people": reading.people, "counts": [reading.tallies[channel].tolist() for channel in self._channels]}
+
+    def unpack(self, entry: Entry) -> BatchCounts:
+        """The counts again."""
+        counts = zip(self._channels, entry["counts"], strict=True)
+        return BatchCounts(entry["people"], {channel: np.asarray(cells, dtype=float) for channel, cells in counts})
+
+    def absorb(self, state: SamplingState[S], reading: BatchCounts) -> SamplingState[S]:
+        """Let the evidence take in the batch, and add up the leaves' counts."""
+        leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
+        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves)
+
+    def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
+        """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
+        streams = len(self.population.streams)
+        if streams == 1:
+            return (1.0,)
+        shares = np.ones(streams)
+        if self.bets is not None and all(map(np.any, state.leaves.values())):
+            means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
+            shares = best_shares(self.bets, means, streams)
+        asked_for = {channel.stream for channel in self._channels}
+        shares = np.where([stream in asked_for for stream in range(streams)], shares, 0.0)
+        return tuple((shares / shares.sum()).tolist())
+
+    def asked(self, reading: BatchCounts) -> int:
+        """How many people the batch had."""
+        return reading.people
+
+    def decided(self, state: SamplingState[S]) -> bool:
+        """Whether the evidence suffices and no denominator may still be zero."""
+        return self.evidence.decision(state.evidence) is not None and not self.zero_denominators(state)
+
+    def share(self, state: SamplingState[S]) -> float:
+        """How far the evidence has come."""
+        return self.evidence.progress(state.evidence)
+
+    def closing_in(self, state: SamplingState[S]) -> str:
+        """The first compared quantity with its interval and threshold."""
+        return closing_in(self.compared(state))
+
+    def compared(self, state: SamplingState[S]) -> Expression:
+        """What is known of the first compared quantity."""
+        return self.knowledge(state).expression(*next(compared(self.question.formula)))
+
+    def knowledge(self, state: SamplingState[S]) -> Knowledge:
+        """What is known of every leaf and every compared quantity."""
+        return Knowledge(self.leaf_tallies(state), self.population.streams, self.delta, self.sizes)
+
+    def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
+        """The counts of each leaf."""
+        return {
+            channel.leaves[0]: LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
+            for channel, counts in state.leaves.items()
+        }
+
+    def zero_denominators(self, state: SamplingState[S]) -> tuple[Polynomial, ...]:
+        """The denominators that no draw so far has shown to differ from zero."""
+        means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
+        return tuple(polynomial for polynomial in self._denominators if _value(polynomial, means) == 0)
+
+    def named_denominator(self, state: SamplingState[S]) -> str:
+        """The leaves of the first denominator that may be zero, as text."""
+        leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
+        return " and ".join(map(to_text, leaves))
+
+    def _count(
+        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int
+    ) -> dict[Channel, NDArray[np.float64]]:
+        """The counts of one stream's people, in every channel that reads from it."""
+        table = drawn[None]
+        batch = batch_of(self.question, self.asker, drawn)
+        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}")
+        self._promises.refuse(reader, table, stream)
+        served = [channel for channel in self._channels if channel.stream == stream]
+        tickets = {
+            of: ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
+            for of in {channel.ticket.of for channel in served if channel.ticket is not None}
+        }
+        return {
+            channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
+            for channel in served
+        }
+
+
+def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
+    return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())
+
+
+def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
+    """The leaf's mean with its prior, so that no mean is at an end of its range."""
+    weights = counts + channel.grid.prior()
+    return float(weights @ channel.grid.values()[:, 0] / weights.sum())
 
 
 Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
 """Groups of which nobody may be in two, each time with the stream in which they are."""
 
 
-def kept_apart(bets: BetEvidence) -> Apart:
+def groups_apart(bets: BetEvidence) -> Apart:
     """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
     found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
     for table in (*bets.against, *bets.in_favour):
@@ -59,7 +408,7 @@ def kept_apart(bets: BetEvidence) -> Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfits:
+class Promises:
     """What is promised of the people of a check.
 
     Attributes
@@ -119,188 +468,3 @@ class Misfits:
 
 def _listed(groups: tuple[Row | None, ...]) -> str:
     return ", ".join("everybody" if group is None else to_text(group) for group in groups)
-
-
-S = TypeVar("S")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one batch came to: how many people, and the counts in every channel."""
-
-    people: int
-    tallies: Tallies
-
-
-@dataclass(frozen=True, slots=True)
-class Progressed(Generic[S]):
-    """What all batches so far came to: the evidence's own state, and the counts of each leaf."""
-
-    evidence: S
-    leaves: Mapping[Channel, NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Sampling(Generic[S]):
-    """A sampled check, as the engine's loop needs it.
-
-    Attributes
-    ----------
-    question, population, source, asker
-        What is asked, of whom, drawn from where, answered by which model.
-    evidence
-        How it is decided.
-    delta, seed
-        The risk, and the seed of all randomness.
-    sizes
-        For draws without replacement, how many people each leaf's group has.
-    bets
-        The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
-    """
-
-    question: Question
-    population: Population
-    source: Source
-    asker: Asks | None
-    evidence: Evidence[S]
-    delta: float
-    seed: int
-    sizes: Mapping[Leaf, float] | None = None
-    bets: BetEvidence | None = None
-
-    @cached_property
-    def leaf_channels(self) -> tuple[Channel, ...]:
-        """One channel for each leaf alone, from which intervals are made."""
-        streams = self.population.streams
-        return tuple(leaf_channel(leaf, streams, self.question.ranges) for leaf in self.question.leaves)
-
-    @cached_property
-    def _channels(self) -> tuple[Channel, ...]:
-        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels)))
-
-    @cached_property
-    def _wanted(self) -> Wanted:
-        return self.question.wanted
-
-    @cached_property
-    def _denominators(self) -> tuple[Polynomial, ...]:
-        return denominators_of(self.question.formula, self.question.ranges)
-
-    @cached_property
-    def _misfits(self) -> Misfits:
-        return Misfits(self.question, self.population, () if self.bets is None else kept_apart(self.bets))
-
-    def begin(self) -> Progressed[S]:
-        """Nothing seen."""
-        return Progressed(
-            self.evidence.begin(), {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels}
-        )
-
-    def measure(self, plan: Plan) -> Reading:
-        """Draw one batch from each stream, ask the model about it, and count."""
-        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
-        shares = split(plan.n, np.asarray(plan.shares), plan.start)
-        for stream, n in enumerate(shares.tolist()):
-            if n:
-                rng = batch_rng(self.seed, plan.index, stream)
-                drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
-                asked += drawn[None].rows
-                if drawn[None].rows:
-                    tallies |= self._count(drawn, plan, stream)
-        return Reading(asked, tallies)
-
-    def pack(self, reading: Reading) -> Entry:
-        """The counts, channel by channel."""
-        return {"people": reading.people, "counts": [reading.tallies[channel].tolist() for channel in self._channels]}
-
-    def unpack(self, entry: Entry) -> Reading:
-        """The counts again."""
-        counts = zip(self._channels, entry["counts"], strict=True)
-        return Reading(entry["people"], {channel: np.asarray(cells, dtype=float) for channel, cells in counts})
-
-    def absorb(self, state: Progressed[S], reading: Reading) -> Progressed[S]:
-        """Let the evidence take in the batch, and add up the leaves' counts."""
-        leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
-        return Progressed(self.evidence.step(state.evidence, reading.tallies), leaves)
-
-    def shares(self, state: Progressed[S]) -> tuple[float, ...]:
-        """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
-        streams = len(self.population.streams)
-        if streams == 1:
-            return (1.0,)
-        shares = np.ones(streams)
-        if self.bets is not None and all(map(np.any, state.leaves.values())):
-            means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
-            shares = best_shares(self.bets, means, streams)
-        asked_for = {channel.stream for channel in self._channels}
-        shares = np.where([stream in asked_for for stream in range(streams)], shares, 0.0)
-        return tuple((shares / shares.sum()).tolist())
-
-    def asked(self, reading: Reading) -> int:
-        """How many people the batch had."""
-        return reading.people
-
-    def decided(self, state: Progressed[S]) -> bool:
-        """Whether the evidence suffices and no denominator may still be zero."""
-        return self.evidence.decision(state.evidence) is not None and not self.zero_denominators(state)
-
-    def share(self, state: Progressed[S]) -> float:
-        """How far the evidence has come."""
-        return self.evidence.progress(state.evidence)
-
-    def closing_in(self, state: Progressed[S]) -> str:
-        """The first compared quantity with its interval and threshold."""
-        return closing_in(self.compared(state))
-
-    def compared(self, state: Progressed[S]) -> Expression:
-        """What is known of the first compared quantity."""
-        return self.knowledge(state).expression(*next(compared(self.question.formula)))
-
-    def knowledge(self, state: Progressed[S]) -> Knowledge:
-        """What is known of every leaf and every compared quantity."""
-        return Knowledge(self.leaf_tallies(state), self.population.streams, self.delta, self.sizes)
-
-    def leaf_tallies(self, state: Progressed[S]) -> dict[Leaf, LeafTally]:
-        """The counts of each leaf."""
-        return {
-            channel.leaves[0]: LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
-            for channel, counts in state.leaves.items()
-        }
-
-    def zero_denominators(self, state: Progressed[S]) -> tuple[Polynomial, ...]:
-        """The denominators that no draw so far has shown to differ from zero."""
-        means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
-        return tuple(polynomial for polynomial in self._denominators if _value(polynomial, means) == 0)
-
-    def named_denominator(self, state: Progressed[S]) -> str:
-        """The leaves of the first denominator that may be zero, as text."""
-        leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
-        return " and ".join(map(to_text, leaves))
-
-    def _count(
-        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int
-    ) -> dict[Channel, NDArray[np.float64]]:
-        """The counts of one stream's people, in every channel that reads from it."""
-        table = drawn[None]
-        batch = batch_of(self.question, self.asker, drawn)
-        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}")
-        self._misfits.refuse(reader, table, stream)
-        served = [channel for channel in self._channels if channel.stream == stream]
-        tickets = {
-            of: ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
-            for of in {channel.ticket.of for channel in served if channel.ticket is not None}
-        }
-        return {
-            channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
-            for channel in served
-        }
-
-
-def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
-    return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())
-
-
-def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
-    """The leaf's mean with its prior, so that no mean is at an end of its range."""
-    weights = counts + channel.grid.prior()
-    return float(weights @ channel.grid.values()[:, 0] / weights.sum())

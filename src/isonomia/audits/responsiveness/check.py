@@ -23,13 +23,12 @@ from isonomia.audits.responsiveness.findings import (
 )
 from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup
-from isonomia.audits.verdicts import ANSWERS, introduce, model_stated, population_stated
+from isonomia.audits.verdicts import introduce, sealed
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.responsiveness import Responsiveness
-from isonomia.version import __version__
 
 __all__ = ["check_responsiveness"]
 
@@ -70,13 +69,13 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
     details = details_of(prop, counts, rule, setup.members)
     return _verdict(
         check,
-        answer=ANSWERS[answer],
+        answer,
         risk=risk,
         method=_method(counts, rule),
         samples=sampler.points,
         expressions=_expressions(check, details),
         stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
-        assumptions=assumptions(counts, setup.reach.approximate),
+        assumptions=assumptions(check, counts, setup.reach.approximate),
         remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt),
         counterexamples=shown,
         seconds=monotonic() - began,
@@ -135,8 +134,7 @@ def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str,
     """A verdict without people: undecided."""
     return _verdict(
         check,
-        answer="undecided",
-        risk=0.0,
+        None,
         method=method,
         samples=0,
         expressions=(),
@@ -156,16 +154,5 @@ def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str,
     )
 
 
-def _verdict(check: Check[Responsiveness], **fields: Any) -> Verdict:
-    return Verdict(
-        text=str(check.prop),
-        delta=check.delta,
-        leaves=(),
-        seed=check.seed,
-        population=population_stated(check.population),
-        model=model_stated(check.model),
-        name=check.prop.name,
-        version=__version__,
-        counted="points",
-        **fields,
-    )
+def _verdict(check: Check[Responsiveness], answer: bool | None, **content: Any) -> Verdict:
+    return sealed(check, answer, counted="points", **content)

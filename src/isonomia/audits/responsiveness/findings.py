@@ -15,6 +15,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
+from isonomia.audits.verdicts import same_answers
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
@@ -118,9 +119,10 @@ def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
         )
 
 
-def assumptions(counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
+def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
-    result = ["the interventions say truly what people can change", "the model answers the same row alike every time"]
+    same = same_answers(check, "the model answers the same row alike every time")
+    result = ["the interventions say truly what people can change", *same]
     if not counts.exact.all():
         result.append("draws are independent, and uniform over the actions open to a person")
     if approximate:

@@ -42,8 +42,8 @@ from isonomia.audits.audit_file.drafting.writer import Files, written_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.rates.prepare import prepare
 from isonomia.audits.rates.question import ask_about
+from isonomia.audits.rates.sampling import prepare
 from isonomia.engine.observer import Silent
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.interventions import Draft, Interventions
