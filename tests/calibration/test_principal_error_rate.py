@@ -34,7 +34,7 @@ def draws(rng, table, size, repetitions, shares=None):
 
 
 def nearest(identified, table):
-    """The identified's point that is nearest to a table, hence on its boundary where the table is outside."""
+    """The point of an identified set that is nearest to a table, hence on its boundary where the table is outside."""
     weights = np.full((1, len(table)), 1.0 / len(table))
     found = table / best_cell_bet(identified, table[None], weights, np.full(1, 1e-12)).factors[0]
     assert np.abs(found - table).max() > 0.01

@@ -16,7 +16,7 @@ TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
 
 
 def mean_people(identified, table, delta, repetitions, growth, seed):
-    """The mean number of people, two attribute values equally frequent, until the identified is refuted."""
+    """The mean number of people, two attribute values equally frequent, until the identified set is refuted."""
     rng, state, total = np.random.default_rng(seed), begin(identified, repetitions), 0
     stops = np.full(repetitions, np.inf)
     while np.isinf(stops).any():
@@ -40,7 +40,7 @@ def test_the_limit_on_table_4_is_the_known_one():
 
 
 def test_table_4_is_refuted_with_no_more_people_than_the_prototype_needed():
-    # Measured with small batches over 1000 runs: 37 500. The prototype of the bet needed 39 900.
+    # Measured with small batches over 1000 runs: 37 500. The prototype of the bets needed 39 900.
     identified = fair_worlds(TableShape(), 2, 0.05).fair
     assert mean_people(identified, TABLE_4, 0.05, 120, 0.08, seed=801) < 50_000
 

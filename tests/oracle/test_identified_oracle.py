@@ -1,4 +1,4 @@
-"""Projections onto shadows and confidence bounds against half-spaces, SciPy's optimisers and the sharp bounds."""
+"""Projections onto identified sets, and confidence bounds, against half-spaces, SciPy's optimisers and sharp bounds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_with_two_values_each_definitions_1_and_2_have_the_shadow_of_four_half_s
     np.testing.assert_allclose(certified_distance(identified, estimate, weights), by_sides, atol=3e-8)
 
 
-def test_the_wealth_against_the_shadow_is_the_wealth_against_its_half_spaces():
+def test_the_wealth_against_the_identified_set_is_the_wealth_against_its_half_spaces():
     rng = np.random.default_rng(2)
     process, identified = four_sides(), fair_set(BINARY, definition_effects(BINARY, 2))
     far = np.asarray([[0.3, 0.1, 0.4, 0.2], [0.85, 0.03, 0.07, 0.05]])

@@ -1,4 +1,4 @@
-"""Whatever the bet: no bet against the identified that holds the truth can be expected to win."""
+"""No bet against an identified set that contains the truth can be expected to win, whatever the bet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fair_mixture(shape: TableShape, rng: np.random.Generator, sparsity: float) -
 
 @settings(max_examples=150, deadline=None)
 @given(seeds, st.sampled_from(SHAPES), st.sampled_from([1, 2, 3, 4]), st.sampled_from([0.0, 0.1]), st.floats(0.02, 2.0))
-def test_no_prices_at_all_can_be_expected_to_win(seed, shape, definition, margin, sparsity):
+def test_no_bet_at_all_can_be_expected_to_win(seed, shape, definition, margin, sparsity):
     rng = np.random.default_rng(seed)
     effects = definition_effects(shape, definition)
     x = fair_mixture(shape, rng, sparsity)
@@ -65,7 +65,7 @@ def test_a_fair_table_has_no_distance_and_others_have_no_more_than_to_any_fair_t
 @settings(max_examples=100, deadline=None)
 @given(seeds, st.sampled_from(SHAPES), st.sampled_from([1, 2, 3, 4]), st.floats(0.02, 1.0))
 def test_the_solver_reaches_its_own_upper_bound(seed, shape, definition, sparsity):
-    # The projection that the bet imply is nearly in the identified, so that the certified distance is nearly the least.
+    # The projection that the bet implies is nearly in the set, so that the certified distance is nearly the least.
     rng = np.random.default_rng(seed)
     identified = fair_set(shape, definition_effects(shape, definition))
     table = 0.99 * rng.dirichlet(np.full(shape.cells, sparsity), size=(1, 2)) + 0.01 / shape.cells

@@ -176,7 +176,7 @@ def forecast(
     shares
         How often a draw falls into each channel.
     repetitions, growth, rng
-        How many runs to simulate, by how much batches grow, and the randomness.
+        How many runs to simulate (200 give the mean to a few percent), by how much batches grow, and the randomness.
     """
     answer = truth_at(evidence, means)
     if answer is None or min(shares.values(), default=1.0) <= 0:

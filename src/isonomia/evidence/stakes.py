@@ -261,7 +261,7 @@ def _direction(problem: StakeProblem, mu: Floats, f: Floats) -> tuple[Floats, Fl
 def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Floats:
     """Solve for the free unknowns only; the others stay where they are."""
     if matrix.shape[-1] == 1:
-        # A curvature of 0 is one of a half-space on which nothing can be won.
+        # A curvature of 0 belongs to a half-space on which nothing can be won.
         return np.where(free, right / np.maximum(matrix[:, :, 0], 1e-14), 0.0)
     both = free[:, :, None] & free[:, None, :]
     eye = np.eye(matrix.shape[-1])

@@ -100,7 +100,7 @@ def test_the_first_batch_of_a_channel_is_never_bet_on():
     assert step(process, state, counts([0, 10])).log_wealth[0] > 10.0
 
 
-def test_a_channel_without_draws_in_a_batch_closes_the_purse():
+def test_a_channel_without_draws_in_a_batch_is_not_bet_on():
     process = rates([1.0, -1.0], bounds=[0.0])
     state = step(process, begin(process), counts([10, 90], [90, 10]))
     assert step(process, state, counts([0, 50], [0, 0])).log_wealth[0] == 0.0

@@ -188,7 +188,7 @@ def test_what_a_draw_pays_is_what_its_cell_contributes() -> None:
         assert side[place] == pytest.approx(process.others[0, place] - process.members[0, place] * (bound - end))
 
 
-def test_the_game_against_a_ratio_reads_both_groups_off_each_cell() -> None:
+def test_the_e_process_against_a_ratio_reads_both_groups_off_each_cell() -> None:
     test, process = sliced("P[x | a] >= 0.8 * P[y | b]")
     a, b, x, y = np.asarray(cells(test), dtype=float).T
     # What is bet against is x <= 0.8 y; one of the two rates is sliced and the other stays.
@@ -317,7 +317,7 @@ def test_one_stream_gets_everything() -> None:
     assert split(10, np.asarray([0.25, 0.75]), 10).tolist() == [3, 7]
 
 
-def test_a_game_starts_with_a_wealth_of_one_for_each_repetition() -> None:
+def test_an_e_process_starts_with_a_wealth_of_one_for_each_repetition() -> None:
     state = begin(EProcess.of([[np.asarray([0.0, 1.0])]], [0.5], [np.ones(2)]), 3)
     assert state.log_wealth.tolist() == state.peak.tolist() == [0.0] * 3
     assert state.tally.shape == (3, 1, 2)

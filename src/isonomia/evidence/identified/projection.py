@@ -157,7 +157,7 @@ class NewtonSystem:
         diagonal = np.ones(len(constraints.rows))
         diagonal[q.shape[1] : q.shape[1] + at.eta.shape[1]] = 0.0
         index = np.arange(len(constraints.rows))
-        # A hair more than rounding: keeps rows that nearly depend on each other solvable.
+        # A little more than rounding keeps rows that nearly depend on each other solvable.
         matrix[:, index, index] = matrix[:, index, index] * (1.0 + 1e-13) + diagonal + 1e-300
         return cls(constraints, at, q, spread, scale, matrix)
 
@@ -275,4 +275,5 @@ def _step_lengths(at: Iterate, by: Iterate, q: Floats, to_q: Floats, near: float
 
 
 def _max_step(value: Floats, change: Floats) -> Floats:
+    """How often a change may be added before a value reaches zero; a very large number where it never does."""
     return np.asarray(np.where(change < 0, value / -change, np.inf).min(axis=1, initial=1e30))

@@ -27,7 +27,7 @@ FAIR = fair_set(BINARY, definition_effects(BINARY, 2))
 UNFAIR_TABLE = np.asarray([[[0.2, 0.1, 0.6, 0.1], [0.8, 0.1, 0.05, 0.05]]])
 
 
-def test_the_best_prices_cost_one_and_pay_the_estimate_over_its_projection():
+def test_the_best_bet_pays_the_estimate_over_its_projection_and_one_on_average():
     weights = np.asarray([[0.3, 0.7]])
     bet = best_cell_bet(FAIR, UNFAIR_TABLE, weights, np.full(1, 1e-11))
     assert payoff_bound(FAIR, bet, weights)[0] == pytest.approx(1.0, abs=1e-8)

@@ -31,7 +31,7 @@ def test_equations_that_follow_from_others_are_left_out():
     assert len(IdentifiedSet.of(TWO_CELLS, equal=(rows, np.zeros(3))).equal) == 1
 
 
-def test_contradictions_make_a_shadow_empty():
+def test_contradictions_make_an_identified_set_empty():
     rows = np.asarray([[1.0, 1.0, 1.0]])
     assert IdentifiedSet.of(TWO_CELLS, equal=(rows, np.asarray([0.5]))).is_empty()
     assert IdentifiedSet.of(TWO_CELLS, below=(rows, np.zeros(1))).is_empty()
