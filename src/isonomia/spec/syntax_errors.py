@@ -56,7 +56,7 @@ class Wording:
                 left -= members | understood
         loud = left - self.quiet
         if not loud and not phrases:
-            loud = left - {"$END"} or left
+            loud = left
         phrases += [self.words.get(name) or f"`{_spelling(name, parser)}`" for name in sorted(loud)]
         return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
 
@@ -133,7 +133,7 @@ def _special_in_formula(failure: _Failure) -> str | SpecError | None:
         return _unfinished(failure)
     if token.type == "LPAR" and "RELATION" in accepts:
         called = _before(failure)
-        if called is not None and called.type == "NAME":
+        if called.type == "NAME":
             return SpecError(_no_function(str(called), "a column, a value"), failure.place_of(called))
     return _about_version(token, accepts) or _misplaced(failure)
 
@@ -171,10 +171,9 @@ def _still_open(tokens: Iterable[Token]) -> Token | None:
     return waiting[-1] if waiting else None
 
 
-def _before(failure: _Failure) -> Token | None:
+def _before(failure: _Failure) -> Token:
     start = failure.token.start_pos
-    earlier = list(takewhile(lambda token: token.start_pos != start, failure.parser.lex(failure.text)))
-    return earlier[-1] if earlier else None
+    return list(takewhile(lambda token: token.start_pos != start, failure.parser.lex(failure.text)))[-1]
 
 
 def _about_version(token: Token, accepts: set[str]) -> str | None:

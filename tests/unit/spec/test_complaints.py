@@ -50,6 +50,8 @@ MALFORMED = [
     ("P[a == «missing»] > 1", "`missing` is a reserved word"),
     ("for «to» in race: P[a] > 1", "`to` is a reserved word: expected a name"),
     ("for g in «:» P[a] > 1", "expected a name or `{`"),
+    ("for g «of» race: P[a] > 1", "unexpected `of`: expected `in`"),
+    ("P[`a b` «(»1)] > 1", "unexpected `(`: expected a comparison such as `>=`"),
     ("for g in race «P»[a] > 1", "expected `:` or `except`"),
     ("for «race» in race: P[a] > 1", "the variable has the name of the column it runs over"),
     ("for g in race: for «g» in sex: P[a] > 1", "`g` is already the variable of an enclosing `for`"),
