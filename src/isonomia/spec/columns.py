@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, Place, SpecError
 from isonomia.spec.text import quote, to_text, value_text
-from isonomia.spec.tree import Compare, Literal, Member, Row, Value, Variable
+from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Row, Value, Variable
 from isonomia.spec.walk import place_of
 
 __all__ = [
@@ -42,15 +42,8 @@ __all__ = [
 
 Kind: TypeAlias = OneOf["number", "truth", "text", "time"]
 
-_KINDS: dict[str, Kind] = {
-    "i": "number",
-    "u": "number",
-    "f": "number",
-    "b": "truth",
-    "M": "time",
-    "U": "text",
-    "O": "text",
-}
+_NUMBERS: dict[str, Kind] = {"i": "number", "u": "number", "f": "number"}
+_KINDS: dict[str, Kind] = {**_NUMBERS, "b": "truth", "M": "time", "U": "text", "O": "text"}
 EXACT = 2**53
 """Beyond this, floats leave whole numbers out."""
 
@@ -240,32 +233,16 @@ def moment(text: str) -> np.datetime64 | None:
         return None
 
 
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": eq,
-    "!=": ne,
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def compare(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a comparison is true; never where a side is missing.
-
-    Parameters
-    ----------
-    node
-        The comparison, for its relation and its place.
-    left, right
-        The values of its two sides; those of a literal are not looked at.
-    """
+    """Where a comparison is true; never where a side is missing. The values of a literal side are not looked at."""
     match node.left, node.right:
         case Literal(a), Literal(b):
             return _literals(node, a, b)
         case Literal(value), _:
-            return _with_value(_FLIPPED[node.relation], right, value, node.right, node.left)
+            return _with_value(FLIPPED[node.relation], right, value, node.right, node.left)
         case _, Literal(value):
             return _with_value(node.relation, left, value, node.left, node.right)
         case _:
@@ -354,10 +331,10 @@ def _literals(node: Compare, left: Value, right: Value) -> NDArray[np.bool_]:
 
 
 def _moment(value: str, place: Place | None) -> np.datetime64:
-    found = moment(value)
-    if found is None:
+    time = moment(value)
+    if time is None:
         raise SpecError(f"{value!r} is no date or time; expected one such as '2024-03-31' or '2024-03-31T12:00'", place)
-    return found
+    return time
 
 
 def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value) -> str:

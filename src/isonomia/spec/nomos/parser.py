@@ -165,15 +165,15 @@ def _specification(tree: Branch, text: str, cut: _BlankedText) -> Spec:
         _take(parts, statement, text, cut)
     assert parts.block is not None
     return Spec(
-        tuple(parts.imports),
-        tuple(parts.inputs),
-        tuple(parts.before),
-        tuple(parts.outputs),
-        parts.block,
-        tuple(parts.after),
-        tuple(parts.ensures),
-        text,
-        tuple(parts.places),
+        imports=tuple(parts.imports),
+        inputs=tuple(parts.inputs),
+        before=tuple(parts.before),
+        outputs=tuple(parts.outputs),
+        block=parts.block,
+        after=tuple(parts.after),
+        ensures=tuple(parts.ensures),
+        text=text,
+        places=tuple(parts.places),
     )
 
 
@@ -262,13 +262,11 @@ def _arguments(children: list[Branch | Token], text: str) -> tuple[Expression, .
 def _signed(sign: str, operand: Expression, place: Place) -> Expression:
     if sign == "+":
         return operand
-    if (
-        isinstance(operand, ScalarLiteral)
-        and isinstance(operand.value, int | float)
-        and not isinstance(operand.value, bool)
-    ):
-        return ScalarLiteral(-operand.value, place)
-    return Unary("-", operand, place)
+    match operand:
+        case ScalarLiteral(value=int() | float() as number) if not isinstance(number, bool):
+            return ScalarLiteral(-number, place)
+        case _:
+            return Unary("-", operand, place)
 
 
 def _number(word: str, place: Place) -> int | float:
