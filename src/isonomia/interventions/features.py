@@ -146,6 +146,9 @@ class PersonError(DataError):
         self.before, self.row, self.after = before, row, after
         super().__init__(f"{before} in row {row} {after}")
 
+    def __reduce__(self) -> tuple[type[PersonError], tuple[str, int, str]]:
+        return PersonError, (self.before, self.row, self.after)
+
     def at(self, row: int) -> PersonError:
         """The same about another row, where the people were taken from a larger table."""
         return PersonError(self.before, row, self.after)

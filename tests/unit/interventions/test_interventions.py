@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,6 +27,7 @@ from isonomia.interventions import (
     Sampler,
     Thermometer,
 )
+from isonomia.interventions.features import PersonError
 from isonomia.interventions.toml import read_interventions
 
 TABLE = {
@@ -232,6 +236,32 @@ def test_a_person_beyond_the_bounds_of_what_they_can_act_on_is_refused() -> None
         rules.reach({"f": [0, 5, 7]})
     assert [refusal.row for refusal in rules.refusals({"f": [9, 5, -1]})] == [0, 2]
     assert rules.set("f", actionable=False).refusals({"f": [9]}) == ()
+
+
+def test_a_refusal_is_told_with_the_values_categories_included() -> None:
+    rules = Interventions(
+        (Feature("job", "categorical", values=("none", "clerk")), Feature("wage", "integer", 0, 9)),
+        (IfThen(Condition("job", "==", "clerk"), Condition("wage", ">=", 1)),),
+    )
+    (refusal,) = rules.refusals({"job": ["none", "clerk"], "wage": [0, 0]})
+    assert refusal.words().startswith("the person in row 1 breaks the if-then constraint")
+    assert refusal.words().endswith(": job = 'clerk', wage = 0")
+
+
+@pytest.mark.parametrize("people", [{"f": [1, 99]}, {"f": [1, None]}])
+def test_an_error_about_one_person_knows_the_row_and_can_be_told_of_another(people: dict[str, Any]) -> None:
+    with pytest.raises(DataError) as caught:
+        Interventions((Feature("f", "integer", 0, 9),)).reach(people)
+    error = pickle.loads(pickle.dumps(caught.value))  # as it comes back from another process
+    assert isinstance(error, PersonError)
+    assert (error.row, str(error)) == (1, str(caught.value))
+    assert str(error.at(41)) == str(error).replace("in row 1 ", "in row 41 ")
+
+
+def test_an_error_says_which_field_is_wrong() -> None:
+    with pytest.raises(UsageError) as caught:
+        Feature("f", "integer", 0, 9, rise=1, rise_share=-0.5)
+    assert caught.value.name == "rise_share"
 
 
 def test_constraints_that_contradict_each_other_are_named_and_no_others() -> None:

@@ -59,6 +59,13 @@ def test_the_points_of_a_person_lie_together_and_are_all_different() -> None:
     assert (points.values[:, 4] - points.values[:, 0] == np.repeat([30, 36, 48], 15)).all()
 
 
+def test_some_points_can_be_taken_in_any_order() -> None:
+    points = sets().points()
+    some = points.take(np.asarray([44, 0]))
+    assert some.owner.tolist() == [2, 0]
+    assert np.array_equal(some.values, points.values[[44, 0]])
+
+
 def test_the_points_of_a_huge_product_are_gone_through_a_few_at_a_time() -> None:
     wide = Interventions(tuple(Feature(f"f{j}", "integer", 0, 9) for j in range(12)))
     first = next(wide.reach({f"f{j}": [5] for j in range(12)}).chunks(1_000))
