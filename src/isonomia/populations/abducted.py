@@ -19,7 +19,7 @@ from isonomia.spec.tree import Do, Row, Value, Version
 __all__ = ["Abducted", "AbductedSource"]
 
 
-class Abducting(Protocol):
+class AbductionModel(Protocol):
     """A causal model that can undo its equations."""
 
     @property
@@ -44,11 +44,11 @@ class Abducted:
     Columns of the table that the model knows nothing of stay as they are under every intervention.
     """
 
-    model: Abducting
+    model: AbductionModel
     people: Sample | Census
 
     @classmethod
-    def of(cls, model: Abducting, population: Any) -> Abducted:
+    def of(cls, model: AbductionModel, population: Any) -> Abducted:
         """Join a causal model and real people."""
         people = population if isinstance(population, Sample | Census) else Sample(population)
         missing = [name for name in model.names if name not in people.names]
@@ -101,10 +101,10 @@ class Abducted:
 class AbductedSource:
     """Opened people with a causal model of them."""
 
-    model: Abducting
+    model: AbductionModel
     source: Source
     wanted: Wanted
-    everybody: Table
+    whole: Table
 
     @property
     def finite(self) -> bool:
@@ -118,19 +118,19 @@ class AbductedSource:
     def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
         """Give people as they are, and as they would be under every intervention that is wanted."""
         table = self.source.batch(start, n, rng, stream)
-        found: dict[Version | None, Table] = {None: table}
+        versions: dict[Version | None, Table] = {None: table}
         if table.rows:
-            asked = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
-            for version, columns in self._versions(table, asked).items():
-                found[version] = _with_columns(table, columns)
-        return found
+            wanted = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
+            for version, columns in self._versions(table, wanted).items():
+                versions[version] = _with_columns(table, columns)
+        return versions
 
-    def _versions(self, table: Table, asked: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+    def _versions(self, table: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
         try:
-            return self.model.versions(table, asked)
+            return self.model.versions(table, wanted)
         except DataError:
             # Rows come in random order. Their owner finds them by their number in the whole table.
-            self.model.versions(self.everybody, asked)
+            self.model.versions(self.whole, wanted)
             raise
 
 
@@ -161,13 +161,9 @@ def _frame_with(table: Table, changed: Columns) -> Table:
 
     frame: Any = nw.from_native(table.native, eager_only=True)
     texts = {nw.String, nw.Categorical, nw.Enum}
-    made = [
-        nw.new_series(
-            name,
-            new.tolist(),
-            dtype=frame.schema[name] if type(frame.schema[name]) in texts else None,
-            backend=frame.implementation,
-        )
-        for name, new in changed.items()
-    ]
-    return Table.of(frame.with_columns(*made).to_native())
+    series = []
+    for name, new in changed.items():
+        kind = frame.schema[name]
+        dtype = kind if type(kind) in texts else None
+        series.append(nw.new_series(name, new.tolist(), dtype=dtype, backend=frame.implementation))
+    return Table.of(frame.with_columns(*series).to_native())

@@ -200,15 +200,7 @@ class Causal:
         return had_been_set(self.world, table, settings)
 
     def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
-        """The columns of real people under interventions.
-
-        Raises
-        ------
-        SpecError
-            Where an intervention sets what has no equation, or an equation cannot be undone.
-        DataError
-            Where the people could not have come from the equations.
-        """
+        """The columns of real people under interventions."""
         return under_interventions(self.world, people, wanted)
 
     def about(self, population: Population | Any) -> Abducted:

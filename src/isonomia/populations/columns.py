@@ -25,17 +25,7 @@ __all__ = ["column_from", "column_from_series", "distinct", "plain_value"]
 def column_from(values: object, name: str) -> NDArray[Any]:
     """Make a column of anything array-like: an array, a list, or a series of any data-frame library.
 
-    Parameters
-    ----------
-    values
-        What to convert; it must have one dimension.
-    name
-        What the values are, for the error message.
-
-    Raises
-    ------
-    DataError
-        When the values are not a one-dimensional sequence.
+    ``name`` says what the values are, for the error message.
     """
     if isinstance(values, np.ma.MaskedArray):
         return normalise(values.tolist())
@@ -119,21 +109,15 @@ def plain_value(value: Any) -> Any:
 
 
 def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:
-    """List the values that occur in a column, given in parts; numbers before text, each ascending.
-
-    Raises
-    ------
-    DataError
-        When a value is neither text, nor a number, nor a truth value.
-    """
-    found: set[Any] = set()
+    """List the values that occur in a column, given in parts; numbers before text, each ascending."""
+    values: set[Any] = set()
     floating = False
     for column in columns:
-        found.update(_present(column, name))
+        values.update(_present(column, name))
         floating = floating or column.dtype.kind == "f"
     if floating:  # also those of a part in which none was missing, so that the borders of parts do not matter
-        found = {float(value) if type(value) is int else value for value in found}
-    return tuple(sorted(found, key=lambda value: (isinstance(value, str), value)))
+        values = {float(value) if type(value) is int else value for value in values}
+    return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
 
 
 def _present(column: NDArray[Any], name: str) -> set[Any]:

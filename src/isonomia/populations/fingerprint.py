@@ -81,18 +81,10 @@ _TEXT, _TRUTH, _OTHER, _MISSING = 0, 1, 2, 3
 
 @dataclass(slots=True)
 class TableDigest:
-    """A hash of the names and values of a table. The order of rows and columns counts, the width of numbers does not.
-
-    Attributes
-    ----------
-    names
-        The columns, in order.
-    rows
-        How many rows were taken in so far.
-    """
+    """A hash of the names and values of a table. The order of rows and columns counts, the width of numbers doesn't."""
 
     names: Sequence[str]
-    rows: int = 0
+    rows: int = 0  # taken in so far
     _columns: dict[str, _ColumnDigest] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -1,12 +1,6 @@
-"""Generator, its source, Weighted.
+"""Unlimited draws by functions of the user's: a program, a fitted density, a simulator.
 
-A generator opened for one run: draws by functions of the user's, checked.
-
-Draws with weights: importance sampling made exact by keeping each draw with a probability.
-
-Values that a column is declared to have, where draws could miss a rare one.
-
-A generator: unlimited draws from a program, a fitted density or a simulator.
+:class:`Generator` is the population; :class:`Weighted` makes a draw of one that draws from another distribution.
 """
 
 from __future__ import annotations
@@ -27,206 +21,10 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 
-__all__ = [
-    "Draw",
-    "Generator",
-    "GeneratorSource",
-    "Weighted",
-    "check_columns_of",
-    "declared_values",
-    "hopeless",
-    "kept_rows",
-]
-
+__all__ = ["Draw", "Generator", "Weighted", "accepted_rows", "declared_values", "too_few_accepted"]
 
 Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 """Gives a table of so many rows, drawn with a generator of random numbers."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GeneratorSource:
-    """An opened generator.
-
-    Attributes
-    ----------
-    draws
-        The callable of each stream.
-    names
-        The columns that every batch must have; ``None`` while they are being found out.
-    array_names
-        What to call the columns of a NumPy array; ``None`` for ``x0``, ``x1``, ...
-    """
-
-    draws: tuple[Draw, ...]
-    names: tuple[str, ...] | None
-    array_names: tuple[str, ...] | None
-
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
-
-    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
-        """Draw ``n`` people from a stream with the batch's own randomness."""
-        check_request(start, n, stream, len(self.draws))
-        draw = self.draws[stream]
-        table = _drawn(draw, n, rng, self.array_names)
-        if table.rows != n:
-            raise DataError(
-                f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
-                "Make it give as many rows as its first argument says."
-            )
-        if self.names is not None:
-            check_columns_of(draw, table, self.names)
-        return table
-
-    def corners(self, most: int, rng: np.random.Generator) -> Table | None:
-        """At most so many people at the ends of what the first stream can draw; ``None`` where it does not say."""
-        own = getattr(self.draws[0], "corners", None)
-        if own is None:
-            return None
-        table = _drawn(own, most, rng, self.array_names)
-        if self.names is not None:
-            check_columns_of(own, table, self.names)
-        return table
-
-
-def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
-    told = f"{callable_name(draw)}({n}, rng)"
-    try:
-        data = draw(n, rng)
-    except IsonomiaError as error:
-        raise DataError(f"{told}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise DataError(
-            f"{told} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
-        ) from error
-    try:
-        return Table.of(data, names if isinstance(data, np.ndarray) else None)
-    except DataError as error:
-        raise DataError(f"{told} should give a table of {n:,} rows: {error}") from error
-
-
-def check_columns_of(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
-    """Refuse a draw that lacks a column which every draw should have.
-
-    Raises
-    ------
-    DataError
-        With the names.
-    """
-    missing = [name for name in names if name not in table.names]
-    if missing:
-        raise DataError(
-            f"every draw should have the columns {', '.join(map(repr, names))}, "
-            f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
-            "Make every draw give the same columns."
-        )
-
-
-MOST_PROPOSALS = 50_000_000
-"""How many draws are proposed for one batch before it is asked whether that goes anywhere."""
-
-RAREST = 10_000
-"""One kept of so many is too few to wait for, once that many were proposed."""
-
-
-def kept_rows(weights: NDArray[np.float64], most: float, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Keep each proposal with probability ``weight / most``.
-
-    Guarantee: if proposals are drawn with density ``q`` and the weight is proportional to ``p / q`` and never above
-    ``most``, those kept are independent draws with density ``p``. So every guarantee about plain draws holds for them
-    as it stands, whatever ``q`` is; ``most`` decides only how many proposals are lost.
-    """
-    return np.flatnonzero(rng.random(len(weights)) * most < weights)
-
-
-def hopeless(found: int, proposed: int) -> bool:
-    """Whether so few of the proposals so far were kept that a batch is given up."""
-    return proposed >= MOST_PROPOSALS and found * RAREST < proposed
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """Draws from another distribution, with weights that say how much more probable each is in the right one.
-
-    Use it wherever a draw is expected: ``Generator({"income > 1e6": Weighted(draw, weight="w", most=20.0)})``.
-
-    Attributes
-    ----------
-    draw
-        ``draw(n, rng)`` gives a table of proposals with a column of weights.
-    weight
-        The name of that column. A weight is the density of the population (or of the group) over the density of the
-        proposals, up to a constant factor.
-    most
-        No weight is larger. The guarantee rests on it, and every weight is checked.
-
-    Notes
-    -----
-    Each proposal is kept with probability ``weight / most``, so what comes out are exact, unweighted draws.
-    """
-
-    draw: Callable[[int, np.random.Generator], Any]
-    weight: str
-    most: float
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        if not callable(self.draw):
-            raise UsageError(f"expected draw as a callable draw(n, rng), but {self.draw!r} came")
-        if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
-            raise UsageError(f"expected most, the largest weight, as a positive number, but most={self.most!r} came")
-
-    @property
-    def func(self) -> Callable[[int, np.random.Generator], Any]:
-        """The function that proposes, by which these draws are named and told from others, as a partial's is."""
-        return self.draw
-
-    def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """Draw ``n`` people."""
-        parts: list[dict[str, NDArray[Any]]] = []
-        found, proposed, size = 0, 0, max(2 * n, 64)
-        while found < n:
-            if hopeless(found, proposed):
-                raise DataError(
-                    f"expected about n = {n:,} people out of {proposed:,} weighted proposals, but only {found:,} were "
-                    f"kept: most={self.most!r} is far above the usual weight; propose draws nearer to the group"
-                )
-            table = Table.of(self.draw(size, rng))
-            rows = kept_rows(self._weights(table), self.most, rng)
-            parts.append({name: table.column(name)[rows] for name in table.names if name != self.weight})
-            found, proposed = found + len(rows), proposed + table.rows
-            size = int(np.clip(1.2 * (n - found) * proposed / max(found, 1), 64, 2**18))
-        return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
-
-    def _weights(self, table: Table) -> NDArray[np.float64]:
-        if self.weight not in table.names:
-            raise DataError(f"expected a column {self.weight!r} with weights, but there are {', '.join(table.names)}")
-        weights = np.asarray(table.column(self.weight), dtype=float)
-        outside = ~((weights >= 0) & (weights <= self.most))
-        if outside.any():
-            first = float(weights[outside][0])
-            advice = "raise most" if first > self.most else "mend the weights, which are ratios of probabilities"
-            raise DataError(
-                f"expected weights between 0 and most={self.most!r}, but one is {first!r}: the guarantee rests on "
-                f"that bound, so {advice}"
-            )
-        return weights
-
-
-def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    """The values that a column is declared to have, numbers before text, each ascending.
-
-    Raises
-    ------
-    UsageError
-        Where it is no list of at least one value.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)
-
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
@@ -274,7 +72,7 @@ class Generator:
     conditions: tuple[str, ...]
     declared: dict[str, tuple[Value, ...]]
     given_names: tuple[str, ...] | None
-    _found: dict[str | None, Any]  # what pilot draws have shown: the names, under None, and the values of columns
+    _seen: dict[str | None, Any]  # what pilot draws have shown: the names, under None, and the values of columns
 
     def __init__(
         self,
@@ -294,7 +92,7 @@ class Generator:
         set_field(self, "streams", _conditions(by_condition))
         set_field(self, "declared", {name: declared_values(name, given) for name, given in (values or {}).items()})
         set_field(self, "given_names", None if names is None else tuple(names))
-        set_field(self, "_found", {})
+        set_field(self, "_seen", {})
 
     @property
     def kind(self) -> str:
@@ -311,10 +109,10 @@ class Generator:
         """The names of the columns, in the first stream's order."""
         if self.given_names is not None:
             return self.given_names
-        if None not in self._found:
-            self._found[None] = self._find_names()
-        found: tuple[str, ...] = self._found[None]
-        return found
+        if None not in self._seen:
+            self._seen[None] = self._find_names()
+        names: tuple[str, ...] = self._seen[None]
+        return names
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -331,11 +129,11 @@ class Generator:
             return self.declared[column]
         if column not in self.names:
             raise DataError(f"the draws have no column {column!r}.{nearest(column, self.names)}")
-        if column not in self._found:
+        if column not in self._seen:
             pilots = [table.column(column) for table in self._pilots(_VALUES_DRAWS, self.names)]
-            self._found[column] = distinct(pilots, column)
-        found: tuple[Value, ...] = self._found[column]
-        return found
+            self._seen[column] = distinct(pilots, column)
+        values: tuple[Value, ...] = self._seen[column]
+        return values
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
@@ -350,40 +148,12 @@ class Generator:
     def _find_names(self) -> tuple[str, ...]:
         first, *others = self._pilots(_NAMES_DRAWS, None)
         for draw, other in zip(self.draws[1:], others, strict=True):
-            check_columns_of(draw, other, first.names)
+            _check_columns(draw, other, first.names)
         return first.names
 
     def _pilots(self, n: int, names: tuple[str, ...] | None) -> list[Table]:
         source = GeneratorSource(self.draws, names, self.given_names)
         return [source.batch(0, n, np.random.default_rng(i), i) for i in range(len(self.draws))]
-
-
-def _identity(draw: Draw) -> str:
-    """What a draw says of itself, such as declared ranges; otherwise its name, module and source."""
-    own: Callable[[], str] | None = getattr(draw, "fingerprint", None)
-    return identity_of(draw) if own is None else own()
-
-
-def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
-    """A draw under a misspelt condition would serve nobody, and nobody would notice."""
-    for condition in (found for found in conditions if found is not None):
-        for name in columns_of(condition):
-            if name not in names:
-                raise DataError(
-                    f"expected conditions on columns that the draws have, but there is no column {name!r}, which "
-                    f"{to_text(condition)} needs.{nearest(name, names)}"
-                )
-
-
-def _check_draws(by_condition: Mapping[Any, Any]) -> None:
-    if not by_condition:
-        raise UsageError("draw is an empty mapping. Give a callable draw(n, rng) for at least one condition.")
-    for condition, draw in by_condition.items():
-        if not isinstance(condition, str) or not callable(draw):
-            raise UsageError(
-                "draw should be a callable draw(n, rng), or a mapping from condition to such callables, "
-                f"but has {draw!r} ({type(draw).__name__}) for {condition!r}."
-            )
 
 
 def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | None) -> dict[str, Draw]:
@@ -397,7 +167,205 @@ def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | N
     return {**(given or {}), "": draw}
 
 
+def _check_draws(by_condition: Mapping[Any, Any]) -> None:
+    if not by_condition:
+        raise UsageError("draw is an empty mapping. Give a callable draw(n, rng) for at least one condition.")
+    for condition, draw in by_condition.items():
+        if not isinstance(condition, str) or not callable(draw):
+            raise UsageError(
+                "draw should be a callable draw(n, rng), or a mapping from condition to such callables, "
+                f"but has {draw!r} ({type(draw).__name__}) for {condition!r}."
+            )
+
+
 def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
     from isonomia.spec.parser import parse_condition
 
     return tuple(parse_condition(text) if text else None for text in by_condition)
+
+
+def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
+    """The values that a column is declared to have, where draws could miss a rare one; numbers before text."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)
+
+
+def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
+    """A draw under a misspelt condition would serve nobody, and nobody would notice."""
+    for condition in conditions:
+        if condition is None:
+            continue
+        for name in columns_of(condition):
+            if name not in names:
+                raise DataError(
+                    f"expected conditions on columns that the draws have, but there is no column {name!r}, which "
+                    f"{to_text(condition)} needs.{nearest(name, names)}"
+                )
+
+
+def _identity(draw: Draw) -> str:
+    """What a draw says of itself, such as declared ranges; otherwise its name, module and source."""
+    own: Callable[[], str] | None = getattr(draw, "fingerprint", None)
+    return identity_of(draw) if own is None else own()
+
+
+# ---------------------------------------------------------------------------- opened for one run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneratorSource:
+    """A generator opened for one run: what the functions draw is checked."""
+
+    draws: tuple[Draw, ...]  # one for each stream
+    names: tuple[str, ...] | None  # columns that every batch must have; None while they are being found out
+    array_names: tuple[str, ...] | None  # of the columns of a NumPy array; None for x0, x1, ...
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Draw ``n`` people from a stream with the batch's own randomness."""
+        check_request(start, n, stream, len(self.draws))
+        draw = self.draws[stream]
+        table = _drawn(draw, n, rng, self.array_names)
+        if table.rows != n:
+            raise DataError(
+                f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
+                "Make it give as many rows as its first argument says."
+            )
+        if self.names is not None:
+            _check_columns(draw, table, self.names)
+        return table
+
+    def corners(self, most: int, rng: np.random.Generator) -> Table | None:
+        """At most so many people at the ends of what the first stream can draw; ``None`` where it does not say."""
+        own = getattr(self.draws[0], "corners", None)
+        if own is None:
+            return None
+        table = _drawn(own, most, rng, self.array_names)
+        if self.names is not None:
+            _check_columns(own, table, self.names)
+        return table
+
+
+def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
+    call = f"{callable_name(draw)}({n}, rng)"
+    try:
+        data = draw(n, rng)
+    except IsonomiaError as error:
+        raise DataError(f"{call}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise DataError(
+            f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return Table.of(data, names if isinstance(data, np.ndarray) else None)
+    except DataError as error:
+        raise DataError(f"{call} should give a table of {n:,} rows: {error}") from error
+
+
+def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
+    """Refuse a draw that lacks a column which every draw should have."""
+    missing = [name for name in names if name not in table.names]
+    if missing:
+        raise DataError(
+            f"every draw should have the columns {', '.join(map(repr, names))}, "
+            f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
+            "Make every draw give the same columns."
+        )
+
+
+# ---------------------------------------------------------------------------- draws with weights
+
+MAX_PROPOSALS = 50_000_000
+"""How many draws are proposed for one batch before it is asked whether that goes anywhere."""
+
+RAREST = 10_000
+"""One accepted of so many is too few to wait for, once that many were proposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Draws from another distribution, with weights that say how much more probable each is in the right one.
+
+    Use it wherever a draw is expected: ``Generator({"income > 1e6": Weighted(draw, weight="w", most=20.0)})``.
+
+    Attributes
+    ----------
+    draw
+        ``draw(n, rng)`` gives a table of proposals with a column of weights.
+    weight
+        The name of that column. A weight is the density of the population (or of the group) over the density of the
+        proposals, up to a constant factor.
+    most
+        No weight is larger. The guarantee rests on it, and every weight is checked.
+
+    Notes
+    -----
+    Each proposal is kept with probability ``weight / most``, so what comes out are exact, unweighted draws.
+    """
+
+    draw: Callable[[int, np.random.Generator], Any]
+    weight: str
+    most: float
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not callable(self.draw):
+            raise UsageError(f"expected draw as a callable draw(n, rng), but {self.draw!r} came")
+        if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
+            raise UsageError(f"expected most, the largest weight, as a positive number, but most={self.most!r} came")
+
+    @property
+    def func(self) -> Callable[[int, np.random.Generator], Any]:
+        """The function that proposes, by which these draws are named and told from others, as a partial's is."""
+        return self.draw
+
+    def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """Draw ``n`` people."""
+        parts: list[dict[str, NDArray[Any]]] = []
+        accepted, proposed, size = 0, 0, max(2 * n, 64)
+        while accepted < n:
+            if too_few_accepted(accepted, proposed):
+                raise DataError(
+                    f"expected about n = {n:,} people out of {proposed:,} weighted proposals, but only {accepted:,} "
+                    f"were kept: most={self.most!r} is far above the usual weight; propose draws nearer to the group"
+                )
+            table = Table.of(self.draw(size, rng))
+            rows = accepted_rows(self._weights(table), self.most, rng)
+            parts.append({name: table.column(name)[rows] for name in table.names if name != self.weight})
+            accepted, proposed = accepted + len(rows), proposed + table.rows
+            size = int(np.clip(1.2 * (n - accepted) * proposed / max(accepted, 1), 64, 2**18))
+        return {name: np.concatenate([part[name] for part in parts])[:n] for name in parts[0]}
+
+    def _weights(self, table: Table) -> NDArray[np.float64]:
+        if self.weight not in table.names:
+            raise DataError(f"expected a column {self.weight!r} with weights, but there are {', '.join(table.names)}")
+        weights = np.asarray(table.column(self.weight), dtype=float)
+        outside = ~((weights >= 0) & (weights <= self.most))
+        if outside.any():
+            first = float(weights[outside][0])
+            advice = "raise most" if first > self.most else "mend the weights, which are ratios of probabilities"
+            raise DataError(
+                f"expected weights between 0 and most={self.most!r}, but one is {first!r}: the guarantee rests on "
+                f"that bound, so {advice}"
+            )
+        return weights
+
+
+def accepted_rows(weights: NDArray[np.float64], largest: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Rejection sampling: accept each proposal with probability ``weight / largest``.
+
+    Guarantee: if proposals are drawn with density ``q`` and the weight is proportional to ``p / q`` and never above
+    ``largest``, those accepted are independent draws with density ``p``. So every guarantee about plain draws holds for
+    them as it stands, whatever ``q`` is; ``largest`` decides only how many proposals are lost.
+    """
+    return np.flatnonzero(rng.random(len(weights)) * largest < weights)
+
+
+def too_few_accepted(accepted: int, proposed: int) -> bool:
+    """Whether so few of the proposals so far were accepted that a batch is given up."""
+    return proposed >= MAX_PROPOSALS and accepted * RAREST < proposed

@@ -123,13 +123,7 @@ class Program:
         return distinct([drawn.columns[column]], column)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
-        """Open the program for one run; each batch brings its own randomness, so the seed goes unused.
-
-        Raises
-        ------
-        SpecError
-            Where an intervention that is asked about means nothing in this program.
-        """
+        """Open the program for one run; each batch brings its own randomness, so the seed goes unused."""
         asked = wanted or Wanted()
         for version in asked.versions:
             if isinstance(version, Do):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -18,70 +18,44 @@ from isonomia.spec.tree import Row, Value
 __all__ = ["RecordedPopulation", "table_of_rows"]
 
 _TABLES = ("sample", "census")
-_MOST = 2**53
+_MAX_SIZE = 2**53
 """More people cannot be counted in double precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPopulation:
-    """What a finished check kept of a population: enough to repeat its reasoning, but nobody can be drawn.
-
-    Attributes
-    ----------
-    kind, size, streams, names, assumptions, remarks
-        As the population said of itself. A domain of a k-safety property has no streams.
-    stored_fingerprint
-        Its fingerprint; ``None`` for a domain that has none.
-    known
-        The values of the columns whose values were read.
-    name
-        What a domain is called; ``None`` for people.
-    """
+    """What a finished check kept of a population: enough to repeat its reasoning, but nobody can be drawn."""
 
     kind: str
     size: int | None
-    streams: tuple[Row | None, ...]
+    streams: tuple[Row | None, ...]  # none for a domain of a k-safety property
     names: tuple[str, ...]
     assumptions: tuple[str, ...]
     remarks: tuple[str, ...]
-    stored_fingerprint: str | None
-    known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    name: str | None = None
+    stored_fingerprint: str | None  # None for a domain that has none
+    known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # of the columns whose values were read
+    name: str | None = None  # what a domain is called; None for people
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
-        """The population that a journal tells of.
-
-        Parameters
-        ----------
-        entry
-            What it said of itself.
-        known
-            The values of the columns whose values were read.
-
-        Raises
-        ------
-        SpecError
-            Where the condition of a stream cannot be read.
-        DataError
-            Where no population says that of itself, as in a record that was changed.
-        """
-        wrong = _wrong(entry, known)
-        if wrong is not None:
-            raise DataError(f"expected in the record what a population said of itself, but {wrong}")
-        streams = tuple(None if text is None else parse_condition(text) for text in entry.get("streams", ()))
-        names, assumptions, remarks = (tuple(entry.get(key, ())) for key in ("names", "assumptions", "remarks"))
-        told = streams, names, assumptions, remarks
-        return cls(entry["kind"], entry["size"], *told, entry.get("fingerprint"), known, entry.get("name"))
+        """The population whose entry is in a journal, with the values of the columns whose values were read."""
+        fault = _fault(entry, known)
+        if fault is not None:
+            raise DataError(f"expected in the record what a population said of itself, but {fault}")
+        return cls(
+            kind=entry["kind"],
+            size=entry["size"],
+            streams=tuple(None if text is None else parse_condition(text) for text in entry.get("streams", ())),
+            names=tuple(entry.get("names", ())),
+            assumptions=tuple(entry.get("assumptions", ())),
+            remarks=tuple(entry.get("remarks", ())),
+            stored_fingerprint=entry.get("fingerprint"),
+            known=known,
+            name=entry.get("name"),
+        )
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """The values that occurred in a column.
-
-        Raises
-        ------
-        DataError
-            Where they were not read.
-        """
+        """The values that occurred in a column."""
         if column not in self.known:
             raise DataError(f"expected the values of {column!r} in the record, but they are not there")
         return self.known[column]
@@ -96,16 +70,8 @@ class RecordedPopulation:
         return self
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
-        """Refuse.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
-        self._refuse(start, n, rng, stream)
-
-    def _refuse(self, *_: object) -> NoReturn:
+        """Refuse: nobody can be drawn."""
+        del start, n, rng, stream
         raise UsageError("only the record of this population is here: nobody can be drawn from it")
 
     def fingerprint(self) -> str:
@@ -113,14 +79,14 @@ class RecordedPopulation:
         return self.stored_fingerprint or ""
 
 
-def _wrong(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> str | None:
+def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> str | None:
     """What no population says of itself, in words; ``None`` where all is well."""
     kind, size = entry["kind"], entry["size"]
     if not isinstance(kind, str):
         return f"its kind is {kind!r:.60}"
     if size is None and kind in _TABLES:
         return f"a {kind} has no number of rows"
-    if size is not None and not (type(size) is int and 0 <= size <= _MOST):
+    if size is not None and not (type(size) is int and 0 <= size <= _MAX_SIZE):
         return f"its size is {size!r:.60}"
     for key in ("names", "assumptions", "remarks"):
         texts = entry.get(key, [])

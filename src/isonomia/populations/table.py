@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.frames import FrameStore, frame_store
+from isonomia.wording import first_few, shortened
 
 __all__ = ["RECORDS", "Table", "TableStore", "batch_table", "check_columns", "check_known", "described", "joined"]
 
@@ -160,7 +161,7 @@ def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
         return RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
     store = None if isinstance(data, str | bytes | list) else frame_store(data)
     if store is None:
-        raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {_brief(data)}.")
+        raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {shortened(repr(data), 80)}.")
     return store
 
 
@@ -177,7 +178,7 @@ def _native_column(values: object, name: object) -> NDArray[Any]:
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
         raise DataError(
             f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
-            f"{_brief(values)}."
+            f"{shortened(repr(values), 80)}."
         )
     if type(values) is np.ndarray and values.ndim == 1:
         return values
@@ -235,14 +236,8 @@ def check_known(names: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def _listed(names: Sequence[object], max_n: int = 12) -> str:
-    listed = ", ".join(map(repr, names[:max_n])) or "none"
-    return listed if len(names) <= max_n else f"{listed} and {len(names) - max_n} more"
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _listed(names: Sequence[object]) -> str:
+    return first_few([repr(name) for name in names], 12) or "none"
 
 
 # ---------------------------------------------------------------------------- how each kind is held and cut
@@ -417,8 +412,7 @@ class RecordStore:
 def described(record: object) -> str:
     """A record in a few words, never all of its numbers."""
     if not isinstance(record, np.ndarray | np.generic):
-        text = repr(record)
-        return text if len(text) <= 80 else f"{text[:77]}..."
+        return shortened(repr(record), 80)
     shape = " x ".join(map(str, record.shape)) or "a single number"
     if not record.size or record.dtype.kind not in "biuf":
         return f"{shape} of {record.dtype}"

@@ -4,7 +4,7 @@ from scipy import stats
 
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.generator import MOST_PROPOSALS, RAREST, hopeless, kept_rows
+from isonomia.populations.generator import MAX_PROPOSALS, RAREST, accepted_rows, too_few_accepted
 
 
 def proposals(n, rng):
@@ -28,7 +28,7 @@ def test_a_larger_bound_costs_proposals_and_changes_nothing():
 
 def test_a_proposal_is_kept_with_probability_weight_over_most():
     weights = np.repeat([0.0, 0.5, 2.0], 20_000)
-    kept = np.bincount(kept_rows(weights, 2.0, np.random.default_rng(0)) // 20_000, minlength=3)
+    kept = np.bincount(accepted_rows(weights, 2.0, np.random.default_rng(0)) // 20_000, minlength=3)
     assert kept[0] == 0
     assert stats.binomtest(int(kept[1]), 20_000, 0.25).pvalue > 1e-6
     assert kept[2] == 20_000
@@ -74,10 +74,10 @@ def test_weights_that_keep_nobody_are_given_up():
 
 
 def test_slow_progress_is_not_given_up_and_none_is():
-    assert not hopeless(0, MOST_PROPOSALS - 1)
-    assert hopeless(0, MOST_PROPOSALS)
-    assert hopeless(MOST_PROPOSALS // RAREST - 1, MOST_PROPOSALS)
-    assert not hopeless(MOST_PROPOSALS // RAREST, MOST_PROPOSALS)
+    assert not too_few_accepted(0, MAX_PROPOSALS - 1)
+    assert too_few_accepted(0, MAX_PROPOSALS)
+    assert too_few_accepted(MAX_PROPOSALS // RAREST - 1, MAX_PROPOSALS)
+    assert not too_few_accepted(MAX_PROPOSALS // RAREST, MAX_PROPOSALS)
 
 
 def test_weighted_draws_are_named_and_told_apart_by_their_proposals():

@@ -5,7 +5,7 @@ Directing draws at a group: which part of a condition can be met by drawing a va
 A condition such as ``sex < 1 and age > 90`` is met by few. Where ``sex`` is one draw with constant parameters, it is
 drawn from its part below 1 instead, and nobody is rejected. Where ``age`` is drawn in several branches, each of them
 draws from above 90, and a person counts in proportion to how probable that was on the way taken: kept with probability
-``weight / most``. Both give exact draws of the group (:func:`isonomia.populations.generator.kept_rows`).
+``weight / most``. Both give exact draws of the group (:func:`isonomia.populations.generator.accepted_rows`).
 
 Which groups are worth drawing directly.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.generator import hopeless, kept_rows
+from isonomia.populations.generator import accepted_rows, too_few_accepted
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.directed import Direction
@@ -90,7 +90,7 @@ class WorldSource:
         parts: list[Drawn] = []
         found, proposed, size = 0, 0, max(2 * n, 64)
         while found < n:
-            if hopeless(found, proposed):
+            if too_few_accepted(found, proposed):
                 raise DataError(_too_rare(direction, self.among, proposed, found))
             drawn = self.world.draw(size, rng, asked, versions, direction.directed if direction else None)
             rows = self._kept(drawn, size, direction, rng)
@@ -109,7 +109,7 @@ class WorldSource:
         if direction is None or direction.exact or drawn.weights is None:
             return np.flatnonzero(chosen)
         # Rounding may put a weight a hair above its bound.
-        kept = kept_rows(np.minimum(drawn.weights, direction.most), direction.most, rng)
+        kept = accepted_rows(np.minimum(drawn.weights, direction.most), direction.most, rng)
         return np.asarray(kept[chosen[kept]])
 
 
