@@ -17,7 +17,7 @@ __all__ = ["adapt"]
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
-# By package and class: the file here and the function in it. A class that has these among its parents counts too.
+# By package and class: the module here and the function in it. A class that has these among its parents counts too.
 _MAKERS = {
     ("xgboost", "Booster"): ("xgboost", "xgboost_model"),
     ("xgboost", "XGBModel"): ("xgboost", "xgboost_model"),
@@ -58,12 +58,10 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
     if all(hasattr(model, part) for part in _MODEL_PARTS):
         return _already(model, chosen)
     if isinstance(model, str | PathLike):
-        opened: Model = _function("loader", "load_model")(model, features=chosen)
-        return opened
-    known = _of_a_library(model)
-    if known is not None:
-        made: Model = known(model, features=chosen)
-        return made
+        return cast(Model, _function("loader", "load_model")(model, features=chosen))
+    maker = _library_maker(model)
+    if maker is not None:
+        return cast(Model, maker(model, features=chosen))
     if callable(getattr(model, "predict", None)):
         return EstimatorModel(model, chosen)
     if callable(model):
@@ -75,7 +73,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
     )
 
 
-def _of_a_library(model: object) -> Callable[..., Any] | None:
+def _library_maker(model: object) -> Callable[..., Any] | None:
     """What makes a model of an object of a library that is known here, found without importing the library."""
     for kind in type(model).__mro__:
         maker = _MAKERS.get((kind.__module__.partition(".")[0], kind.__name__))
@@ -85,8 +83,7 @@ def _of_a_library(model: object) -> Callable[..., Any] | None:
 
 
 def _function(module: str, name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(import_module(f"isonomia.models.{module}"), name)
-    return found
+    return cast(Callable[..., Any], getattr(import_module(f"isonomia.models.{module}"), name))
 
 
 def _already(model: object, features: tuple[str, ...] | None) -> Model:

@@ -196,7 +196,7 @@ def _late(timeout: float) -> str:
 
 def _why(error: Exception, timeout: float) -> str:
     """What went wrong, in words; the type's name carries it, the text may be empty."""
-    if "Timeout" in type(error).__name__:
+    if isinstance(error, needed("httpx", "http", "a model behind HTTP").TimeoutException):
         return _late(timeout)
     return f"the connection failed ({type(error).__name__}: {str(error) or 'no more is known'})"
 

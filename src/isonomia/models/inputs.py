@@ -1,12 +1,9 @@
-"""What of a table a model is given.
+"""What of a table a model is given, and in which form.
 
-What of a table an estimator is given, and in which form.
-
-Columns of a table as the arrays that a compiled model takes, checked and reported by name.
-
-Batches cut to the size that a model can take.
-
-Packages that only some models need: imported when used, and named with what installs them.
+An estimator of scikit-learn gets the columns that it was fitted with, as a frame or an array (:func:`choose_features`,
+:func:`input_for`). A compiled model gets arrays of its own type: columns are chosen (:func:`columns_for`), converted
+with errors that name column and value (:func:`converted`, :func:`matrix`), and cut into portions of the size that the
+model can take (:func:`in_portions`).
 """
 
 from __future__ import annotations
@@ -42,10 +39,10 @@ def fitted_names(estimator: Any) -> tuple[str, ...] | None:
 
     ``Column_0``, ``Column_1``, ... count as none: some libraries make them up for arrays.
     """
-    found = getattr(estimator, "feature_names_in_", None)
-    if found is None:
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if fitted is None:
         return None
-    names = tuple(str(name) for name in found)
+    names = tuple(str(name) for name in fitted)
     return None if names == tuple(f"Column_{i}" for i in range(len(names))) else names
 
 
@@ -53,17 +50,14 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     """Keep the columns that an estimator takes, in its order.
 
     They are those that the user named, else those it was fitted with, else all of them when their number is right.
-
-    Raises
-    ------
-    ModelError
-        When a column is missing, or when there is no telling which ones to give.
     """
     if table.kind == RECORDS:
-        return _without_columns(table, features)
+        if features is not None:
+            raise ModelError(f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.")
+        return table
     wanted = features or fitted_names(estimator)
     if wanted is not None:
-        _check_present(estimator, wanted, table.names)
+        _check_present(type(estimator).__name__, wanted, table.names)
         return table.select(wanted)
     expected = getattr(estimator, "n_features_in_", None)
     if expected is not None and expected != len(table.names):
@@ -75,19 +69,12 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     return table
 
 
-def _without_columns(table: Table, features: tuple[str, ...] | None) -> Table:
-    if features is not None:
-        raise ModelError(f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.")
-    return table
-
-
-def _check_present(estimator: Any, wanted: Sequence[str], names: Sequence[str]) -> None:
-    missing = [name for name in wanted if name not in names]
+def _check_present(name: str, wanted: Sequence[str], columns: Sequence[str]) -> None:
+    missing = [column for column in wanted if column not in columns]
     if missing:
         raise ModelError(
-            f"{type(estimator).__name__} needs columns that the table does not have: "
-            f"{', '.join(map(repr, missing))}.{nearest(missing[0], names)} "
-            "Add them to the table, or name the right ones: features=[...]."
+            f"{name} needs columns that the table does not have: {', '.join(map(repr, missing))}."
+            f"{nearest(missing[0], columns)} Add them to the table, or name the right ones: features=[...]."
         )
 
 
@@ -113,13 +100,7 @@ def input_for(estimator: Any, table: Table) -> Any:
 
 
 def _flattened(estimator: Any, table: Table) -> Any:
-    """A batch in the form that an estimator was fitted on, as far as it says how many numbers a row had.
-
-    Raises
-    ------
-    ModelError
-        Where no form of the batch has as many.
-    """
+    """A batch in the form that an estimator was fitted on, as far as it says how many numbers a row had."""
     native, expected = table.native, getattr(estimator, "n_features_in_", None)
     if expected is None:
         return native
@@ -129,10 +110,10 @@ def _flattened(estimator: Any, table: Table) -> Any:
         return np.stack([record.reshape(-1) for record in arrays])
     if isinstance(native, np.ndarray) and native.ndim > 2 and native.shape[1] == expected:
         return native  # fitted on such arrays: scikit-learn counts along the second dimension
-    told = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    size_text = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     raise ModelError(
-        f"{type(estimator).__name__} was fitted on rows of {expected:,} numbers, but each {table.names[0]} has {told}. "
-        "Wrap it in a function that computes its features first."
+        f"{type(estimator).__name__} was fitted on rows of {expected:,} numbers, but each {table.names[0]} has "
+        f"{size_text}. Wrap it in a function that computes its features first."
     )
 
 
@@ -156,34 +137,15 @@ def quiet_about_names(given: Any) -> Iterator[None]:
 
 
 def columns_for(name: str, table: Table, wanted: Sequence[str] | None, width: int | None) -> tuple[str, ...]:
-    """Choose the columns that a model takes, in its order.
-
-    Parameters
-    ----------
-    name
-        The model's name, for messages.
-    table
-        The batch.
-    wanted
-        The columns by name; ``None`` where the model does not know and nobody said: then all of them, when their
-        number is right.
-    width
-        How many the model takes; ``None`` where it does not say.
-
-    Raises
-    ------
-    ModelError
-        When a column is missing, or when there is no telling which ones to give.
-    """
+    """Choose the columns that a model takes, in its order: those wanted, or all when their number is right."""
     if wanted is None:
-        _check_number(name, table, width)
+        if width is not None and width != len(table.names):
+            raise ModelError(
+                f"{name} takes {width} columns and does not know their names, but the table has {len(table.names)}: "
+                f"{', '.join(map(repr, table.names))}. Say which ones to give it, in its order: features=[...]."
+            )
         return table.names
-    missing = [column for column in wanted if column not in table.names]
-    if missing:
-        raise ModelError(
-            f"{name} needs columns that the table does not have: {', '.join(map(repr, missing))}."
-            f"{nearest(missing[0], table.names)} Add them to the table, or name the right ones: features=[...]."
-        )
+    _check_present(name, wanted, table.names)
     if width is not None and len(wanted) != width:
         raise ModelError(
             f"{name} takes {width} columns, but features names {len(wanted)}: {', '.join(map(repr, wanted))}."
@@ -191,29 +153,15 @@ def columns_for(name: str, table: Table, wanted: Sequence[str] | None, width: in
     return tuple(wanted)
 
 
-def _check_number(name: str, table: Table, width: int | None) -> None:
-    if width is not None and width != len(table.names):
-        raise ModelError(
-            f"{name} takes {width} columns and does not know their names, but the table has {len(table.names)}: "
-            f"{', '.join(map(repr, table.names))}. Say which ones to give it, in its order: features=[...]."
-        )
-
-
 def matrix(name: str, table: Table, columns: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
-    """Put columns of numbers side by side, as rows of one array in C order.
-
-    Raises
-    ------
-    ModelError
-        When a column holds no numbers, or numbers that the type cannot hold; it is named.
-    """
+    """Put columns of numbers side by side, as rows of one array in C order."""
     whole = _at_once(table, columns)
     if whole is not None and np.dtype(dtype).kind == "f":
         return _narrowed(name, table, columns, whole, np.dtype(dtype))
-    side_by_side = np.empty((len(columns), table.rows), dtype)
-    for place, column in enumerate(columns):
-        side_by_side[place] = converted(name, column, table.column(column), dtype)
-    return np.ascontiguousarray(side_by_side.T)
+    by_column = np.empty((len(columns), table.rows), dtype)
+    for index, column in enumerate(columns):
+        by_column[index] = converted(name, column, table.column(column), dtype)
+    return np.ascontiguousarray(by_column.T)
 
 
 def _at_once(table: Table, columns: Sequence[str]) -> NDArray[Any] | None:
@@ -262,11 +210,6 @@ def converted(name: str, column: str, values: NDArray[Any], dtype: DTypeLike) ->
 
     A number is rounded to the width of the type. Whole numbers must be whole, truth values 0 or 1. What is missing
     becomes NaN where the type has it.
-
-    Raises
-    ------
-    ModelError
-        When a value cannot be converted; column and value are named.
     """
     target = np.dtype(dtype)
     match target.kind:
@@ -330,23 +273,10 @@ def refuse(name: str, column: str, values: NDArray[Any], refused: NDArray[Any], 
 def in_portions(
     run: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Mapping[str, NDArray[Any]], size: int, *, fixed: bool
 ) -> list[Any]:
-    """Run a model on a batch, a portion at a time.
+    """Run a model on a batch of arrays with one entry a row, a portion at a time; give what it returned for each.
 
-    Parameters
-    ----------
-    run
-        Called with each portion.
-    inputs
-        The batch, arrays with one entry a row.
-    size
-        How many rows a portion has at most; exactly, if ``fixed``.
-    fixed
-        Whether the model takes this number of rows only. The last portion is then filled up with its last row.
-
-    Returns
-    -------
-    list
-        What ``run`` returned, portion by portion; a filled one has answers too many at its end.
+    A portion has at most ``size`` rows. If ``fixed``, it has exactly as many: the last one is filled up with its last
+    row, and so has surplus answers at its end.
     """
     rows = len(next(iter(inputs.values())))
     if rows <= size and not (fixed and rows < size):

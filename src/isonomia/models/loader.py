@@ -17,7 +17,7 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.adapt import adapt
@@ -25,91 +25,6 @@ from isonomia.models.checked import checked_features
 from isonomia.models.protocol import Model
 
 __all__ = ["Kind", "kind_of", "load", "load_model", "load_object", "open_path", "pass_options"]
-
-
-def load(spec: str, features: Sequence[str] | None = None) -> Model:
-    """Import a model. The current folder is searched first.
-
-    Parameters
-    ----------
-    spec
-        The module and the object in it, ``"credit.scoring:model"``; the object may be an attribute of another,
-        ``"credit:scorer.predict"``.
-    features
-        The columns to hand to it, as for :func:`adapt`.
-
-    Raises
-    ------
-    UsageError
-        When the text has another form, or names a module or an object that does not exist or is no model.
-    ModelError
-        When the module raises while it is imported.
-    """
-    try:
-        return adapt(load_object(spec), features)
-    except UsageError as error:
-        raise UsageError(f"{spec}: {error}") from error
-
-
-def load_object(spec: str) -> Any:
-    """Import any object by ``module:object``. The current folder is searched first.
-
-    Raises
-    ------
-    UsageError
-        When the text has another form, or names a module or an object that does not exist.
-    ModelError
-        When the module raises while it is imported.
-    """
-    module_name, colon, path = spec.partition(":")
-    if not colon or not module_name or not path:
-        raise UsageError(f"expected module:object, such as 'credit:model', but this is {spec!r}.")
-    return _found(_imported(module_name), path)
-
-
-def _imported(name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            beside = [file.stem for file in Path.cwd().glob("*.py")]
-            raise UsageError(
-                f"there is no module {error.name!r} in {here} or among the installed packages."
-                f"{nearest(error.name, beside)}"
-            ) from error
-        raise _raised(name, error) from error
-    except (Exception, SystemExit) as error:
-        raise _raised(name, error) from error
-
-
-def _raised(name: str, error: BaseException) -> ModelError:
-    return ModelError(f"the module {name!r} raised {type(error).__name__} while it was imported: {error}")
-
-
-def _found(module: ModuleType, path: str) -> Any:
-    found: Any = module
-    for part in path.split("."):
-        if not hasattr(found, part):
-            owner = getattr(found, "__name__", type(found).__name__)
-            public = [name for name in dir(found) if not name.startswith("_")]
-            raise UsageError(f"{owner!r} has no {part!r}.{nearest(part, public)}")
-        found = getattr(found, part)
-    return found
-
-
-_HEAD = 4096
-_PICKLE_ENDINGS = {".pkl", ".pickle", ".joblib", ".sav"}
-# Whoever opens a file of this name expects data. A program behind it is not run, however executable it is.
-_DATA_ENDINGS = {".onnx", ".skops", ".json", ".ubj", ".txt", ".pt", ".pt2", ".pth", *_PICKLE_ENDINGS}
-_COMPRESSED = (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
-# What torch.save wrote before it wrote archives: a pickle that holds nothing but this number, and then others.
-_OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
-# The first byte of a field of ModelProto (onnx.proto): its number and the type of what follows.
-_ONNX_FIELDS = (b"\x08", b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42", b"\x72")
-_PROGRAMS = (b"\x7fELF", b"#!", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
 class Kind(Enum):
@@ -126,6 +41,149 @@ class Kind(Enum):
     MLFLOW = "an MLflow model folder"
     SERVICE = "a description of a service or program (.toml)"
     PROGRAM = "a program that reads rows and writes predictions"
+
+
+# Where each kind is opened: imported when met, so that nothing heavy is loaded for nothing.
+_OPENERS = {
+    Kind.ONNX: ("onnx", "open_onnx"),
+    Kind.SKOPS: ("pickles", "open_skops"),
+    Kind.PICKLE: ("pickles", "open_pickle"),
+    Kind.TORCHSCRIPT: ("torch", "open_torchscript"),
+    Kind.EXPORTED: ("torch", "open_exported"),
+    Kind.TORCH_PICKLE: ("torch", "open_pickled_module"),
+    Kind.XGBOOST: ("xgboost", "open_xgboost"),
+    Kind.LIGHTGBM: ("lightgbm", "open_lightgbm"),
+    Kind.MLFLOW: ("mlflow", "open_mlflow"),
+    Kind.SERVICE: ("services", "read_service"),
+    Kind.PROGRAM: ("executable", "ExecutableModel"),
+}
+# Not module:object, whose object has no slash in front.
+_REMOTE = re.compile(r"[A-Za-z][\w+.-]*:/")
+_OTHERS = {
+    ".keras": "a Keras model: export it to ONNX, with model.export('model.onnx', format='onnx')",
+    ".h5": "a Keras model: export it to ONNX",
+    ".pb": "a TensorFlow model: convert it to ONNX, with tf2onnx",
+    ".safetensors": "weights without a model: load them into the module, and pass that",
+    ".cbm": "a CatBoost model: load it and pass it, or save it with format='onnx'",
+    ".pmml": "a PMML file: wrap what runs it in a function",
+    ".py": "Python source: name the object in it, as module:object",
+}
+
+
+def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = None, **options: Any) -> Model:
+    """Open a model by what it is, and say what was found: ``print(describe(model))``, or its ``repr``.
+
+    Parameters
+    ----------
+    source
+        A path: an ONNX file, a skops, pickle or joblib file, a TorchScript file or an exported PyTorch program, a file
+        of XGBoost or LightGBM, an MLflow folder, the description of a service in TOML, a program. Or an address,
+        ``"http://..."``; or an importable object, ``"module:object"``. A file's content decides what it is.
+    features
+        The columns that the model is given, in its order, where it cannot say so itself.
+    options
+        What that kind of model takes besides: ``trust_pickle=True`` for pickles, ``trusted=[...]`` for skops,
+        ``output=``, ``classes=``, ``device=`` and ``batch_size=`` for networks. One that it does not take is refused
+        with those that it does.
+
+    Raises
+    ------
+    UsageError
+        When there is nothing at the place, when what is there is not understood or not trusted, when an option does
+        not fit, or when a package is missing, with the command that installs it.
+    ModelError
+        When it is damaged.
+    """
+    text = str(source)
+    if features is not None:
+        options["features"] = checked_features(features)
+    if text.lower().startswith(("http://", "https://")):
+        return pass_options(_opener("http", "HttpModel"), "an HTTP endpoint", text, options)
+    path = Path(source)
+    if _exists(path):
+        return open_path(path, options)
+    if _REMOTE.match(text):
+        raise UsageError(
+            f"{text} is elsewhere, and only http:// and https:// are asked from here. Download it, for example with "
+            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of what came."
+        )
+    module, colon, _ = text.partition(":")
+    if colon and all(part.isidentifier() for part in module.split(".")):
+        return pass_options(load, "a model named module:object", text, options)
+    raise _not_found(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name longer than any file may have
+        return False
+
+
+def open_path(path: Path, options: dict[str, Any]) -> Model:
+    """Open the model in a file or folder, which must exist, with options as for :func:`load_model`."""
+    try:
+        kind = kind_of(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    if kind is None:
+        raise _not_understood(path)
+    source = [str(path.absolute())] if kind is Kind.PROGRAM else path
+    try:
+        return pass_options(_opener(*_OPENERS[kind]), kind.value, source, options)
+    except IsonomiaError:
+        raise
+    except Exception as error:  # each library has errors of its own for a damaged file
+        raise ModelError(
+            f"{path} looks like {kind.value}, but could not be opened: {type(error).__name__}: {error}"
+        ) from error
+
+
+def pass_options(opener: Callable[..., Any], what: str, source: Any, options: dict[str, Any]) -> Model:
+    """Call an opener with the options that it takes; ``trust_pickle`` is no harm where there is no pickle."""
+    parameters = list(inspect.signature(opener).parameters.values())[1:]
+    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    taken = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    given = {name: value for name, value in options.items() if name in taken or name != "trust_pickle"}
+    for name in given:
+        if name not in taken and not anything:
+            raise UsageError(
+                f"{what} takes no option {name!r}; it takes {', '.join(taken) or 'none'}.{nearest(name, taken)}",
+                name=name,
+            )
+    return cast(Model, opener(source, **given))
+
+
+def _opener(module: str, name: str) -> Callable[..., Any]:
+    return cast(Callable[..., Any], getattr(import_module(f"isonomia.models.{module}"), name))
+
+
+def _not_understood(path: Path) -> UsageError:
+    advice = _OTHERS.get(path.suffix)
+    message = f"{path} is {advice}." if advice else f"{path} is no model that is understood."
+    if path.is_dir():
+        message = f"{path} is a folder without a file MLmodel."
+    return UsageError(f"{message} Understood are: {'; '.join(kind.value for kind in Kind)}.")
+
+
+def _not_found(path: Path) -> UsageError:
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    return UsageError(
+        f"there is no model at {str(path)!r}.{nearest(path.name, beside)} Give the path of a file or folder, an "
+        "address that begins with http:// or https://, or an importable object as module:object."
+    )
+
+
+_HEAD = 4096
+_PICKLE_ENDINGS = {".pkl", ".pickle", ".joblib", ".sav"}
+# Whoever opens a file of this name expects data. A program behind it is not run, however executable it is.
+_DATA_ENDINGS = {".onnx", ".skops", ".json", ".ubj", ".txt", ".pt", ".pt2", ".pth", *_PICKLE_ENDINGS}
+_COMPRESSED = (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
+# What torch.save wrote before it wrote archives: a pickle that holds nothing but this number, and then others.
+_OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+# The first byte of a field of ModelProto (onnx.proto): its number and the type of what follows.
+_ONNX_FIELDS = (b"\x08", b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42", b"\x72")
+_PROGRAMS = (b"\x7fELF", b"#!", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
 def kind_of(path: Path) -> Kind | None:
@@ -220,139 +278,67 @@ _TESTS: tuple[tuple[Kind, Callable[[Path, bytes], bool]], ...] = (
     (Kind.PROGRAM, _is_program),
 )
 
-# Where each kind is opened: imported when met, so that nothing heavy is loaded for nothing.
-_OPENERS = {
-    Kind.ONNX: ("onnx", "open_onnx"),
-    Kind.SKOPS: ("pickles", "open_skops"),
-    Kind.PICKLE: ("pickles", "open_pickle"),
-    Kind.TORCHSCRIPT: ("torch", "open_torchscript"),
-    Kind.EXPORTED: ("torch", "open_exported"),
-    Kind.TORCH_PICKLE: ("torch", "open_pickled_module"),
-    Kind.XGBOOST: ("xgboost", "open_xgboost"),
-    Kind.LIGHTGBM: ("lightgbm", "open_lightgbm"),
-    Kind.MLFLOW: ("mlflow", "open_mlflow"),
-    Kind.SERVICE: ("services", "read_service"),
-    Kind.PROGRAM: ("executable", "ExecutableModel"),
-}
-# Not module:object, whose object has no slash in front.
-_REMOTE = re.compile(r"[A-Za-z][\w+.-]*:/")
-_OTHERS = {
-    ".keras": "a Keras model: export it to ONNX, with model.export('model.onnx', format='onnx')",
-    ".h5": "a Keras model: export it to ONNX",
-    ".pb": "a TensorFlow model: convert it to ONNX, with tf2onnx",
-    ".safetensors": "weights without a model: load them into the module, and pass that",
-    ".cbm": "a CatBoost model: load it and pass it, or save it with format='onnx'",
-    ".pmml": "a PMML file: wrap what runs it in a function",
-    ".py": "Python source: name the object in it, as module:object",
-}
 
-
-def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = None, **options: Any) -> Model:
-    """Open a model by what it is, and say what was found: ``print(describe(model))``, or its ``repr``.
+def load(spec: str, features: Sequence[str] | None = None) -> Model:
+    """Import a model. The current folder is searched first.
 
     Parameters
     ----------
-    source
-        A path: an ONNX file, a skops, pickle or joblib file, a TorchScript file or an exported PyTorch program, a file
-        of XGBoost or LightGBM, an MLflow folder, the description of a service in TOML, a program. Or an address,
-        ``"http://..."``; or an importable object, ``"module:object"``. A file's content decides what it is.
+    spec
+        The module and the object in it, ``"credit.scoring:model"``; the object may be an attribute of another,
+        ``"credit:scorer.predict"``.
     features
-        The columns that the model is given, in its order, where it cannot say so itself.
-    options
-        What that kind of model takes besides: ``trust_pickle=True`` for pickles, ``trusted=[...]`` for skops,
-        ``output=``, ``classes=``, ``device=`` and ``batch_size=`` for networks. One that it does not take is refused
-        with those that it does.
+        The columns to hand to it, as for :func:`adapt`.
 
     Raises
     ------
     UsageError
-        When there is nothing at the place, when what is there is not understood or not trusted, when an option does
-        not fit, or when a package is missing, with the command that installs it.
+        When the text has another form, or names a module or an object that does not exist or is no model.
     ModelError
-        When it is damaged.
+        When the module raises while it is imported.
     """
-    text = str(source)
-    if features is not None:
-        options["features"] = checked_features(features)
-    if text.lower().startswith(("http://", "https://")):
-        return pass_options(_named("http", "HttpModel"), "an HTTP endpoint", text, options)
-    path = Path(source)
-    if _exists(path):
-        return open_path(path, options)
-    if _REMOTE.match(text):
-        raise UsageError(
-            f"{text} is elsewhere, and only http:// and https:// are asked from here. Download it, for example with "
-            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of what came."
-        )
-    module, colon, _ = text.partition(":")
-    if colon and all(part.isidentifier() for part in module.split(".")):
-        return pass_options(load, "a model named module:object", text, options)
-    raise _not_found(path)
-
-
-def _exists(path: Path) -> bool:
     try:
-        return path.exists()
-    except OSError:  # a name longer than any file may have
-        return False
+        return adapt(load_object(spec), features)
+    except UsageError as error:
+        raise UsageError(f"{spec}: {error}") from error
 
 
-def open_path(path: Path, options: dict[str, Any]) -> Model:
-    """Open the model in a file or folder, which must exist, with options as for :func:`load_model`."""
+def load_object(spec: str) -> Any:
+    """Import any object by ``module:object``. The current folder is searched first."""
+    module_name, colon, path = spec.partition(":")
+    if not colon or not module_name or not path:
+        raise UsageError(f"expected module:object, such as 'credit:model', but this is {spec!r}.")
+    return _attribute(_imported(module_name), path)
+
+
+def _imported(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     try:
-        kind = kind_of(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    if kind is None:
-        raise _not_understood(path)
-    source = [str(path.absolute())] if kind is Kind.PROGRAM else path
-    try:
-        return pass_options(_named(*_OPENERS[kind]), kind.value, source, options)
-    except IsonomiaError:
-        raise
-    except Exception as error:  # each library has errors of its own for a damaged file
-        raise ModelError(
-            f"{path} looks like {kind.value}, but could not be opened: {type(error).__name__}: {error}"
-        ) from error
-
-
-def pass_options(opener: Callable[..., Any], what: str, source: Any, options: dict[str, Any]) -> Model:
-    """Call an opener with the options that it takes; ``trust_pickle`` is no harm where there is no pickle.
-
-    Raises
-    ------
-    UsageError
-        When it does not take one of them; those that it takes are named.
-    """
-    parameters = list(inspect.signature(opener).parameters.values())[1:]
-    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    taken = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    given = {name: value for name, value in options.items() if name in taken or name != "trust_pickle"}
-    for name in given:
-        if name not in taken and not anything:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            beside = [file.stem for file in Path.cwd().glob("*.py")]
             raise UsageError(
-                f"{what} takes no option {name!r}; it takes {', '.join(taken) or 'none'}.{nearest(name, taken)}"
-            )
-    model: Model = opener(source, **given)
-    return model
+                f"there is no module {error.name!r} in {here} or among the installed packages."
+                f"{nearest(error.name, beside)}"
+            ) from error
+        raise _raised(name, error) from error
+    except (Exception, SystemExit) as error:
+        raise _raised(name, error) from error
 
 
-def _named(module: str, name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(import_module(f"isonomia.models.{module}"), name)
-    return found
+def _raised(name: str, error: BaseException) -> ModelError:
+    return ModelError(f"the module {name!r} raised {type(error).__name__} while it was imported: {error}")
 
 
-def _not_understood(path: Path) -> UsageError:
-    known = _OTHERS.get(path.suffix)
-    told = f"{path} is {known}." if known else f"{path} is no model that is understood."
-    if path.is_dir():
-        told = f"{path} is a folder without a file MLmodel."
-    return UsageError(f"{told} Understood are: {'; '.join(kind.value for kind in Kind)}.")
-
-
-def _not_found(path: Path) -> UsageError:
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    return UsageError(
-        f"there is no model at {str(path)!r}.{nearest(path.name, beside)} Give the path of a file or folder, an "
-        "address that begins with http:// or https://, or an importable object as module:object."
-    )
+def _attribute(module: ModuleType, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        if not hasattr(value, part):
+            owner = getattr(value, "__name__", type(value).__name__)
+            public = [name for name in dir(value) if not name.startswith("_")]
+            raise UsageError(f"{owner!r} has no {part!r}.{nearest(part, public)}", name=part)
+        value = getattr(value, part)
+    return value

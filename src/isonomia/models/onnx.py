@@ -29,7 +29,7 @@ from isonomia.models.files import Opened, needed, open_from
 from isonomia.models.inputs import columns_for, converted, in_portions, matrix
 from isonomia.models.protocol import Answer, listed
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 
 __all__ = ["OnnxModel", "onnx_model", "open_onnx", "refuse_session"]
@@ -111,7 +111,7 @@ class OnnxModel:
         return self.outputs.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _given(self, table: Table) -> dict[str, NDArray[Any]]:
-        if table.kind == "batch":
+        if table.kind == RECORDS:
             return _whole_batch(self.name, self.inputs, table.native)
         columns = _columns_by_input(self.name, self.inputs, table, self.features, dict(self.columns))
         return {entry.name: _filled(self.name, entry, table, columns[entry.name]) for entry in self.inputs}

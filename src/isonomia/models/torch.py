@@ -26,7 +26,7 @@ from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer, listed
 from isonomia.populations.fingerprint import fingerprint_of, source_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 
 __all__ = ["TorchModel", "open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
@@ -151,7 +151,7 @@ class TorchModel:
         return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _given(self, table: Table, taken: _Taken) -> NDArray[Any]:
-        if table.kind == "batch":
+        if table.kind == RECORDS:
             if not isinstance(table.native, np.ndarray):
                 raise ModelError(f"{self.name} takes arrays, but the population gives a list of records.")
             return table.native.astype(taken.numpy_type)
