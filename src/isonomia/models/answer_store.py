@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import column_from
-from isonomia.populations.table import Table
+from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 
 __all__ = [
@@ -194,6 +194,8 @@ def signature(table: Table) -> list[str]:
     """The kind of a table, and the names and types of its columns."""
     if table.kind == "array":
         return ["array", str(table.native.dtype), *table.names]
+    if table.kind == RECORDS:
+        return [RECORDS, str(table.native.dtype), str(table.native.shape[1:]), *table.names]
     if table.kind == "columns":
         return ["columns", *(f"{name}:{_dtype_text(table.native[name])}" for name in table.names)]
     if table.kind == "rows":
@@ -206,8 +208,10 @@ def row_digests(table: Table) -> list[bytes]:
     """A digest for each row; rows of different signatures may share one."""
     if table.kind == "rows":
         return [_digest(part for item in row.items() for part in map(_encoded, item)) for row in table.native]
-    if table.kind == "array" and table.native.dtype.kind in _RAW:
+    if isinstance(table.native, np.ndarray) and table.native.dtype.kind in _RAW and table.native.size:
         parts = [_as_bytes(np.ascontiguousarray(table.native))]
+    elif table.kind == RECORDS:
+        raise UndigestibleError(f"records as {type(table.native).__name__}")
     else:
         parts = [_column(table, name) for name in table.names]
     matrix = np.concatenate(parts, axis=1)

@@ -23,6 +23,7 @@ from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.wrappers import Cached
 from isonomia.populations import Table
+from isonomia.populations.table import batch_table
 
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"x": RNG.normal(size=60), "y": RNG.integers(0, 5, 60)})
@@ -64,6 +65,24 @@ def test_each_different_row_is_asked_about_once(path):
     assert ask(cached, Table.of({"x": [-3.0, 5.0]}), False, True).prediction.tolist() == [False, True]
     assert model.asked == [1.0, 2.0, -3.0, 5.0]
     assert (cached.counts.asked, cached.counts.hits) == (4, 10)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_records_without_columns_are_answered_and_arrays_among_them_are_kept(path, kept):
+    asked = []
+
+    def bright(images):
+        asked.append(len(images))
+        return np.array([float(np.mean(image)) > 0.5 for image in images])
+
+    images = np.stack([np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2))])
+    cached = Cached(bright, path, "bright 1")
+    for _ in range(2):
+        table = batch_table(images if kept else [*images], "image")
+        assert ask(cached, table, False, True).prediction.tolist() == [False, True, False]
+    wide = batch_table(images.reshape(3, 1, 4), "image")
+    assert ask(cached, wide, False, True).prediction.tolist() == [False, True, False]
+    assert asked == ([2, 2, 2] if kept else [3, 3, 2])  # the second two are the spot check of a key
 
 
 def test_another_object_and_another_process_find_what_was_stored(path):
