@@ -13,7 +13,7 @@ from isonomia.models.checked import checked_features
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.protocol import Model
 
-__all__ = ["adapt"]
+__all__ = ["adapt", "function_of"]
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
@@ -58,7 +58,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
     if all(hasattr(model, part) for part in _MODEL_PARTS):
         return _already(model, chosen)
     if isinstance(model, str | PathLike):
-        return cast(Model, _function("loader", "load_model")(model, features=chosen))
+        return cast(Model, function_of("loader", "load_model")(model, features=chosen))
     maker = _library_maker(model)
     if maker is not None:
         return cast(Model, maker(model, features=chosen))
@@ -78,11 +78,12 @@ def _library_maker(model: object) -> Callable[..., Any] | None:
     for kind in type(model).__mro__:
         maker = _MAKERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if maker is not None and not (kind.__name__ == "Module" and callable(getattr(model, "predict", None))):
-            return _function(*maker)
+            return function_of(*maker)
     return None
 
 
-def _function(module: str, name: str) -> Callable[..., Any]:
+def function_of(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module of this room, which is imported only now."""
     return cast(Callable[..., Any], getattr(import_module(f"isonomia.models.{module}"), name))
 
 

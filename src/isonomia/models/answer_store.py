@@ -94,7 +94,7 @@ class AnswerStore:
                 return {}
 
     def put(self, space: str, values: Mapping[bytes, StoredValue]) -> None:
-        """AnswerStore answers, in one transaction."""
+        """Store answers, in one transaction."""
         if not self._writable or not values:
             return
         with self._lock:
@@ -191,7 +191,7 @@ class UndigestibleError(Exception):
 
 
 def signature(table: Table) -> list[str]:
-    """The kind of a table, and the names and types of its columns."""
+    """The kind of a table, and the names and types of its columns, or the type and shape of its records."""
     if table.kind == "array":
         return ["array", str(table.native.dtype), *table.names]
     if table.kind == RECORDS:

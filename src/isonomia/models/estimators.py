@@ -1,9 +1,4 @@
-"""Callables and scikit-learn.
-
-Any callable on a batch as a model.
-
-Anything with ``predict`` as a model: scikit-learn and all that follow its conventions.
-"""
+"""Any callable on a batch as a model, and anything with ``predict``: scikit-learn and all that follow it."""
 
 from __future__ import annotations
 
@@ -17,9 +12,9 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
 from isonomia.models.checked import array_from, score_from
+from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
 from isonomia.models.protocol import Answer, listed
-from isonomia.populations.columns import plain_value
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
@@ -128,8 +123,8 @@ class EstimatorModel:
     @property
     def classes(self) -> tuple[Value, ...]:
         """The estimator's ``classes_``; empty for one without, and for several outputs at once."""
-        found = getattr(self.estimator, "classes_", ())
-        return () if any(np.ndim(label) for label in found) else tuple(plain_value(label) for label in found)
+        labels = getattr(self.estimator, "classes_", ())
+        return () if any(np.ndim(label) for label in labels) else classes_from(labels)
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -164,8 +159,7 @@ class EstimatorModel:
         """Say in one line what it is."""
         steps = [type(step).__name__ for _, step in getattr(self.estimator, "steps", ())]
         made_of = f" of {' -> '.join(steps)}" if steps else ""
-        takes = self.features or fitted_names(self.estimator)
-        columns = f"; takes {listed(takes)}" if takes else ""
+        columns = f"; takes {listed(self.reads)}" if self.reads else ""
         gives = f"; gives {listed(self.classes)}" if self.classes else ""
         return f"estimator {self.name}{made_of}{f' from {self.source}' if self.source else ''}{columns}{gives}"
 

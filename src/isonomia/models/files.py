@@ -61,10 +61,10 @@ def open_from(
     opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, beside: tuple[Path, ...] = ()
 ) -> Opened:
     """Open a file, a folder or bytes with an opener and its arguments, which can be pickled, and remember how."""
-    place = origin.absolute() if isinstance(origin, Path) else origin
-    digest = digest_of(place)
+    source = origin.absolute() if isinstance(origin, Path) else origin
+    digest = digest_of(source)
     digests = tuple((file, digest_of(file)) for file in beside if file.is_file())  # the opener complains of the others
-    return Opened(opener(place, *arguments), opener, place, digest, arguments, digests)
+    return Opened(opener(source, *arguments), opener, source, digest, arguments, digests)
 
 
 def _open_again(

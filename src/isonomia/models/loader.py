@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
-from isonomia.models.adapt import adapt
+from isonomia.models.adapt import adapt, function_of
 from isonomia.models.checked import checked_features
 from isonomia.models.protocol import Model
 
@@ -59,7 +59,7 @@ _OPENERS = {
 }
 # Not module:object, whose object has no slash in front.
 _REMOTE = re.compile(r"[A-Za-z][\w+.-]*:/")
-_OTHERS = {
+_ADVICE = {
     ".keras": "a Keras model: export it to ONNX, with model.export('model.onnx', format='onnx')",
     ".h5": "a Keras model: export it to ONNX",
     ".pb": "a TensorFlow model: convert it to ONNX, with tf2onnx",
@@ -98,7 +98,7 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
     if features is not None:
         options["features"] = checked_features(features)
     if text.lower().startswith(("http://", "https://")):
-        return pass_options(_opener("http", "HttpModel"), "an HTTP endpoint", text, options)
+        return pass_options(function_of("http", "HttpModel"), "an HTTP endpoint", text, options)
     path = Path(source)
     if _exists(path):
         return open_path(path, options)
@@ -130,7 +130,7 @@ def open_path(path: Path, options: dict[str, Any]) -> Model:
         raise _not_understood(path)
     source = [str(path.absolute())] if kind is Kind.PROGRAM else path
     try:
-        return pass_options(_opener(*_OPENERS[kind]), kind.value, source, options)
+        return pass_options(function_of(*_OPENERS[kind]), kind.value, source, options)
     except IsonomiaError:
         raise
     except Exception as error:  # each library has errors of its own for a damaged file
@@ -154,12 +154,8 @@ def pass_options(opener: Callable[..., Any], what: str, source: Any, options: di
     return cast(Model, opener(source, **given))
 
 
-def _opener(module: str, name: str) -> Callable[..., Any]:
-    return cast(Callable[..., Any], getattr(import_module(f"isonomia.models.{module}"), name))
-
-
 def _not_understood(path: Path) -> UsageError:
-    advice = _OTHERS.get(path.suffix)
+    advice = _ADVICE.get(path.suffix)
     message = f"{path} is {advice}." if advice else f"{path} is no model that is understood."
     if path.is_dir():
         message = f"{path} is a folder without a file MLmodel."

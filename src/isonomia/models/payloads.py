@@ -68,9 +68,9 @@ def plain_rows(table: Table, features: Sequence[str] | None, who: str) -> PlainR
     names = tuple(features) if features is not None else table.names
     for name in names:
         if name not in table.names:
-            known = ", ".join(map(repr, table.names[:12]))
+            present = ", ".join(map(repr, table.names[:12]))
             raise ModelError(
-                f"{who} needs the column {name!r}, which the table does not have: it has {known}."
+                f"{who} needs the column {name!r}, which the table does not have: it has {present}."
                 f"{nearest(name, table.names)}"
             )
     return PlainRows(names, tuple(_plain(table.column(name), name, who) for name in names), table.rows)

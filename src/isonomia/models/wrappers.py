@@ -2,20 +2,21 @@
 
 Each layer answers like the model inside it and has its fingerprint. From the inside out:
 
-1. the adapter, as :func:`isonomia.models.adapt` or :func:`isonomia.models.load_model` made it, and perhaps a model that
-   the user put around it: that one stays;
+1. the adapter, as :func:`isonomia.models.adapt` or :func:`isonomia.models.load_model` made it;
 2. :class:`Steady` asks about a few rows twice, and stops the check when an answer changes. It stands inside a cache,
-   since stored answers never change; a model that is said to answer at random goes without;
-3. :class:`Cached` answers from disk what it has, where the user asked for a cache;
-4. :class:`Guarded` lets in as many threads at once as the user allowed. Audit files, whose checks run side by side, put
-   it around every model;
-5. when a check begins, :func:`watch` puts ``Steady`` where it belongs, if it is not there yet.
+   since stored answers never change;
+3. :class:`Cached` answers from disk what it has;
+4. :class:`Guarded` lets in as many threads at once as the user allowed;
+5. :class:`Steady` again, around a guarded model: a check watches what it is given (:func:`watch`), unless it may answer
+   at random, and looks into a cache, but not behind a guard.
+
+So one check asks ``Cached(Steady(adapter))``, and without a cache ``Steady(adapter)``. The checks of an audit file,
+which may run side by side, ask ``Steady(Guarded(Cached(Steady(adapter))))``, and without a cache
+``Steady(Guarded(adapter))``. :func:`unwrap` goes back to the adapter.
 
 What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker`` cuts batches for its threads,
 checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with a ``Memory`` for checks that make
 the same pass; checks that draw the same people share a ``Pool`` of them and their answers, each through a ``Shared``.
-
-:func:`unwrap` goes back to the adapter.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def unwrap(model: Model) -> Model:
     return model
 
 
-MOST_AGAIN = 32
+MAX_AGAIN = 32
 """How many rows are asked about again at one time."""
 
 FIRST_AGAIN = 8
@@ -157,7 +158,7 @@ class Steady:
         return answer
 
     def _ask_again(self, asked: _Question) -> None:
-        count = min(MOST_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
+        count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
         rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
         sample = _some_rows(asked, rows)
         if sample is None:

@@ -9,7 +9,7 @@ import isonomia as iso
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.checked import AnswerChange, first_change
-from isonomia.models.wrappers import FIRST_AGAIN, MOST_AGAIN, Cached, Steady, watch
+from isonomia.models.wrappers import FIRST_AGAIN, MAX_AGAIN, Cached, Steady, watch
 from isonomia.populations import Table
 
 
@@ -62,7 +62,7 @@ def test_a_large_batch_is_checked_on_at_most_32_rows():
         return positive(table)
 
     ask(Steady(adapt(counted)), batch(100_000), False, True)
-    assert asked == [100_000, MOST_AGAIN]
+    assert asked == [100_000, MAX_AGAIN]
 
 
 def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
