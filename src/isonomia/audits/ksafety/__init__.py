@@ -87,10 +87,14 @@ class KSafetyAudit:
         del check
         for key, entry in entries.items():
             if key.startswith("batch "):
-                yield RecordedCounts(key, [entry["draws"], entry["rejected"], entry["without_choice"]])
-                yield RecordedCounts(key, [piece["tested"] for piece in entry["pieces"]], entry["n"], exactly=False)
+                tested = [piece["tested"] for piece in entry["pieces"]]
+                drawn = [*tested, entry["rejected"], entry["without_choice"]]
+                yield RecordedCounts(key, drawn, entry["draws"], exactly=False)
+                yield RecordedCounts(key, tested, entry["n"], exactly=False)
                 for piece in entry["pieces"]:
                     yield from _cases(key, piece)
+                    for cell in (cell for side in piece["bets"] for cell in side):
+                        yield RecordedCounts(key, cell, piece["tested"])
             elif key == "every case":
                 yield from _cases(key, entry)
             elif key == "corners":
@@ -101,6 +105,7 @@ class KSafetyAudit:
 def _cases(where: str, entry: Mapping[str, Any]) -> Iterator[RecordedCounts]:
     for name in ("violating", "failed", "vacuous"):
         yield RecordedCounts(where, [entry[name]], entry["tested"], exactly=False)
+    yield RecordedCounts(where, [entry["violating"]], sum(entry["by_ensures"]), exactly=False)
     for broken in entry["by_ensures"]:
         yield RecordedCounts(where, [broken], entry["violating"], exactly=False)
 

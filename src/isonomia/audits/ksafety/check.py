@@ -177,8 +177,7 @@ def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
 
 def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     """Every case in parts, where that is wanted and possible, and a tally of those that are turned away."""
-    check, prop = setup.check, setup.check.prop
-    runner = setup.runner
+    check, prop, runner = setup.check, setup.check.prop, setup.runner
     sampled = setup.subject.sample and setup.evidence.rated
     drawn = isinstance(check.population, Census) and not check.population.exact
     if prop.enumerate is False or setup.subject.fresh or sampled or drawn:
@@ -187,9 +186,8 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
         return None
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
     tally = Tally.empty(len(setup.program.ensures))
-    listed = (
-        all_cases(setup.program, setup.domain, inf if prop.enumerate else limit, tally) if not runner.draws else None
-    )
+    max_n = inf if prop.enumerate else limit
+    listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally)
     if listed is None:
         if prop.enumerate:
             raise UsageError("expected finitely many cases to try all of, but a choice is not from a finite range")
@@ -269,7 +267,7 @@ def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
     stopped = why_stopped(early, "cases")
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
     remark = "the cases were tried in order, so that what was seen is no random sample of them"
-    summary = setup.summary(list, interrupted=stopped == INTERRUPTED)
+    summary = setup.summary(list, interrupted=early == INTERRUPTED)
     return SafetyOutcome(answer, tally, summary, False, tally.tested, stopped, setup.seconds(), (remark,))
 
 

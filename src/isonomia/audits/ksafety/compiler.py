@@ -37,10 +37,10 @@ from isonomia.spec.walk import rebuilt
 
 __all__ = ["CompiledSpec", "check_meaning", "compile_spec"]
 
-_Time: TypeAlias = OneOf["early", "late", "circular"]
+_Phase: TypeAlias = OneOf["early", "late", "circular"]
 """Before the model is asked, after it, or neither: a random choice that depends on what the model answers."""
 
-_FEATURED = frozenset({"getFeat", "setFeat", "randFeat"})
+_WITH_FEATURE = frozenset({"getFeat", "setFeat", "randFeat"})
 
 _GIVES: dict[str, Kind] = {
     "setFeat": "record",
@@ -112,23 +112,23 @@ def compile_spec(spec: Spec, random: frozenset[str], asking: frozenset[str] = fr
     code = block if isinstance(block, CodeBlock) else None
     late: set[str] = set()
     current: dict[str, str] = {}
-    timed: list[tuple[Var, _Time]] = []
+    phased: list[tuple[Var, _Phase]] = []
     if not isinstance(block, CodeBlock):
         steps, current = _versions(block.steps)
-        timed = _timed(steps, late, random, asking)
-        if any(time == "circular" for _, time in timed):
-            code, timed, current = _as_code(spec, block.steps), [], {}
+        phased = _phases(steps, late, random, asking)
+        if any(phase == "circular" for _, phase in phased):
+            code, phased, current = _as_code(spec, block.steps), [], {}
     if code is not None:
         late = set(spec.outputs)
     finals = {name: current.get(name, name) for name in spec.outputs}
     after = [replace(step, value=_renamed(step.value, finals)) for step in spec.after]
-    timed += _timed(after, late, random, asking)
-    for step, time in timed:
-        if time == "circular":
+    phased += _phases(after, late, random, asking)
+    for step, phase in phased:
+        if phase == "circular":
             raise SpecError("random choices are made before the model is asked: draw this before the block", step.place)
     ensures = tuple(replace(item, condition=_renamed(item.condition, finals)) for item in spec.ensures)
     _refuse_draws(ensures, random)
-    preparation, finish = _split(timed, random)
+    preparation, finish = _split(phased, random)
     return CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking)
 
 
@@ -160,19 +160,19 @@ def _versions(steps: Iterable[Var]) -> tuple[list[Var], dict[str, str]]:
     return versions, current
 
 
-def _timed(
+def _phases(
     steps: Iterable[Var], late: set[str], random: frozenset[str], asking: frozenset[str]
-) -> list[tuple[Var, _Time]]:
+) -> list[tuple[Var, _Phase]]:
     """When each step can be computed; the names of those that need the model are added to ``late``."""
-    timed: list[tuple[Var, _Time]] = []
+    phased: list[tuple[Var, _Phase]] = []
     for step in steps:
-        time: _Time = "late" if _is_late(step.value, late, asking) else "early"
+        phase: _Phase = "late" if _is_late(step.value, late, asking) else "early"
         if any(call.function in random and _is_late(call, late, asking) for call in calls_in(step.value)):
-            time = "circular"
-        if time == "late":
+            phase = "circular"
+        if phase == "late":
             late.add(step.name)
-        timed.append((step, time))
-    return timed
+        phased.append((step, phase))
+    return phased
 
 
 def _is_late(node: Expression, late: set[str], asking: frozenset[str]) -> bool:
@@ -186,13 +186,13 @@ def _as_code(spec: Spec, steps: Sequence[Var]) -> CodeBlock:
     return CodeBlock(spec.block.source, names, reads, "it draws random numbers that depend on what the model answers")
 
 
-def _split(timed: Iterable[tuple[Var, _Time]], random: frozenset[str]) -> tuple[list[Var], tuple[Var, ...]]:
+def _split(phased: Iterable[tuple[Var, _Phase]], random: frozenset[str]) -> tuple[list[Var], tuple[Var, ...]]:
     """What needs no model, and what does with every draw in it made beforehand."""
     preparation: list[Var] = []
     finish: list[Var] = []
     drawn = 0
-    for step, time in timed:
-        if time == "early":
+    for step, phase in phased:
+        if phase == "early":
             preparation.append(step)
             continue
         value, draws = _without_draws(step, random, drawn)
@@ -223,14 +223,7 @@ def _renamed(node: Expression, names: Mapping[str, str]) -> Expression:
 
 
 def check_meaning(spec: Spec, domain: Domain) -> None:
-    """Refuse what can have no meaning for this data.
-
-    Raises
-    ------
-    SpecError
-        For a function that is not offered or gets the wrong number of arguments, a feature that the data lacks, and
-        values that cannot be compared or computed with. The error points at the place.
-    """
+    """Refuse what can have no meaning for this data; the error points at the place."""
     block = read_block(spec.block)
     kinds: dict[str, Kind] = dict.fromkeys(spec.inputs, "record")
     steps = [*spec.before, *(block.steps if isinstance(block, PlainBlock) else ()), *spec.after]
@@ -330,10 +323,10 @@ def _call(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: Spec
             node.place or spec.block.place,
         )
     takes = custom.takes if custom is not None else BUILT_IN[name]
-    least, most = (takes, takes) if isinstance(takes, int) else takes
-    if not least <= len(node.arguments) <= most:
-        told = f"{least}" if least == most else f"{least} to {most}"
-        message = f"`{name}` takes {told} arguments, but {len(node.arguments)} came"
+    fewest, most = (takes, takes) if isinstance(takes, int) else takes
+    if not fewest <= len(node.arguments) <= most:
+        number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        message = f"`{name}` takes {number} arguments, but {len(node.arguments)} came"
         raise SpecError(message, node.place or spec.block.place)
     if custom is not None:
         for argument in node.arguments:
@@ -346,7 +339,7 @@ def _built_in(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: 
     name = node.function
     if name in {"getFeat", "setFeat", "randFeat", "label", "predict", "score"}:
         _expect_record(node.arguments[0], kinds, domain, spec)
-    if name in _FEATURED:
+    if name in _WITH_FEATURE:
         chosen = node.arguments[1]
         if not isinstance(chosen, ScalarLiteral) or isinstance(chosen.value, bool | float | None):
             message = f"the feature of `{name}` is a name in quotation marks or a whole number"

@@ -237,24 +237,6 @@ class RateEvidence:
             violating = self.bets.step(violating, dict(zip(self.bets.channels, tally.cells[1], strict=True)))
         return RateState(state.tally + tally, holding, violating)
 
-    def fits(self, tally: Tally) -> bool:
-        """Whether the cells of a tally can be those of its cases, so many of which violate and failed."""
-        channels = () if self.bets is None else self.bets.channels
-        if any(len(side) != len(channels) for side in tally.cells):
-            return False
-        for side, most in zip(tally.cells, (tally.failed, 0), strict=True):
-            for channel, cell in zip(channels, side, strict=True):
-                counted = cell @ channel.grid.values()
-                bad = np.array([tally.by_ensures[_number(leaf)] for leaf in channel.leaves])
-                if (
-                    cell.min() < 0
-                    or cell.sum() != tally.tested
-                    or (counted < bad).any()
-                    or (counted > bad + most).any()
-                ):
-                    return False
-        return True
-
     def _cells(self, violates: Booleans) -> tuple[NDArray[np.float64], ...]:
         assert self.bets is not None
         return tuple(
@@ -335,8 +317,8 @@ def drawn_share(tally: Tally, number: int, delta: float) -> Share:
     bad, failed, n = tally.by_ensures[number], tally.failed, tally.tested
     ends = np.array([0.0, 1.0])
     low = mean_interval(ends, np.array([n - bad, bad], dtype=float), delta)[0]
-    most = min(bad + failed, n)
-    high = mean_interval(ends, np.array([n - most, most], dtype=float), delta)[1]
+    possible = min(bad + failed, n)
+    high = mean_interval(ends, np.array([n - possible, possible], dtype=float), delta)[1]
     return bad / n, low, high
 
 

@@ -27,7 +27,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
-from isonomia.errors import DataError, SpecError
+from isonomia.errors import SpecError
 from isonomia.records.verdict import Expression
 
 __all__ = ["SampledBatch", "SampledCases", "draw_cases", "draw_each_row"]
@@ -194,24 +194,7 @@ class SampledCases:
         batch = SampledBatch.unpack(entry)
         if not self.setup.finished:
             self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
-        if not self._is_possible(batch):
-            raise DataError(
-                "expected numbers of cases that agree with each other, but those of batch "
-                f"{batch.index} of the record do not"
-            )
         return batch
-
-    def _is_possible(self, batch: SampledBatch) -> bool:
-        """Whether the numbers of a batch can be those of any cases; not so where a record was changed."""
-        counts = [batch.rejected, batch.without_choice]
-        for piece in batch.pieces:
-            bad, failed, n = piece.by_ensures, piece.failed, piece.tested
-            counts += [n, failed, piece.vacuous, *bad]
-            if not max(bad) <= piece.violating <= min(n, sum(bad)) or max(failed, piece.vacuous) > n:
-                return False
-            if len(bad) != len(self.setup.program.ensures) or not self.setup.evidence.fits(piece):
-                return False
-        return min(counts) >= 0 and batch.tested + batch.rejected + batch.without_choice <= batch.draws
 
     def absorb(self, state: RateState, batch: SampledBatch) -> RateState:
         """Add up the batch and let the bets settle."""
