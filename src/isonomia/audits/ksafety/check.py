@@ -23,7 +23,7 @@ from isonomia.audits.protocol import Check, Entries, Recheck
 from isonomia.audits.verdicts import introduce, why_stopped
 from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.observer import Observer, Progress
-from isonomia.errors import DataError, SpecError, UsageError
+from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
 from isonomia.populations.recorded import table_of_rows
@@ -194,11 +194,9 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
         return None
     parts = [part for part in listed if len(part)]
     if not parts:
-        requires = setup.program.spec.requires
-        raise SpecError(
-            f"no case meets the preconditions: of {setup.domain.size:,} inputs with every choice, {tally.rejected:,} "
-            f"cases are rejected and {tally.without_choice:,} have nothing to choose from. Loosen what is required",
-            requires[0].place if requires else None,
+        raise setup.program.no_case(
+            f"of {setup.domain.size:,} inputs with every choice, {tally.rejected:,} cases are rejected and "
+            f"{tally.without_choice:,} have nothing to choose from"
         )
     return parts, tally
 

@@ -99,6 +99,12 @@ class CompiledSpec:
         calls = [call for step in self.finish for call in calls_in(step.value) if call.function in self.asking]
         return frozenset(name.name for call in calls for name in names_in(call.arguments[0]))
 
+    def no_case(self, why: str) -> SpecError:
+        """The error where no case meets the preconditions, the first of which it points at."""
+        requires = self.spec.requires
+        message = f"no case meets the preconditions: {why}. Loosen what is required"
+        return SpecError(message, requires[0].place if requires else None)
+
 
 def compile_spec(spec: Spec, random: frozenset[str], asking: frozenset[str] = frozenset()) -> CompiledSpec:
     """Put a specification, whose names were checked, in order.

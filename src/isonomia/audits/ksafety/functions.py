@@ -117,10 +117,10 @@ def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
 
 def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value, high: Value) -> Value:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
-    known = either(low.bad, high.bad)
+    failed = either(low.bad, high.bad)
     endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
-    batch.fault(endless if known is None else endless & ~known, f"{call.function}(...) needs finite ends", call.place)
-    unknown = either(known, endless if endless.any() else None)
+    batch.fault(endless if failed is None else endless & ~failed, f"{call.function}(...) needs finite ends", call.place)
+    unknown = either(failed, endless if endless.any() else None)
     if unknown is not None:
         # Nothing can be chosen, and the case has failed; one choice keeps it from being counted many times, or never.
         ends = [np.where(unknown, 0.0, end) for end in ends]

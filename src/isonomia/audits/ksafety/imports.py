@@ -152,29 +152,10 @@ def domain_named(
     place: Place | None = None,
     needed: bool = True,
 ) -> ImportedDomain | None:
-    """What a name stands for that a specification imports.
+    """What a name stands for that a specification imports; ``None`` where only a module that is not run could tell.
 
-    Parameters
-    ----------
-    name
-        The name.
-    entries
-        What names stand for without any module: a domain, a population, a table, an array, a list, or a mapping with
-        some of ``domain``, ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An entry goes before a
-        module of the same name.
-    folder
-        Where modules are looked for before the current folder.
-    allow_code
-        Whether a module may be imported, which runs its code.
-    place
-        Where the import stands, for messages.
-    needed
-        Whether a module that does not exist is an error.
-
-    Returns
-    -------
-    ImportedDomain or None
-        ``None`` where only a module could offer something, and none may be imported or there is none.
+    An entry goes before a module of the same name. It is a domain, a population, a table, an array, a list, or a
+    mapping with some of ``WORDS``. A module is looked for in ``folder`` first, and imported only where code is allowed.
     """
     if name in entries:
         return _entered(name, entries[name], folder)
@@ -186,7 +167,7 @@ def domain_named(
 
 def _place_of(spec: Spec, name: str) -> Place | None:
     """Where an import stands."""
-    return next((place for known, place in spec.places if known == name), None)
+    return next((place for declared, place in spec.places if declared == name), None)
 
 
 def _entered(name: str, entry: Any, folder: str | None) -> ImportedDomain:
@@ -203,23 +184,15 @@ def _entered(name: str, entry: Any, folder: str | None) -> ImportedDomain:
 
 def _imported(module: ModuleType, name: str) -> ImportedDomain:
     public: Sequence[str] = getattr(module, "__all__", [word for word in vars(module) if not word.startswith("_")])
-    functions = {
-        word: value
-        for word in public
-        if word not in WORDS and _is_function(value := getattr(module, word, None)) and not isinstance(value, type)
-    }
+    names = [word for word in public if word not in WORDS and _is_function(getattr(module, word, None))]
+    functions = {word: getattr(module, word) for word in names}
     file = getattr(module, "__file__", None)
     label = f"the module {name!r}" + (f" ({file})" if file else "")
     entry = {word: getattr(module, word) for word in WORDS if hasattr(module, word)}
     # `groups`, `orders` and `functions` are common words: in a module they count only where they can be meant.
     stated = {word: value for word, value in entry.items() if word in WORDS[:3] or isinstance(value, Mapping)}
-    return _offer(
-        name,
-        label,
-        stated,
-        {**functions, **stated.get("functions", {})},
-        str(file.rpartition("/")[0]) if file else None,
-    )
+    folder = str(file.rpartition("/")[0]) if file else None
+    return _offer(name, label, stated, {**functions, **stated.get("functions", {})}, folder)
 
 
 def _is_function(value: Any) -> bool:
@@ -278,8 +251,8 @@ def _searched(folders: Sequence[Path]) -> Iterator[None]:
 
 def _run(name: str, file: Path) -> ModuleType:
     alias = f"{name}_{sha256(str(file).encode()).hexdigest()[:12]}"
-    for known in (name, alias):
-        module = sys.modules.get(known)
+    for loaded in (name, alias):
+        module = sys.modules.get(loaded)
         if module is not None and getattr(module, "__file__", None) == str(file):
             return module
     spec = spec_from_file_location(name if name not in sys.modules else alias, file)

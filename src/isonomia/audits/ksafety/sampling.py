@@ -27,7 +27,6 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
-from isonomia.errors import SpecError
 from isonomia.records.verdict import Expression
 
 __all__ = ["SampledBatch", "SampledCases", "draw_cases", "draw_each_row"]
@@ -177,11 +176,9 @@ class SampledCases:
 
     def _refuse_unmet(self, batch: SampledBatch) -> None:
         if batch.tested == 0 and batch.draws >= SEARCH:
-            requires = self.setup.program.spec.requires
-            raise SpecError(
-                f"no case meets the preconditions: {batch.draws:,} draws found none ({batch.rejected:,} rejected, "
-                f"{batch.without_choice:,} with nothing to choose from). Loosen what is required",
-                requires[0].place if requires else None,
+            raise self.setup.program.no_case(
+                f"{batch.draws:,} draws found none ({batch.rejected:,} rejected, {batch.without_choice:,} with nothing "
+                "to choose from)"
             )
 
     def _note(self, judgements: Sequence[Judgement]) -> None:
@@ -308,11 +305,8 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
 
 def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
     if tally.tested == 0 and reason == "exhausted":
-        requires = setup.program.spec.requires
-        raise SpecError(
-            f"no case meets the preconditions: {tally.rejected:,} were rejected and {tally.without_choice:,} had "
-            "nothing to choose from. Loosen what is required",
-            requires[0].place if requires else None,
+        raise setup.program.no_case(
+            f"{tally.rejected:,} were rejected and {tally.without_choice:,} had nothing to choose from"
         )
 
 

@@ -25,6 +25,7 @@ from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.protocol import Check
+from isonomia.audits.verdicts import population_stated
 from isonomia.engine.journal import Apart, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
@@ -88,7 +89,10 @@ class Setup:
     @cached_property
     def subject(self) -> Subject:
         """What is known of the inputs."""
-        pack = lambda: Subject.pack(self.check, self.domain, fresh=self.make is not None)  # noqa: E731
+
+        def pack() -> Entry:
+            return Subject.pack(self.check, self.domain, fresh=self.make is not None)
+
         return Subject.unpack(once(self.journal, "subject", pack))
 
     @cached_property
@@ -235,7 +239,7 @@ class Subject:
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:
     if not is_domain(population):
-        return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+        return population_stated(population)
     stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
     return stated | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
 
@@ -321,11 +325,7 @@ def _inputs_of(
         return FiniteInputs(domain, order.astype(np.intp), once=True)
     rows = worth_drawing(program, domain)
     if not len(rows):
-        requires = program.spec.requires
-        raise SpecError(
-            f"no case meets the preconditions: each of the {domain.size:,} inputs is rejected. Loosen what is required",
-            requires[0].place if requires else None,
-        )
+        raise program.no_case(f"each of the {domain.size:,} inputs is rejected")
     return FiniteInputs(domain, rows, once=False)
 
 
