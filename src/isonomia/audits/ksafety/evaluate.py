@@ -54,8 +54,38 @@ __all__ = [
     "write_feature",
 ]
 
-
 Booleans = NDArray[np.bool_]
+
+Floats = NDArray[np.float64]
+
+Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
+"""What the model answered for some records, and why there is no answer for one, where there is none for some."""
+
+ChoiceKind: TypeAlias = OneOf["whole", "real", "seed"]
+"""What is chosen: a whole number, a real number, or the seed of a function that draws for itself."""
+
+SEEDS = 2**32
+"""How many seeds there are."""
+
+_LARGE = 2.0**62
+"""Whole numbers below this are added and multiplied exactly."""
+
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+_MAKE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,21 +110,158 @@ class Value:
         return Value(data, None if self.bad is None else self.bad[indices])
 
 
-Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
-"""What the model answered for some records, and why there is no answer for one, where there is none for some."""
+@dataclass(slots=True)
+class Evaluation:
+    """A batch of cases while it is computed.
+
+    Attributes
+    ----------
+    n, domain
+        How many cases there are, and where their inputs come from.
+    values
+        The value of every name so far.
+    choices
+        Where random choices come from.
+    call
+        Calls a function of the language or the domain by name.
+    ask
+        Asks the model about records: ``ask("predict", records)``; ``None`` before the model may be asked.
+    accepted, unclear
+        Cases that no precondition rejects, although one may have had no value; and those in which one had none.
+    empty
+        Cases in which a random choice had nothing to choose from.
+    faults
+        What could not be computed, in words, and for which cases.
+    """
+
+    n: int
+    domain: Domain
+    values: dict[str, Value]
+    choices: Choices
+    call: Callable[[Evaluation, FunctionCall], Value]
+    ask: Callable[[str, Any], Answers] | None = None
+    accepted: Booleans = field(init=False)
+    unclear: Booleans = field(init=False)
+    empty: Booleans = field(init=False)
+    faults: list[tuple[str, Booleans]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.accepted = np.ones(self.n, dtype=bool)
+        self.unclear, self.empty = np.zeros(self.n, dtype=bool), np.zeros(self.n, dtype=bool)
+
+    @property
+    def rejected(self) -> int:
+        """How many cases a precondition rejects."""
+        return int(np.count_nonzero(~self.accepted & ~self.empty))
+
+    @property
+    def without_choice(self) -> int:
+        """How many cases had nothing to choose from."""
+        return int(np.count_nonzero(self.empty))
+
+    def accepted_only(self) -> Evaluation:
+        """The accepted cases alone."""
+        keep = np.flatnonzero(self.accepted)
+        values = {name: value.take(keep) for name, value in self.values.items()}
+        part = Evaluation(len(keep), self.domain, values, self.choices, self.call)
+        part.unclear = self.unclear[keep]
+        part.faults = [(why, bad[keep]) for why, bad in self.faults]
+        return part
+
+    def fault(self, bad: Booleans | None, why: str, place: Place | None) -> None:
+        """Note that something could not be computed for some cases."""
+        if bad is not None and bad.any():
+            where = f" (line {place.line})" if place is not None else ""
+            self.faults.append((f"{why}{where}", bad))
 
 
-def is_column(value: Value) -> bool:
-    """Whether it is a column and not records."""
-    return isinstance(value.data, np.ndarray)
+def evaluate(node: Expression, batch: Evaluation) -> Value:
+    """The value of an expression for every case of a batch."""
+    match node:
+        case ScalarLiteral():
+            return Value(constant_column(node.value, batch.n))
+        case Name():
+            if node.name in batch.values:
+                return batch.values[node.name]
+            return Value(constant_column(CONSTANTS[node.name], batch.n))
+        case FeatureRead():
+            return read_feature(batch, evaluate(node.record, batch), node.feature, node.place)
+        case Update():
+            record, value = evaluate(node.record, batch), evaluate(node.value, batch)
+            return write_feature(batch, record, node.feature, value, node.place)
+        case FunctionCall():
+            return batch.call(batch, node)
+        case Unary(operator="!"):
+            met, none = tested(evaluate(node.operand, batch), batch, node.place)
+            return Value(~met, none if none.any() else None)
+        case Unary():
+            return _arithmetic(
+                "-", Value(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
+            )
+        case Binary():
+            return _binary(node, batch)
 
 
-def either(*masks: Booleans | None) -> Booleans | None:
-    """Where one of the masks is set."""
-    present = [mask for mask in masks if mask is not None]
-    if not present:
-        return None
-    return np.asarray(np.logical_or.reduce(present))
+def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans, Booleans]:
+    """Where a condition is true, and where it has no value; a text is neither true nor false."""
+    none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
+    if met.data.dtype.kind in "OU":
+        texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
+        batch.fault(texts, "a text came where something true or false was expected", place)
+        none = none | texts
+    return _truth(met), none
+
+
+def constant_column(value: Scalar, n: int) -> NDArray[Any]:
+    """The same value for every case."""
+    if isinstance(value, str) or value is None or (isinstance(value, int) and abs(value) >= 2**63):
+        column = np.empty(n, dtype=object)
+        column[:] = value
+        return column
+    return np.full(n, value)
+
+
+def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
+    """A feature of every record."""
+    data, bad = batch.domain.get(record.data, batch.domain.feature(feature))
+    batch.fault(bad, f"the feature {feature!r} has no single value", place)
+    return Value(data, either(record.bad, bad))
+
+
+def write_feature(batch: Evaluation, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
+    """Every record with a feature set."""
+    name = batch.domain.feature(feature)
+    data, bad = batch.domain.set(record.data, name, value.data)
+    worse = bad if bad is None or value.bad is None else bad & ~value.bad
+    batch.fault(worse, f"the feature {feature!r} cannot be set to such a value", place)
+    return Value(data, either(record.bad, value.bad, bad))
+
+
+def _binary(node: Binary, batch: Evaluation) -> Value:
+    left, right = evaluate(node.left, batch), evaluate(node.right, batch)
+    match node.operator:
+        case "&&" | "||" | "==>":
+            sides = (tested(side, batch, node.place) for side in (left, right))
+            return joined_truths(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
+        case "==" | "!=" | "<" | "<=" | ">" | ">=":
+            return _compared(node, left, right, batch)
+        case _:
+            return _arithmetic(node.operator, left, right, batch, node.place)
+
+
+def joined_truths(sign: str, left: Value, right: Value) -> Value:
+    """Left to right: where the left side settles it, it does not matter that the right side has no value."""
+    first, second = _truth(left), _truth(right)
+    settled = first if sign == "||" else ~first
+    match sign:
+        case "&&":
+            result = first & second
+        case "||":
+            result = first | second
+        case _:
+            result = ~first | second
+    right_bad = None if right.bad is None else right.bad & ~settled
+    return Value(result, either(left.bad, right_bad))
 
 
 def _truth(value: Value) -> Booleans:
@@ -109,23 +276,32 @@ def _truth(value: Value) -> Booleans:
     return np.asarray(column != 0)
 
 
-_ORDER: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_MAKE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-}
-_LARGE = 2.0**62
-"""Whole numbers below this are added and multiplied exactly."""
+def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Value:
+    bad = either(left.bad, right.bad)
+    if not is_column(left):
+        same = batch.domain.equal(left.data, right.data)
+        return Value(same if node.operator == "==" else ~same, bad)
+    for side, other in ((node.left, right), (node.right, left)):
+        if isinstance(side, ScalarLiteral) and side.value is None:
+            gone = missing(other.data)
+            return Value(gone if node.operator == "==" else ~gone, bad)
+    result, worse, why = compare(node.operator, left.data, right.data)
+    return Value(result, _noted(batch, worse, bad, why, node.place))
+
+
+def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
+    bad = either(left.bad, right.bad)
+    result, worse, why = arithmetic(sign, left.data, right.data)
+    return Value(result, _noted(batch, worse, bad, why, place))
+
+
+def _noted(
+    batch: Evaluation, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
+) -> Booleans | None:
+    """Note what went wrong here, but not what follows from something that went wrong before."""
+    if worse is not None:
+        batch.fault(worse if bad is None else worse & ~bad, why, place)
+    return either(bad, worse)
 
 
 def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
@@ -153,6 +329,10 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
     return np.asarray(result), bad if bad.any() else None, why
 
 
+def _number(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(np.int64) if column.dtype.kind in "biu" else column.astype(np.float64)
+
+
 def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
     """Whether the comparison is true; an order has no answer between values of different kinds."""
     if sign == "==":
@@ -163,19 +343,6 @@ def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray
         return np.asarray(_ORDER[sign](left, right), dtype=bool), None, ""
     result, bad, why = _one_by_one(_ORDER[sign], left, right)
     return np.asarray([item is True for item in result.tolist()], dtype=bool), bad, why
-
-
-def missing(column: NDArray[Any]) -> Booleans:
-    """Where a column has no value."""
-    if column.dtype.kind == "f":
-        return np.asarray(np.isnan(column))
-    if column.dtype == object:
-        return np.asarray([item is None or item != item for item in column.tolist()], dtype=bool)
-    return np.zeros(len(column), dtype=bool)
-
-
-def _number(column: NDArray[Any]) -> NDArray[Any]:
-    return column.astype(np.int64) if column.dtype.kind in "biu" else column.astype(np.float64)
 
 
 def _one_by_one(
@@ -195,13 +362,26 @@ def _one_by_one(
     return column, bad if bad.any() else None, why
 
 
-ChoiceKind: TypeAlias = OneOf["whole", "real", "seed"]
-"""What is chosen: a whole number, a real number, or the seed of a function that draws for itself."""
+def missing(column: NDArray[Any]) -> Booleans:
+    """Where a column has no value."""
+    if column.dtype.kind == "f":
+        return np.asarray(np.isnan(column))
+    if column.dtype == object:
+        return np.asarray([item is None or item != item for item in column.tolist()], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
 
-SEEDS = 2**32
-"""How many seeds there are."""
 
-Floats = NDArray[np.float64]
+def is_column(value: Value) -> bool:
+    """Whether it is a column and not records."""
+    return isinstance(value.data, np.ndarray)
+
+
+def either(*masks: Booleans | None) -> Booleans | None:
+    """Where one of the masks is set."""
+    present = [mask for mask in masks if mask is not None]
+    if not present:
+        return None
+    return np.asarray(np.logical_or.reduce(present))
 
 
 class OpenChoiceError(Exception):
@@ -280,187 +460,3 @@ class GivenChoices:
 
 Choices: TypeAlias = RandomChoices | GivenChoices
 """Where random choices come from, in the order in which a specification makes them."""
-
-
-@dataclass(slots=True)
-class Evaluation:
-    """A batch of cases while it is computed.
-
-    Attributes
-    ----------
-    n, domain
-        How many cases there are, and where their inputs come from.
-    values
-        The value of every name so far.
-    choices
-        Where random choices come from.
-    call
-        Calls a function of the language or the domain by name.
-    ask
-        Asks the model about records: ``ask("predict", records)``; ``None`` before the model may be asked.
-    accepted, unclear
-        Cases that no precondition rejects, although one may have had no value; and those in which one had none.
-    empty
-        Cases in which a random choice had nothing to choose from.
-    faults
-        What could not be computed, in words, and for which cases.
-    """
-
-    n: int
-    domain: Domain
-    values: dict[str, Value]
-    choices: Choices
-    call: Callable[[Evaluation, FunctionCall], Value]
-    ask: Callable[[str, Any], Answers] | None = None
-    accepted: Booleans = field(init=False)
-    unclear: Booleans = field(init=False)
-    empty: Booleans = field(init=False)
-    faults: list[tuple[str, Booleans]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.accepted = np.ones(self.n, dtype=bool)
-        self.unclear, self.empty = np.zeros(self.n, dtype=bool), np.zeros(self.n, dtype=bool)
-
-    @property
-    def rejected(self) -> int:
-        """How many cases a precondition rejects."""
-        return int(np.count_nonzero(~self.accepted & ~self.empty))
-
-    @property
-    def without_choice(self) -> int:
-        """How many cases had nothing to choose from."""
-        return int(np.count_nonzero(self.empty))
-
-    def accepted_only(self) -> Evaluation:
-        """The accepted cases alone."""
-        keep = np.flatnonzero(self.accepted)
-        values = {name: value.take(keep) for name, value in self.values.items()}
-        part = Evaluation(len(keep), self.domain, values, self.choices, self.call)
-        part.unclear = self.unclear[keep]
-        part.faults = [(why, bad[keep]) for why, bad in self.faults]
-        return part
-
-    def fault(self, bad: Booleans | None, why: str, place: Place | None) -> None:
-        """Note that something could not be computed for some cases."""
-        if bad is not None and bad.any():
-            where = f" (line {place.line})" if place is not None else ""
-            self.faults.append((f"{why}{where}", bad))
-
-
-def evaluate(node: Expression, batch: Evaluation) -> Value:
-    """The value of an expression for every case of a batch."""
-    match node:
-        case ScalarLiteral():
-            return Value(constant_column(node.value, batch.n))
-        case Name():
-            return batch.values[node.name] if node.name in batch.values else _named(node, batch)
-        case FeatureRead():
-            return read_feature(batch, evaluate(node.record, batch), node.feature, node.place)
-        case Update():
-            record, value = evaluate(node.record, batch), evaluate(node.value, batch)
-            return write_feature(batch, record, node.feature, value, node.place)
-        case FunctionCall():
-            return batch.call(batch, node)
-        case Unary(operator="!"):
-            met, none = tested(evaluate(node.operand, batch), batch, node.place)
-            return Value(~met, none if none.any() else None)
-        case Unary():
-            return _arithmetic(
-                "-", Value(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
-            )
-        case Binary():
-            return _binary(node, batch)
-
-
-def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans, Booleans]:
-    """Where a condition is true, and where it has no value; a text is neither true nor false."""
-    none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
-    if met.data.dtype.kind in "OU":
-        texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
-        batch.fault(texts, "a text came where something true or false was expected", place)
-        none = none | texts
-    return _truth(met), none
-
-
-def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
-    """A feature of every record."""
-    data, bad = batch.domain.get(record.data, batch.domain.feature(feature))
-    batch.fault(bad, f"the feature {feature!r} has no single value", place)
-    return Value(data, either(record.bad, bad))
-
-
-def write_feature(batch: Evaluation, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
-    """Every record with a feature set."""
-    name = batch.domain.feature(feature)
-    data, bad = batch.domain.set(record.data, name, value.data)
-    worse = bad if bad is None or value.bad is None else bad & ~value.bad
-    batch.fault(worse, f"the feature {feature!r} cannot be set to such a value", place)
-    return Value(data, either(record.bad, value.bad, bad))
-
-
-def constant_column(value: Scalar, n: int) -> NDArray[Any]:
-    """The same value for every case."""
-    if isinstance(value, str) or value is None or (isinstance(value, int) and abs(value) >= 2**63):
-        column = np.empty(n, dtype=object)
-        column[:] = value
-        return column
-    return np.full(n, value)
-
-
-def _named(node: Name, batch: Evaluation) -> Value:
-    return Value(constant_column(CONSTANTS[node.name], batch.n))
-
-
-def _binary(node: Binary, batch: Evaluation) -> Value:
-    left, right = evaluate(node.left, batch), evaluate(node.right, batch)
-    match node.operator:
-        case "&&" | "||" | "==>":
-            sides = (tested(side, batch, node.place) for side in (left, right))
-            return joined_truths(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
-        case "==" | "!=" | "<" | "<=" | ">" | ">=":
-            return _compared(node, left, right, batch)
-        case _:
-            return _arithmetic(node.operator, left, right, batch, node.place)
-
-
-def joined_truths(sign: str, left: Value, right: Value) -> Value:
-    """Left to right: where the left side settles it, it does not matter that the right side has no value."""
-    first, second = _truth(left), _truth(right)
-    settled = first if sign == "||" else ~first
-    match sign:
-        case "&&":
-            result = first & second
-        case "||":
-            result = first | second
-        case _:
-            result = ~first | second
-    right_bad = None if right.bad is None else right.bad & ~settled
-    return Value(result, either(left.bad, right_bad))
-
-
-def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Value:
-    bad = either(left.bad, right.bad)
-    if not is_column(left):
-        same = batch.domain.equal(left.data, right.data)
-        return Value(same if node.operator == "==" else ~same, bad)
-    for side, other in ((node.left, right), (node.right, left)):
-        if isinstance(side, ScalarLiteral) and side.value is None:
-            gone = missing(other.data)
-            return Value(gone if node.operator == "==" else ~gone, bad)
-    result, worse, why = compare(node.operator, left.data, right.data)
-    return Value(result, _noted(batch, worse, bad, why, node.place))
-
-
-def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
-    bad = either(left.bad, right.bad)
-    result, worse, why = arithmetic(sign, left.data, right.data)
-    return Value(result, _noted(batch, worse, bad, why, place))
-
-
-def _noted(
-    batch: Evaluation, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
-) -> Booleans | None:
-    """Note what went wrong here, but not what follows from something that went wrong before."""
-    if worse is not None:
-        batch.fault(worse if bad is None else worse & ~bad, why, place)
-    return either(bad, worse)

@@ -53,14 +53,6 @@ LARGEST = 2.0**62
 """The largest end that a range may have."""
 
 
-def _feature_of(call: FunctionCall) -> str | int:
-    """The feature that ``getFeat``, ``setFeat`` or ``randFeat`` names."""
-    node = call.arguments[1]
-    assert isinstance(node, ScalarLiteral)
-    assert isinstance(node.value, str | int)
-    return node.value
-
-
 def call_function(batch: Evaluation, call: FunctionCall) -> Value:
     """Call a function by name for every case; a function of the domain goes before one of the language."""
     custom = batch.domain.functions.get(call.function)
@@ -84,6 +76,14 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
             return Value(np.abs(number.data), number.bad)
         case _:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
+
+
+def _feature_of(call: FunctionCall) -> str | int:
+    """The feature that ``getFeat``, ``setFeat`` or ``randFeat`` names."""
+    node = call.arguments[1]
+    assert isinstance(node, ScalarLiteral)
+    assert isinstance(node.value, str | int)
+    return node.value
 
 
 def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) -> Value:

@@ -322,11 +322,6 @@ def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]
 
     A bare table, array or list stands for itself: its inputs are all that there are. What the property says of groups,
     orders and the label goes before what the import says.
-
-    Raises
-    ------
-    SpecError
-        Where the inputs are nothing that a property can be checked on.
     """
     labels, inputs = imported.labels, imported.inputs
     groups = {**{name: tuple(columns) for name, columns in imported.groups.items()}, **prop.groups}
