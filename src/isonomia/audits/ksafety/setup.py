@@ -25,7 +25,6 @@ from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.protocol import Check
-from isonomia.audits.verdicts import population_stated
 from isonomia.engine.journal import Apart, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
@@ -239,7 +238,7 @@ class Subject:
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:
     if not is_domain(population):
-        return population_stated(population)
+        return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
     stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
     return stated | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
 
