@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import norm
 
 import isonomia as iso
-from isonomia.cli.specs import ratio_property
+from isonomia.cli.check import ratio_property
 from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
 

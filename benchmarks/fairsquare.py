@@ -23,7 +23,7 @@ import numpy as np
 
 import isonomia as iso
 from benchmarks.fairsquare_programs import cases, program_text
-from isonomia.cli.specs import ratio_property
+from isonomia.cli.check import ratio_property
 
 RATIO, DELTA = 0.85, 1e-10
 CAUSAL = ("DT_V3_D2_N44", "SVM_V6", "NN_V3_H2")

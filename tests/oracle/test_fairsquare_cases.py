@@ -10,7 +10,7 @@ import pytest
 from benchmarks.fairsquare_programs import cases, program_text
 
 import isonomia as iso
-from isonomia.cli.specs import ratio_property
+from isonomia.cli.check import ratio_property
 
 CASES = cases()
 INSTANCES: list[dict[str, Any]] = CASES["instances"] if CASES else []

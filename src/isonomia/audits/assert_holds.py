@@ -144,7 +144,7 @@ def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder
     if known is not None:
         verdict = remember(known, check, verdict)
     now = circumstances()
-    now.tell(verdict)
+    now.tell(verdict, None if known is None else known.trouble)
     if verdict.answer == "holds" or (verdict.answer == "undecided" and undecided == "pass"):
         return verdict
     if verdict.answer == "undecided" and undecided == "skip" and now.skip is not None:

@@ -36,7 +36,7 @@ class Circumstances:
     skip
         Ends the test as skipped, for a reason; ``None`` where nobody can.
     tell
-        Who is told every verdict.
+        Who is told every verdict, and why known counterexamples could not be read or written, where that was so.
     repeat
         Gives the command that repeats the test with a seed; ``None`` where there is none.
     """
@@ -44,7 +44,7 @@ class Circumstances:
     settings: Mapping[str, Any] = field(default_factory=dict)
     records: Path | None = None
     skip: Callable[[str], NoReturn] | None = None
-    tell: Callable[[Verdict], None] = lambda _: None
+    tell: Callable[[Verdict, str | None], None] = lambda _, __: None
     repeat: Callable[[int], str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""``isonomia check``: one or more properties of a model and a table."""
+"""``isonomia check``: formulas, specifications and programs, of a model and a table."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ from isonomia.cli.options import (
     with_model_reading,
 )
 from isonomia.cli.outputs import conclude
-from isonomia.cli.specs import SUFFIX, ratio_property, read_specification, refuse_without, split_arguments
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
 
 if TYPE_CHECKING:
+    from isonomia.populations.program import Program
     from isonomia.populations.protocol import Population
     from isonomia.records.known import Known
     from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
 
-__all__ = ["check", "parse_ranges"]
+__all__ = ["check", "parse_ranges", "ratio_property"]
+
+SUFFIX = ".nom"
+"""How the name of a specification ends."""
 
 
 @with_model_reading
@@ -134,15 +137,15 @@ def check(
     from isonomia.report import LiveProgress
     from isonomia.report.files import need_writable
 
-    program, texts = split_arguments(arguments)
+    program, texts = _split_arguments(arguments)
     console = Console(highlight=False)
-    refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept)
+    _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept)
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
             need_writable(path, option)
     population = _population(program, data, census, specified=all(text.endswith(SUFFIX) for text in texts))
     read_spec = partial(
-        read_specification,
+        _read_specification,
         allow_code=allow_code,
         corners=corners,
         eps=eps,
@@ -170,8 +173,8 @@ def check(
         to_check = prop if known is None else _with_known(prop, known)
         verdict = checked(to_check, loaded)
         verdicts.append(verdict)
-        told = explain or view_of(verdict).explanation_first
-        _tell(verdict, prop.explain() if told else None, console, quiet)
+        explained = explain or view_of(verdict).explanation_first
+        _tell(verdict, prop.explain() if explained else None, console, quiet)
         if known is not None:
             remember(known, Check(to_check), verdict, forget=False)  # a model that is mended may break again
             _refuse_trouble(known)
@@ -189,9 +192,9 @@ def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
     from isonomia.audits.known import with_known
     from isonomia.audits.protocol import Check
 
-    found: Property | Safety = with_known(Check(prop), known).prop
+    knowing: Property | Safety = with_known(Check(prop), known).prop
     _refuse_trouble(known)
-    return found
+    return knowing
 
 
 def _refuse_trouble(known: Known) -> None:
@@ -254,3 +257,74 @@ def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
         if not name:
             raise UsageError(f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but {item!r} came")
     return ranges
+
+
+# ----------------------------------------------------------------------------------------- programs and specifications
+
+
+def _read_specification(
+    path: str,
+    *,
+    allow_code: bool,
+    corners: bool,
+    eps: float | None,
+    label: str | None,
+    groups: Sequence[str],
+) -> Safety:
+    """The k-safety property of a ``.nom`` file; ``groups`` are one-hot columns as ``NAME=COLUMN,COLUMN,...``."""
+    from isonomia.spec.safety import EPS
+    from isonomia.spec.safety import property as safety_property
+
+    return safety_property(
+        Path(path),
+        eps=EPS if eps is None else eps,
+        allow_code=allow_code,
+        corners=corners,
+        label=label,
+        groups=dict(_group(item) for item in groups),
+    )
+
+
+def _refuse_without(texts: Sequence[str], **given: object) -> None:
+    """Refuse options that speak of a specification where there is none."""
+    given_options = [f"--{name}" for name, value in given.items() if value]
+    if given_options and not any(text.endswith(SUFFIX) for text in texts):
+        raise UsageError(
+            f"expected a specification{SUFFIX} with {', '.join(given_options)}, but only formulas came: leave it out"
+        )
+
+
+def _group(item: str) -> tuple[str, list[str]]:
+    name, _, columns = item.partition("=")
+    names = [column.strip() for column in columns.split(",") if column.strip()]
+    if not name or not names:
+        raise UsageError(f"expected --group as NAME=COLUMN,COLUMN,..., but {item!r} came")
+    return name, names
+
+
+def _split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The program among the arguments, if there is one, and the properties."""
+    programs = [Path(argument) for argument in arguments if _is_program(argument)]
+    if len(programs) > 1:
+        raise UsageError(f"expected one program, but {', '.join(map(str, programs))} came: check them one by one")
+    return (programs[0] if programs else None), [argument for argument in arguments if not _is_program(argument)]
+
+
+def _is_program(argument: str) -> bool:
+    return argument.lower().endswith(".fr")
+
+
+def ratio_property(program: Program, ratio: float) -> Property:
+    """The property of the FairSquare benchmark: the minority's rate over the majority's, among the qualified."""
+    from isonomia.spec import P, col
+
+    for column, mark in (("minority", "sensitiveAttribute"), ("target", "fairnessTarget")):
+        if column not in program.names:
+            raise UsageError(
+                f"expected {program.name} to have a line {mark}(...), which --ratio needs, but it has none"
+            )
+    minority, target = col("minority"), col("target")
+    if "qualified" not in program.names:
+        return P(target, given=minority) / P(target, given=~minority) >= ratio
+    qualified = col("qualified")
+    return P(target, given=minority & qualified) / P(target, given=~minority & qualified) >= ratio

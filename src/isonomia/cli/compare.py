@@ -51,17 +51,17 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
 
     secret = read_key(key)
     first, second = _side(before, records, secret), _side(after, records, secret)
-    found, console = list(changes(first, second)), Console(highlight=False)
+    changed, console = list(changes(first, second)), Console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", "before", "after", "estimate and interval", "samples", "changed besides"):
         table.add_column(heading, overflow="fold")
-    for each in found:
+    for each in changed:
         table.add_row(*_cells(each))
     console.print(visible(f"before: {first.name}; after: {second.name}"), markup=False, soft_wrap=True)
     console.print(table)
     for line in _versions(first, second):
         console.print(visible(line), markup=False, soft_wrap=True)
-    worse = [each for each in found if each.worse]
+    worse = [each for each in changed if each.worse]
     for each in worse:
         console.print(Text(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red"))
     if not worse:
@@ -77,10 +77,10 @@ def _side(name: str, records: Path, key: bytes | None) -> RunVerdicts:
     if path.is_file():
         return run_in_file(path, key)
     if path.exists() or len(path.parts) > 1 or path.suffix:  # no run is called so
-        told = "is no file" if path.exists() else "does not exist"
+        problem = "is no file" if path.exists() else "does not exist"
         beside = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
         raise RecordError(
-            f"expected a run, an evidence file or verdicts, but {name} {told}.{nearest(path.name, beside)}"
+            f"expected a run, an evidence file or verdicts, but {name} {problem}.{nearest(path.name, beside)}"
         )
     return run_in_store(open_store(records), name)
 

@@ -78,9 +78,9 @@ def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Cons
     verdict = entry.verdict
     violated = verdict.answer == "violated"
     first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {cost(verdict)}."
-    told = Text.assemble((f"{entry.explanation}\n", "italic"), first)
+    content = Text.assemble((f"{entry.explanation}\n", "italic"), first)
     title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
-    console.print(Panel(told, title=title, title_align="left", border_style=colour, padding=(0, 1)))
+    console.print(Panel(content, title=title, title_align="left", border_style=colour, padding=(0, 1)))
 
 
 def _meaning(code: int) -> str:

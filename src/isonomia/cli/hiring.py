@@ -120,12 +120,12 @@ def questions(seed: int) -> list[DemoQuestion]:
         "scores by region": "abs(E[score | region == 'town'] - E[score | region == 'island']) <= 0.25",
         "islanders in a small sample": "P[prediction == 1 | region == 'island'] >= 0.25",
     }
-    found = []
+    about_rates = []
     for name, text in rates.items():
         prop = parse(text).named(name)
         whom = Sample(people) if "sample" in name else everybody
-        found.append(DemoQuestion(prop, whom, prop.explain(), traced=text.startswith("P[")))
-    return [*found, _moving(everybody), _no_way(people), _had_it_been_otherwise(everybody)]
+        about_rates.append(DemoQuestion(prop, whom, prop.explain(), traced=text.startswith("P[")))
+    return [*about_rates, _moving(everybody), _no_way(people), _had_it_been_otherwise(everybody)]
 
 
 def _moving(everybody: Generator) -> DemoQuestion:

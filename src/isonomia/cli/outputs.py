@@ -1,11 +1,4 @@
-"""Files that are written; exit code.
-
-Files that tell others: CI servers, code hosts, people.
-
-How verdicts end a command: what is printed, and the exit code.
-
-Texts that a command reads and writes: interventions, and whatever else a person edits.
-"""
+"""How a command ends: files for CI servers, code hosts and people, a summary, the exit code; and files people edit."""
 
 from __future__ import annotations
 

@@ -170,8 +170,8 @@ def principal(
     if repair:
         from isonomia.audits.principal.repair import remedies
 
-        found = remedies(prop, loaded, population, objective=chosen, never_lower=never_lower)
-        _print_repairs(found, verdict.details, console, chosen)
+        repairs = remedies(prop, loaded, population, objective=chosen, never_lower=never_lower)
+        _print_repairs(repairs, verdict.details, console, chosen)
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
@@ -197,12 +197,12 @@ def _objective(text: str) -> Objective:
 
 
 def _print_repairs(
-    found: Mapping[str, Repair | None], details: Mapping[str, Any], console: Console, objective: Objective
+    repairs: Mapping[str, Repair | None], details: Mapping[str, Any], console: Console, objective: Objective
 ) -> None:
     from isonomia.evidence.strata.repair import OBJECTIVES
 
     console.print(Text(f"\nThe repair with {OBJECTIVES[objective]}, from all rows:", style="bold"))
-    for where, change in found.items():
+    for where, change in repairs.items():
         if change is None:
             console.print(Text(f"{where}: no repair, since somebody to compare with is missing"))
             continue

@@ -1,15 +1,4 @@
-"""Runs, show, report, export.
-
-The records on the command line: which folder, which run, and what is kept of it.
-
-``isonomia runs``: the runs that are kept.
-
-``isonomia show``: every verdict of a run.
-
-``isonomia report``: a run as one page, and as files for machines.
-
-``isonomia export``: a run as one file that can be replayed anywhere.
-"""
+"""The records of earlier runs: ``isonomia runs`` lists them, ``show``, ``report`` and ``export`` take one of them."""
 
 from __future__ import annotations
 
@@ -60,10 +49,10 @@ Records = Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the
 def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The runs whose names begin so, each with its title, for a shell that completes them; none where there is none."""
     try:
-        kept = open_store(context.params.get("records") or HERE).runs()
+        stored = open_store(context.params.get("records") or HERE).runs()
     except Exception:
         return []  # whoever presses Tab wants no message
-    pairs = [(run.id, visible(run.title)) for run in kept]
+    pairs = [(run.id, visible(run.title)) for run in stored]
     latest = [("latest", pairs[0][1])] if pairs else []
     return [pair for pair in latest + pairs if pair[0].startswith(incomplete)]
 
@@ -119,10 +108,10 @@ def with_histories(store: Store, audit: Audit) -> Audit:
     from isonomia.records.evidence import evidence_of
 
     try:
-        found = closings(evidence_of(store, audit.run or "latest"))
+        histories = closings(evidence_of(store, audit.run or "latest"))
     except RecordError:
         return audit
-    entries = tuple(replace(entry, history=found.get(entry.name, ())) for entry in audit.entries)
+    entries = tuple(replace(entry, history=histories.get(entry.name, ())) for entry in audit.entries)
     return replace(audit, entries=entries)
 
 
@@ -140,8 +129,8 @@ def open_store(folder: Path) -> Store:
 
 def _nearby(folder: Path) -> str:
     """A word on records in the folders beside the one that has none: an audit keeps them beside its file."""
-    found = sorted(file.parent for file in folder.parent.glob(f"*/{FOLDER}/{STORE}"))[:3]
-    return f", such as {' or '.join(map(str, found))}" if found else ""
+    folders = sorted(file.parent for file in folder.parent.glob(f"*/{FOLDER}/{STORE}"))[:3]
+    return f", such as {' or '.join(map(str, folders))}" if folders else ""
 
 
 def runs(records: Records = HERE) -> None:
@@ -157,8 +146,8 @@ def runs(records: Records = HERE) -> None:
         checks = store.checks(run.id)
         answers: list[str] = [check.verdict.answer for check in checks if check.verdict is not None]
         answers += ["could not be checked" for check in checks if check.verdict is None and check.error is not None]
-        told = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
-        state = told if run.ended else f"cut off; {told}" if told else "cut off"
+        counts = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
+        state = counts if run.ended else f"cut off; {counts}" if counts else "cut off"
         table.add_row(Text(run.id), Text(run.title), run.begun.replace("T", " ")[:19], str(len(checks)), state)
     Console(highlight=False).print(
         table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one"

@@ -82,8 +82,8 @@ def replay(
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
     audit = rebuilt(evidence)
-    found = list(recomputed(evidence, audit, seconds))
-    sound = _told(found, console) and not audit.contradictions and evidence.seal_problem is None
+    results = list(recomputed(evidence, audit, seconds))
+    sound = _show_results(results, console) and not audit.contradictions and evidence.seal_problem is None
     for check in evidence.checks:
         if check.error is not None:
             _say(console, f"{check.name}: could not be checked: {check.error['message']}")
@@ -93,11 +93,11 @@ def replay(
         console.print("nobody was asked: what this file says is not to be relied on")
     elif model or full:
         opened = _models(audit.file, model or [], permissions, trust)
-        place = folder or _folder(file, evidence)
+        beside = folder or _folder(file, evidence)
         sound = (
-            _anew(evidence, place, permissions, opened, console)
+            _rerun(evidence, beside, permissions, opened, console)
             if full
-            else _ask_again(evidence, audit, opened, permissions, console)
+            else _recheck(evidence, audit, opened, permissions, console)
         )
     if not sound:
         console.print(Text("this evidence does not hold together: see above", style="bold red"))
@@ -108,7 +108,7 @@ def replay(
             "names, only asking them again shows: --model MODEL, or --full."
         )
     failures = sum(check.error is not None for check in evidence.checks)
-    raise typer.Exit(exit_code([each.verdict for each in found if each.verdict is not None], failures))
+    raise typer.Exit(exit_code([each.verdict for each in results if each.verdict is not None], failures))
 
 
 def _say(console: Console, text: str) -> None:
@@ -134,23 +134,23 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
         _say(console, f"recorded with isonomia {used}, replayed with {__version__}")
 
 
-def _told(found: Sequence[Recomputed], console: Console) -> bool:
+def _show_results(results: Sequence[Recomputed], console: Console) -> bool:
     """Tell what came of every property; gives whether all is in order."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", "answer", "from its statistics", "ms"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "ms" else "left")
-    for each in found:
+    for each in results:
         answer = "not checked" if each.verdict is None else each.verdict.answer
         state = "the same" if each.sound else "not computed" if each.failure else "differs"
         table.add_row(
             Text(visible(each.name)), answer, "" if each.verdict is None else state, f"{1000 * each.seconds:.1f}"
         )
     console.print(table)
-    for each in found:
+    for each in results:
         if each.failure is not None:
             _say(console, f"{each.name}: {each.failure}")
         _list(each.name, each.differences, console)
-    return all(each.sound for each in found)
+    return all(each.sound for each in results)
 
 
 def _list(name: str, differences: Sequence[object], console: Console) -> None:
@@ -185,7 +185,7 @@ def _models(
     return opened_models(file, chosen, permissions, trust)
 
 
-def _ask_again(
+def _recheck(
     evidence: EvidenceFile, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
     from isonomia.audits.audit_file.reader import DEFAULT
@@ -196,18 +196,18 @@ def _ask_again(
         model = models.get(each.entry.get("model") or DEFAULT)
         if model is None:
             continue
-        told = asked_again(each, check, model, permissions)
-        asked, again = asked + told.asked, again + told.again
-        left += told.counterexamples - told.asked
-        if told.same is False:
+        result = asked_again(each, check, model, permissions)
+        asked, again = asked + result.asked, again + result.again
+        left += result.counterexamples - result.asked
+        if result.same is False:
             _say(console, f"{each.name}: this is another model than the record's, by its fingerprint")
-        if told.asked:
-            words = f"{told.again} of {told.asked} counterexamples occur again"
+        if result.asked:
+            words = f"{result.again} of {result.asked} counterexamples occur again"
             _say(console, f"{each.name}: {words}")
-        if told.problem is not None:
-            _say(console, f"{each.name}: {told.problem}")
+        if result.problem is not None:
+            _say(console, f"{each.name}: {result.problem}")
         # Another model may answer otherwise; the record's own must not.
-        sound = sound and not (told.same and told.again < told.asked)
+        sound = sound and not (result.same and result.again < result.asked)
     summary = "no verdict rests on counterexamples: use --full to ask the model about everybody anew"
     if asked or left:
         rest = f"; {left} others could not be asked about" if left else ""
@@ -216,7 +216,7 @@ def _ask_again(
     return sound
 
 
-def _anew(
+def _rerun(
     evidence: EvidenceFile, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
 ) -> bool:
     import sys

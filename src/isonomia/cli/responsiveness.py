@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +27,14 @@ from isonomia.cli.options import (
     with_model_reading,
 )
 from isonomia.cli.outputs import conclude, read_interventions
-from isonomia.cli.specs import Claim
+from isonomia.errors import UsageError, nearest
 
 if TYPE_CHECKING:
+    from isonomia.interventions import Interventions
     from isonomia.records.verdict import Verdict
+    from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["responsiveness"]
+__all__ = ["ResponsivenessClaim", "parse_target", "responsiveness"]
 
 PEOPLE, DRAWS = "Whom it is about", "How people are looked at"
 
@@ -160,7 +166,7 @@ def responsiveness(
             need_table(path, option)
     if json is not None:
         need_writable(json, "--json")
-    prop = Claim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
+    prop = ResponsivenessClaim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
         read_interventions(interventions),
         **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
     )
@@ -198,3 +204,130 @@ def _export(verdict: Verdict, points: Path | None, people: Path | None, console:
             write_table(columns, path)
             count = len(next(iter(columns.values()), []))
             console.print(f"{path}: {count:,} {what}", markup=False, soft_wrap=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- the claim
+
+_NEEDS = {"": ("target",), "preclusion": ("target",), "gaming": ("target",), "affordability": ("limit",)}
+_TAKES = {
+    "": ("at_least", "at_most"),
+    "preclusion": ("at_least",),
+    "gaming": ("at_most",),
+    "stability": ("at_least", "within"),
+    "affordability": ("at_least",),
+    "monotonicity": ("at_least", "direction"),
+}
+_SPEAKS_OF_OUTPUT = re.compile(r"\b(prediction|score)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsivenessClaim:
+    """The options that state the claim; ``None`` and nothing for those that were not given.
+
+    Several targets are a set of classes.
+    """
+
+    test: str | None
+    target: tuple[str, ...]
+    at_least: float | None
+    at_most: float | None
+    within: float | None
+    limit: str | None
+    direction: str | None
+
+    def property(self, interventions: Interventions, **options: Any) -> Responsiveness:
+        """The property that is claimed."""
+        from isonomia.spec import responsiveness
+
+        self._check()
+        given = {name: value for name in _TAKES[self.test or ""] if (value := getattr(self, name)) is not None}
+        match self.test:
+            case "preclusion":
+                below = {"below": given["at_least"]} if given else {}
+                return responsiveness.preclusion(interventions, parse_target(self.target), **below, **options)
+            case "gaming":
+                return responsiveness.gaming(interventions, parse_target(self.target), **given, **options)
+            case "stability":
+                return responsiveness.stability(interventions, **given, **options)
+            case "affordability":
+                return responsiveness.affordability(interventions, _limit(self.limit or ""), **given, **options)
+            case "monotonicity":
+                return responsiveness.monotonicity(interventions, **given, **options)
+            case _:
+                return responsiveness.Responsiveness(interventions, parse_target(self.target), **given, **options)
+
+    def _check(self) -> None:
+        test = self.test or ""
+        if test not in _TAKES:
+            tests = [name for name in _TAKES if name]
+            raise UsageError(f"expected --test as one of {', '.join(tests)}, but {test!r} came.{nearest(test, tests)}")
+        claim = f"--test {test}" if test else "a claim without --test"
+        for name in _NEEDS.get(test, ()):
+            if not getattr(self, name):
+                raise UsageError(f"expected {_option(name)} for {claim}, {_EXAMPLES[name]}, but none came")
+        allowed = {"test", *_NEEDS.get(test, ()), *_TAKES[test]}
+        for part in fields(self):
+            if part.name not in allowed and getattr(self, part.name) not in (None, ()):
+                options = ", ".join(map(_option, (*_NEEDS.get(test, ()), *_TAKES[test])))
+                raise UsageError(f"{_option(part.name)} does not go with {claim}, which takes {options}: leave it out")
+        if not test and (self.at_least is None) == (self.at_most is None):
+            came = "neither" if self.at_least is None else "both"
+            raise UsageError(
+                "expected the share that is claimed, --at-least 0.1 or --at-most 0.05, one of the two, "
+                f"but {came} came; --test names ready-made claims"
+            )
+
+
+_EXAMPLES = {
+    "target": "the prediction that is wanted, such as --target 1 or --target 'prediction < own'",
+    "limit": "the most that a prediction may be, such as --limit 500 or --limit budget for a column",
+}
+
+
+def parse_target(texts: Sequence[str]) -> Any:
+    """Read a target: a class, several, an interval ``LOW:HIGH`` with either end perhaps left out, or a condition.
+
+    A class that looks like a number is one; in quotation marks it is a text.
+    """
+    if len(texts) > 1:
+        wrong = [text for text in texts if _SPEAKS_OF_OUTPUT.search(text) or _interval(text) is not None]
+        if wrong:
+            raise UsageError(f"expected several --target to be classes, but {wrong[0]!r} is none: join them with or")
+        return [_label(text) for text in texts]
+    text = texts[0]
+    if _SPEAKS_OF_OUTPUT.search(text):
+        return text
+    interval = _interval(text)
+    return _label(text) if interval is None else interval
+
+
+def _interval(text: str) -> tuple[float | None, float | None] | None:
+    low, colon, high = (part.strip() for part in text.partition(":"))
+    if not colon or not (low or high):
+        return None
+    ends = [_number(end) if end else None for end in (low, high)]
+    return None if any(end and found is None for end, found in zip((low, high), ends, strict=True)) else (*ends,)  # type: ignore[return-value]
+
+
+def _label(text: str) -> str | bool | int | float:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    number = _number(text)
+    return text if number is None else number
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return None if not isfinite(value) else int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else value
+
+
+def _limit(text: str) -> str | float:
+    number = _number(text)
+    return text if number is None else number
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

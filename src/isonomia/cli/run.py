@@ -111,8 +111,8 @@ def run(
 def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
     wanted = audit.content.get("jobs") if jobs is None else jobs
     if wanted is not None and wanted < 1:
-        told = f"expected jobs, the properties to check side by side, as 1 or more, but {wanted} came"
-        raise UsageError(told) if jobs is not None else audit.error(told, "jobs")
+        message = f"expected jobs, the properties to check side by side, as 1 or more, but {wanted} came"
+        raise UsageError(message) if jobs is not None else audit.error(message, "jobs")
     return None if wanted is None else int(wanted)
 
 
@@ -173,16 +173,16 @@ def _finish(
     from isonomia.report.entries import audit_exit_code
     from isonomia.report.overview import overview, show_trouble
 
-    known = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Verdict)}
-    audit = audit_of(store, started.run, known)
+    verdicts = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Verdict)}
+    audit = audit_of(store, started.run, verdicts)
     if not quiet:
         show_trouble(audit, console)
     overview(audit, console)
     audit = audit if outputs.report is None else with_histories(store, audit)
     write_outputs(outputs, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
     command = with_records("isonomia show latest", store.folder)
-    told = f"run {started.run} is kept in {store.folder}; {command} shows it"
+    message = f"run {started.run} is kept in {store.folder}; {command} shows it"
     if cut_off(outcomes):
-        told = f"run {started.run} was cut off: go on with {resume_command(file, store.folder)}"
-    console.print(told, markup=False, soft_wrap=True)
+        message = f"run {started.run} was cut off: go on with {resume_command(file, store.folder)}"
+    console.print(message, markup=False, soft_wrap=True)
     raise typer.Exit(audit_exit_code(audit))

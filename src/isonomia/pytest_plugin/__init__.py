@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isonomia.audits.context import Circumstances, amid
-from isonomia.pytest_plugin.settings import MARKER, add_options, records_folder, seed_said, settings_of
-from isonomia.pytest_plugin.summary import told_of, write_summary
+from isonomia.pytest_plugin.settings import MARKER, add_options, records_folder, seed_option, settings_of
+from isonomia.pytest_plugin.summary import user_property, write_summary
 
 if TYPE_CHECKING:
     from isonomia.pytest_plugin.audit_files import AuditFileTests
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and refuse a seed that is none before anything runs."""
     config.addinivalue_line("markers", MARKER)
-    seed_said(config)
+    seed_option(config)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> AuditFileTests | None:
@@ -65,8 +65,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _circumstances(item: pytest.Item) -> Circumstances:
-    def tell(verdict: Verdict) -> None:
-        item.user_properties.append(told_of(verdict))
+    def tell(verdict: Verdict, trouble: str | None) -> None:
+        item.user_properties.append(user_property(verdict, trouble))
 
     def repeat(seed: int) -> str:
         return f"pytest {shlex.quote(item.nodeid)} --isonomia-seed {seed}"

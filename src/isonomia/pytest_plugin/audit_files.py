@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isonomia.errors import IsonomiaError, UsageError
-from isonomia.pytest_plugin.settings import allowed, audits_wanted, budget_said, records_folder, seed_said, settings_of
+from isonomia.pytest_plugin.settings import (
+    allowed,
+    audit_patterns,
+    budget_option,
+    records_folder,
+    seed_option,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.planner import Planned
@@ -25,7 +32,7 @@ __all__ = ["AuditFileTests", "PropertyTest", "is_wanted"]
 def is_wanted(path: Path, parent: pytest.Collector) -> bool:
     """Whether a file is an audit file whose properties are tests."""
     usual = path.name == "audit.toml" or path.name.endswith(".audit.toml")
-    wanted = audits_wanted(parent.config).strip()
+    wanted = audit_patterns(parent.config).strip()
     if wanted.lower() in {"", "0", "no", "off", "false"}:
         return usual and parent.session.isinitpath(path)
     if wanted.lower() in {"1", "yes", "on", "true"}:
@@ -50,11 +57,11 @@ class AuditFileTests(pytest.File):
             self._audit = read_audit_file(self.path)
         except IsonomiaError as error:
             raise self.CollectError(str(error)) from error
-        for place, entry in enumerate(self._audit.properties()):
-            name = _node_name(entry.get("name") or f"property {place + 1}")
-            yield PropertyTest.from_parent(self, name=name, place=place, line=entry.line)
+        for index, entry in enumerate(self._audit.properties()):
+            name = _node_name(entry.get("name") or f"property {index + 1}")
+            yield PropertyTest.from_parent(self, name=name, index=index, line=entry.line)
 
-    def planned(self, place: int) -> Planned:
+    def planned(self, index: int) -> Planned:
         """A property ready to be checked."""
         if self._failure is not None:
             raise self._failure
@@ -64,7 +71,7 @@ class AuditFileTests(pytest.File):
             except Exception as error:
                 self._failure = error
                 raise
-        return self._planned[place]
+        return self._planned[index]
 
     def _plan(self) -> list[Planned]:
         from isonomia.audits.audit_file.planner import plan_audit
@@ -72,11 +79,11 @@ class AuditFileTests(pytest.File):
         from isonomia.engine.seeds import fresh_seed
 
         config, audit = self.config, self._audit
-        budget = budget_said(config, configured="budget" not in audit.content)
+        budget = budget_option(config, configured="budget" not in audit.content)
         if budget is not None:
             audit = replace(audit, toml=replace(audit.toml, content={**audit.content, "budget": budget}))
-        said = (seed_said(config, configured=False), audit.content.get("seed"), seed_said(config))
-        seed = next((each for each in said if each is not None), None)
+        stated = (seed_option(config, configured=False), audit.content.get("seed"), seed_option(config))
+        seed = next((each for each in stated if each is not None), None)
         permissions = Permissions(allowed(config, "trust_pickle"), allowed(config, "allow_code"))
         refuse_namesakes(audit)
         return plan_audit(audit, fresh_seed() if seed is None else seed, permissions)
@@ -85,9 +92,9 @@ class AuditFileTests(pytest.File):
 class PropertyTest(pytest.Item):
     """One property of an audit file."""
 
-    def __init__(self, *, place: int, line: int, **given: Any) -> None:
+    def __init__(self, *, index: int, line: int, **given: Any) -> None:
         super().__init__(**given)
-        self.place, self.line = place, line
+        self.index, self.line = index, line
         self.add_marker("isonomia")
 
     @property
@@ -99,15 +106,15 @@ class PropertyTest(pytest.Item):
         """Open what the file speaks of."""
         from isonomia.wording import visible
 
-        told: str | None = None
+        message: str | None = None
         try:
             with modules_beside(self.path):
-                self._file.planned(self.place)
+                self._file.planned(self.index)
         except IsonomiaError as error:
-            told = visible(str(error))
-        if told is not None:
+            message = visible(str(error))
+        if message is not None:
             # Of an error in this phase pytest would show every line of Python, for every property of the file.
-            pytest.fail(told, pytrace=False)
+            pytest.fail(message, pytrace=False)
 
     def runtest(self) -> None:
         """Check the property."""
@@ -116,7 +123,7 @@ class PropertyTest(pytest.Item):
 
         undecided = settings_of(self)[0].get("undecided", "fail")
         with modules_beside(self.path):
-            check = self._file.planned(self.place).check
+            check = self._file.planned(self.index).check
             assert_verdict(check, Silent(), undecided, records_folder(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -156,11 +163,11 @@ def refuse_namesakes(audit: AuditFile) -> None:
     for name in _modules(audit):
         folder = audit.folder.resolve()
         beside = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]
-        found = getattr(sys.modules.get(name), "__file__", None)
-        if beside and found is not None and Path(found).resolve() != beside[0]:
+        imported = getattr(sys.modules.get(name), "__file__", None)
+        if beside and imported is not None and Path(imported).resolve() != beside[0]:
             raise UsageError(
                 f"expected {audit.path} to be answered by {beside[0]}, but another module {name!r} was imported "
-                f"before, from {found}: run the two apart, or give one another name"
+                f"before, from {imported}: run the two apart, or give one another name"
             )
 
 

@@ -14,10 +14,10 @@ __all__ = [
     "MARKER",
     "add_options",
     "allowed",
-    "audits_wanted",
-    "budget_said",
+    "audit_patterns",
+    "budget_option",
     "records_folder",
-    "seed_said",
+    "seed_option",
     "settings_of",
 ]
 
@@ -56,7 +56,7 @@ def allowed(config: pytest.Config, name: str) -> bool:
     return bool(config.getoption(f"isonomia_{name}") or config.getini(f"isonomia_{name}"))
 
 
-def audits_wanted(config: pytest.Config) -> str:
+def audit_patterns(config: pytest.Config) -> str:
     """Which audit files are tests."""
     return str(config.getini("isonomia_audits"))
 
@@ -71,7 +71,7 @@ def records_folder(config: pytest.Config) -> Path | None:
     return config.rootpath / str(configured or FOLDER)
 
 
-def seed_said(config: pytest.Config, *, configured: bool = True) -> int | None:
+def seed_option(config: pytest.Config, *, configured: bool = True) -> int | None:
     """The seed of the command line, else that of the configuration."""
     text = config.getoption("isonomia_seed") or (config.getini("isonomia_seed") if configured else None)
     if text in (None, ""):
@@ -81,7 +81,7 @@ def seed_said(config: pytest.Config, *, configured: bool = True) -> int | None:
     return int(text)
 
 
-def budget_said(config: pytest.Config, *, configured: bool = True) -> str | None:
+def budget_option(config: pytest.Config, *, configured: bool = True) -> str | None:
     """The budget of the command line, else that of the configuration."""
     text = config.getoption("isonomia_budget") or (config.getini("isonomia_budget") if configured else None)
     return str(text) if text else None
@@ -93,14 +93,14 @@ def settings_of(item: pytest.Item) -> tuple[dict[str, Any], str | None]:
     What is nearest to the test wins: its own marker, that of its class, that of its module, the command line, and the
     configuration last.
     """
-    general = {"seed": seed_said(item.config), "budget": budget_said(item.config)}
-    found = {name: value for name, value in general.items() if value is not None}
+    general = {"seed": seed_option(item.config), "budget": budget_option(item.config)}
+    settings = {name: value for name, value in general.items() if value is not None}
     for marker in reversed(list(item.iter_markers("isonomia"))):
         complaint = _complaint(marker)
         if complaint is not None:
-            return found, f"{complaint} Write {MARKER.partition(':')[0]}."
-        found |= {name: value for name, value in marker.kwargs.items() if value is not None}
-    return found, None
+            return settings, f"{complaint} Write {MARKER.partition(':')[0]}."
+        settings |= {name: value for name, value in marker.kwargs.items() if value is not None}
+    return settings, None
 
 
 def _complaint(marker: pytest.Mark) -> str | None:

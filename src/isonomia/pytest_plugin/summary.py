@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
 
-__all__ = ["told_of", "write_summary"]
+__all__ = ["user_property", "write_summary"]
 
 PROPERTY = "isonomia"
 """What such a property of a test is called."""
@@ -21,18 +21,20 @@ _SIGNIFICANT = ("answer", "samples", "counted", "risk", "delta", "method", "seed
 _LONGEST_NAME = 48
 
 
-def told_of(verdict: Verdict) -> tuple[str, str]:
-    """A verdict as a property of its test: JSON, without counterexamples, which can be long."""
+def user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
+    """A verdict as a property of its test: JSON, without counterexamples, which can be long.
+
+    ``trouble`` says why known counterexamples could not be read or written.
+    """
     from isonomia.records.display.words import cost
     from isonomia.wording import on_one_line
 
-    told = {
+    content = {
         "property": on_one_line(verdict.name or verdict.text),
         "cost": cost(verdict),
         **{key: getattr(verdict, key) for key in _SIGNIFICANT},
     }
-    troubles = [item for item in verdict.remarks if item.startswith("known counterexamples were left aside")]
-    return PROPERTY, json.dumps({**told, "remarks": troubles}, ensure_ascii=False)
+    return PROPERTY, json.dumps({**content, "trouble": trouble}, ensure_ascii=False)
 
 
 def write_summary(reporter: Any) -> None:
@@ -41,14 +43,14 @@ def write_summary(reporter: Any) -> None:
     if not verdicts:
         return
     reporter.section("properties")
-    rows = [_row(told) for told in verdicts]
+    rows = [_row(verdict) for verdict in verdicts]
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     colours = {"holds": {"green": True}, "violated": {"red": True}, "undecided": {"yellow": True}}
-    for told, (answer, name, cost, risk) in zip(verdicts, rows, strict=True):
-        reporter.write(f"{answer:<{widths[0]}}", **colours[told["answer"]])
+    for verdict, (answer, name, cost, risk) in zip(verdicts, rows, strict=True):
+        reporter.write(f"{answer:<{widths[0]}}", **colours[verdict["answer"]])
         reporter.write_line(f"  {name:<{widths[1]}}  {cost:>{widths[2]}}  {risk}")
-    for remark in dict.fromkeys(remark for told in verdicts for remark in told["remarks"]):
-        reporter.write_line(f"note: {remark}")
+    for trouble in dict.fromkeys(verdict["trouble"] for verdict in verdicts if verdict["trouble"]):
+        reporter.write_line(f"note: known counterexamples were left aside: {trouble}")
 
 
 def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
@@ -56,16 +58,16 @@ def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
     longest: dict[str, list[str]] = {}
     for reports in reporter.stats.values():
         for report in reports:
-            found = [value for name, value in getattr(report, "user_properties", ()) if name == PROPERTY]
-            if found and len(found) >= len(longest.get(report.nodeid, ())):
-                longest[report.nodeid] = found
+            values = [value for name, value in getattr(report, "user_properties", ()) if name == PROPERTY]
+            if values and len(values) >= len(longest.get(report.nodeid, ())):
+                longest[report.nodeid] = values
     for node in sorted(longest):
         yield from map(json.loads, longest[node])
 
 
-def _row(told: dict[str, Any]) -> tuple[str, str, str, str]:
+def _row(verdict: dict[str, Any]) -> tuple[str, str, str, str]:
     from isonomia.wording import chance, shortened
 
-    risk = f"risk {chance(told['risk'])}" if told["risk"] else "exact"
-    risk = "nothing claimed" if told["answer"] == "undecided" else risk
-    return told["answer"], shortened(told["property"], _LONGEST_NAME), told["cost"], risk
+    risk = f"risk {chance(verdict['risk'])}" if verdict["risk"] else "exact"
+    risk = "nothing claimed" if verdict["answer"] == "undecided" else risk
+    return verdict["answer"], shortened(verdict["property"], _LONGEST_NAME), verdict["cost"], risk

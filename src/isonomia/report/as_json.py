@@ -30,8 +30,8 @@ def as_json(audit: Audit) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of what :func:`as_json` writes."""
-    found: dict[str, Any] = json.loads(files("isonomia.report").joinpath("verdicts.schema.json").read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(files("isonomia.report").joinpath("verdicts.schema.json").read_text("utf-8"))
+    return content
 
 
 def dumped(content: Mapping[str, Any]) -> str:

@@ -139,16 +139,16 @@ def summary_sentence(verdicts: Iterable[Verdict], failures: Sequence[Failure] = 
     """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
     answers: list[str] = [verdict.answer for verdict in verdicts]
     without = [missing_answer(failure) for failure in failures]
-    told = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
-    told += [
+    parts = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
+    parts += [
         f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
         for answer in ORDER
         if answer in answers
     ]
     number = len(answers) + len(failures)
-    if not told:
+    if not parts:
         return "No property was checked."
-    return f"{plural(number, 'property', 'properties')}: {', '.join(told)}."
+    return f"{plural(number, 'property', 'properties')}: {', '.join(parts)}."
 
 
 # ------------------------------------------------------------------------------------------------------- for a notebook
@@ -162,10 +162,13 @@ def _as_html(audit: Audit) -> str:
     lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
     more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))
     rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
-    title, told = safe(audit.title, 200), summary_sentence((entry.verdict for entry in audit.entries), audit.failures)
+    title, summary = (
+        safe(audit.title, 200),
+        summary_sentence((entry.verdict for entry in audit.entries), audit.failures),
+    )
     return (
         f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
-        f"<p style='margin:.2em 0'>{told}</p>{lines}{rest}</div>"
+        f"<p style='margin:.2em 0'>{summary}</p>{lines}{rest}</div>"
     )
 
 
@@ -174,11 +177,11 @@ def _opening(entry: Entry) -> str:
     item = telling(verdict)
     picture = "" if item is None else f"{gauge_picture(item, COLOURS[verdict.answer])} "
     view = view_of(verdict)
-    told = entry.explanation if view.explanation_first else None
+    explanation = entry.explanation if view.explanation_first else None
     return (
         f"{_LINE}{badge(verdict.answer)} <strong>{safe(entry.name, 120)}</strong> "
         f"<span>{picture}{safe(view.finding(verdict, False), 200)}</span></summary>"
-        f"<div style='margin:.3em 0 .8em 1.1em'>{as_html(verdict, told, entry.why)}</div></details>"
+        f"<div style='margin:.3em 0 .8em 1.1em'>{as_html(verdict, explanation, entry.why)}</div></details>"
     )
 
 

@@ -1,9 +1,4 @@
-"""Files that are written, also tables.
-
-Files that are written for people and programs: a bad place is known before the work, and said in words.
-
-Tables as files that a spreadsheet or a data-frame library reads.
-"""
+"""Files that are written: a path that cannot be written is found before the work, and tables are CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -48,8 +43,8 @@ def writing(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = error.strerror or error
-        raise UsageError(f"expected a file that can be written for {what}, but {path}: {told}") from error
+        reason = error.strerror or error
+        raise UsageError(f"expected a file that can be written for {what}, but {path}: {reason}") from error
 
 
 ENDINGS = (".csv", ".parquet")
@@ -91,7 +86,7 @@ def _write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
 
     # A column of several kinds of values has no type of its own: as texts, it has.
     kinds = {name: {type(value) for value in values if value is not None} for name, values in columns.items()}
-    mixed = {name for name, found in kinds.items() if len(found) > 1 and not found <= {int, float}}
+    mixed = {name for name, types in kinds.items() if len(types) > 1 and not types <= {int, float}}
     plain = {
         name: [value if value is None or name not in mixed else str(value) for value in values]
         for name, values in columns.items()

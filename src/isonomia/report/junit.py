@@ -50,10 +50,10 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
     )
     kinds = {"violated": "failure", "undecided": "error"}
     if verdict.answer in kinds:
-        told = ElementTree.SubElement(
+        problem = ElementTree.SubElement(
             case, kinds[verdict.answer], {"type": verdict.answer, "message": _clean(answer_line(verdict))}
         )
-        told.text = _clean(str(verdict))
+        problem.text = _clean(str(verdict))
     else:
         ElementTree.SubElement(case, "system-out").text = _clean(str(verdict))
 
@@ -62,8 +62,8 @@ def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:
     names = {"name": _clean(failure.name), "classname": _clean(audit.title), "time": "0.000"}
     case = ElementTree.SubElement(suite, "testcase", names)
     first = f"{missing_answer(failure)}: {failure.message.partition(chr(10))[0]}"
-    told = ElementTree.SubElement(case, "error", {"type": _clean(failure.kind), "message": _clean(first)})
-    told.text = _clean(failure.message)
+    problem = ElementTree.SubElement(case, "error", {"type": _clean(failure.kind), "message": _clean(first)})
+    problem.text = _clean(failure.message)
 
 
 def _clean(text: str) -> str:

@@ -81,8 +81,10 @@ def github_lines(audit: Audit) -> str:
 
 def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> str:
     where = {"file": audit.file, "line": about.line, "title": about.name}
-    told = ",".join(f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None)
-    return f"::{kind} {told}::{_command(message)}"
+    properties = ",".join(
+        f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None
+    )
+    return f"::{kind} {properties}::{_command(message)}"
 
 
 def _counted(audit: Audit) -> str:

@@ -75,10 +75,10 @@ def _worst_first(audit: Audit) -> list[Entry | Failure]:
 
 def _cells(item: Entry | Failure, console: Console, wide: bool) -> list[Text]:
     if isinstance(item, Failure):
-        first, price, chance = (OPEN if item.kind == UNFINISHED else FAILED), "", "-"
-        told = finding_of(item)
+        first, spent, chance = (OPEN if item.kind == UNFINISHED else FAILED), "", "-"
+        finding = finding_of(item)
     else:
         verdict = item.verdict
-        first, price, chance, told = verdict.answer, cost(verdict), risk(verdict), finding_of(verdict)
-    rest = [price, chance, told] if wide else [chance, told]
+        first, spent, chance, finding = verdict.answer, cost(verdict), risk(verdict), finding_of(verdict)
+    rest = [spent, chance, finding] if wide else [chance, finding]
     return [Text(sign_of(first, console), style=STYLES[first]), Text(visible(item.name)), *map(Text, rest)]

@@ -84,8 +84,8 @@ def _effects(item: SubgroupBounds, block: Subgroups, reach: float, marks: StripM
             grid.add_row(Text(effect.name), Text("the assumptions are refuted", style="dim"))
             continue
         drawn = strip(effect.interval, effect.interval if block.exact else effect.sample, limits, reach, marks)
-        told = "" if block.exact or effect.sample is None else f"sample {bounds(effect.sample)}"
-        grid.add_row(Text(effect.name), drawn, Text(bounds(effect.interval)), Text(told, style="dim"))
+        sample = "" if block.exact or effect.sample is None else f"sample {bounds(effect.sample)}"
+        grid.add_row(Text(effect.name), drawn, Text(bounds(effect.interval)), Text(sample, style="dim"))
     return Padding(grid, (0, 0, 0, 4))
 
 

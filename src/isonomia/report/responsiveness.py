@@ -29,12 +29,12 @@ def points_table(verdict: Verdict) -> dict[str, list[Any]]:
     The columns are ``person`` (a row of the population), ``distance``, ``prediction`` where the target speaks of it,
     and the features, each under its own name with ``to `` in front, so that no name can collide.
     """
-    found = [item for item in verdict.counterexamples if item["point"] is not None]
-    columns: dict[str, list[Any]] = {name: [item[name] for item in found] for name in ("person", "distance")}
-    if found and "prediction" in found[0]:
-        columns["prediction"] = [item["prediction"] for item in found]
-    for name in found[0]["point"] if found else ():
-        columns[f"to {name}"] = [item["point"][name] for item in found]
+    points = [item for item in verdict.counterexamples if item["point"] is not None]
+    columns: dict[str, list[Any]] = {name: [item[name] for item in points] for name in ("person", "distance")}
+    if points and "prediction" in points[0]:
+        columns["prediction"] = [item["prediction"] for item in points]
+    for name in points[0]["point"] if points else ():
+        columns[f"to {name}"] = [item["point"][name] for item in points]
     return columns
 
 

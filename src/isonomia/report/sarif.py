@@ -71,9 +71,9 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
 
 
 def _invocation(audit: Audit) -> dict[str, Any]:
-    told = [_notification(failure, audit) for failure in audit.failures]
-    invocation: dict[str, Any] = {"executionSuccessful": not told}
-    return invocation | ({"toolExecutionNotifications": told} if told else {})
+    notifications = [_notification(failure, audit) for failure in audit.failures]
+    invocation: dict[str, Any] = {"executionSuccessful": not notifications}
+    return invocation | ({"toolExecutionNotifications": notifications} if notifications else {})
 
 
 def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def _locations(audit: Audit, line: int | None) -> dict[str, Any]:
     """Where the audit file states it; nothing where there is no file."""
     if audit.file is None:
         return {}
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(audit.file)}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(audit.file)}}
     if line is not None:
-        place["region"] = {"startLine": line}
-    return {"locations": [{"physicalLocation": place}]}
+        location["region"] = {"startLine": line}
+    return {"locations": [{"physicalLocation": location}]}
 
 
 def _uri(path: str) -> str:

@@ -55,19 +55,19 @@ def gauge(item: Expression, width: int, marks: GaugeMarks = UNICODE) -> str:
     """Draw an expression's interval against its threshold.
 
     The scale reaches a quarter beyond what must be seen on either side; an end that is infinite runs off the line.
-    Where the threshold and the estimate fall on one place, the threshold is shown.
+    Where the threshold and the estimate fall on one column, the threshold is shown.
     """
     left, right = scale_of(item)
 
-    def place(value: float) -> int:
+    def column(value: float) -> int:
         return round((min(max(value, left), right) - left) / (right - left) * (width - 1))
 
     line = [marks.axis] * width
-    for index in range(place(item.low), place(item.high) + 1):
+    for index in range(column(item.low), column(item.high) + 1):
         line[index] = marks.inside
     if item.estimate is not None and isfinite(item.estimate):
-        line[place(item.estimate)] = marks.estimate
-    line[place(item.threshold)] = marks.threshold
+        line[column(item.estimate)] = marks.estimate
+    line[column(item.threshold)] = marks.threshold
     return "".join(line)
 
 
@@ -174,8 +174,8 @@ def _counterexamples(verdict: Verdict) -> list[RenderableType]:
 
 
 def _line(case: CounterexampleView) -> Text:
-    where, told = case.line or ("", case.title)
-    return Text(f"{where}: ", style="bold").append(told, style="default")
+    where, happens = case.line or ("", case.title)
+    return Text(f"{where}: ", style="bold").append(happens, style="default")
 
 
 def _grid(number: int, case: CounterexampleView) -> Padding:
@@ -186,8 +186,8 @@ def _grid(number: int, case: CounterexampleView) -> Padding:
     grid.add_row(f"{number}.", Text(case.heading or case.title, style="bold"))
     for record in case.records:
         if record.changes is not None:
-            told = ", ".join(_change(case, feature, *pair) for feature, pair in record.changes.items())
-            grid.add_row(record.name, Text(told or "the same record"))
+            changes = ", ".join(_change(case, feature, *pair) for feature, pair in record.changes.items())
+            grid.add_row(record.name, Text(changes or "the same record"))
     if case.choices:
         grid.add_row("choices", Text(", ".join(map(brief, case.choices))))
     if case.outputs:

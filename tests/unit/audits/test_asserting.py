@@ -151,7 +151,7 @@ def test_circumstances_end_with_their_test() -> None:
 
 def test_every_verdict_is_told_whatever_it_is() -> None:
     told: list[Verdict] = []
-    with amid(Circumstances(tell=told.append, repeat=lambda seed: f"again {seed}")):
+    with amid(Circumstances(tell=lambda verdict, _: told.append(verdict), repeat=lambda seed: f"again {seed}")):
         assert_holds("P[hired] >= 0.7", population=iso.Census(PEOPLE))
         error = failure("P[hired] >= 0.9", population=iso.Census(PEOPLE), seed=3)
     assert [verdict.answer for verdict in told] == ["holds", "violated"]

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from isonomia.cli.specs import Claim, parse_target
+from isonomia.cli.responsiveness import ResponsivenessClaim, parse_target
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
 
 CHANGES = Interventions((Feature("savings", "integer", 0, 9),))
 
 
-def claim(**said: Any) -> Claim:
+def claim(**said: Any) -> ResponsivenessClaim:
     nothing: dict[str, Any] = dict.fromkeys(("test", "at_least", "at_most", "within", "limit", "direction"))
-    return Claim(**{**nothing, "target": (), **said})
+    return ResponsivenessClaim(**{**nothing, "target": (), **said})
 
 
 @pytest.mark.parametrize(

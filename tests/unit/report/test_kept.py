@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.report.page.script import kept_script
+from isonomia.report.page.script import cached_script
 
 
 @pytest.fixture
@@ -27,35 +27,35 @@ def _file(folder: Path) -> Path:
 
 
 def test_it_is_made_once(folder: Path) -> None:
-    assert kept_script("charts", lambda: "draw()\nagain()") == "draw()\nagain()"
+    assert cached_script("charts", lambda: "draw()\nagain()") == "draw()\nagain()"
     assert _file(folder).is_file()
-    assert kept_script("charts", _refuse) == "draw()\nagain()"
-    assert kept_script("another", lambda: "other()") == "other()"
+    assert cached_script("charts", _refuse) == "draw()\nagain()"
+    assert cached_script("another", lambda: "other()") == "other()"
 
 
 @pytest.mark.parametrize("damage", ["draw(", "", "\n", "draw()\nmore()", "\udc80"])
 def test_what_is_not_whole_is_made_again(folder: Path, damage: str) -> None:
-    kept_script("charts", lambda: "draw()")
+    cached_script("charts", lambda: "draw()")
     seal = _file(folder).read_text("utf-8").split("\n")[0]
     _file(folder).write_bytes(f"{seal}\n{damage}".encode("utf-8", "surrogateescape"))
-    assert kept_script("charts", lambda: "draw()") == "draw()"
-    assert kept_script("charts", _refuse) == "draw()"
+    assert cached_script("charts", lambda: "draw()") == "draw()"
+    assert cached_script("charts", _refuse) == "draw()"
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no such permissions")
 def test_what_others_may_write_is_not_trusted(folder: Path) -> None:
-    kept_script("charts", lambda: "stolen()")
+    cached_script("charts", lambda: "stolen()")
     _file(folder).chmod(0o666)
-    assert kept_script("charts", lambda: "draw()") == "draw()"
+    assert cached_script("charts", lambda: "draw()") == "draw()"
 
 
 def test_a_folder_that_cannot_be_made_costs_time_only(folder: Path) -> None:
     (folder / "isonomia").write_text("no folder")
     (folder / "Library").write_text("no folder")
-    assert kept_script("charts", lambda: "draw()") == "draw()"
-    assert kept_script("charts", lambda: "draw(2)") == "draw(2)"
+    assert cached_script("charts", lambda: "draw()") == "draw()"
+    assert cached_script("charts", lambda: "draw(2)") == "draw(2)"
 
 
 def test_nothing_is_left_behind_but_the_script(folder: Path) -> None:
-    kept_script("charts", lambda: "draw()")
+    cached_script("charts", lambda: "draw()")
     assert [path.name for path in _file(folder).parent.iterdir()] == ["charts.js"]

@@ -35,11 +35,11 @@ def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
     """
     left, right = scale_of(item)
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         part = (min(max(value, left), right) - left) / (right - left)
         return round(_MARGIN + part * (width - 2 * _MARGIN), 1)
 
-    middle, low, high, edge = _HEIGHT / 2, place(item.low), place(item.high), place(item.threshold)
+    middle, low, high, edge = _HEIGHT / 2, position(item.low), position(item.high), position(item.threshold)
     parts = [
         f'<line x1="0" x2="{width}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-opacity=".25"/>',
         f'<line x1="{min(low, high - 1)}" x2="{high}" y1="{middle}" y2="{middle}" stroke="{colour}" stroke-width="5" '
@@ -48,7 +48,7 @@ def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
     ]
     if item.estimate is not None and isfinite(item.estimate):
         parts.append(
-            f'<circle cx="{place(item.estimate)}" cy="{middle}" r="3.5" fill="{colour}" stroke="#fff" '
+            f'<circle cx="{position(item.estimate)}" cy="{middle}" r="3.5" fill="{colour}" stroke="#fff" '
             'stroke-width="1.5"/>'
         )
     size = f'width="{width}" height="{_HEIGHT}" viewBox="0 0 {width} {_HEIGHT}" style="vertical-align:middle"'
@@ -80,24 +80,24 @@ def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = 
     """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
     answer, view = f"{capitalised(answer_line(verdict))}.", view_of(verdict)
-    found = f"<p style='margin:.2em 0'>Found: {safe(view.finding(verdict, False), 200)}.</p>" if view.counts else ""
+    finding = f"<p style='margin:.2em 0'>Found: {safe(view.finding(verdict, False), 200)}.</p>" if view.counts else ""
     reason = f"<p style='margin:.2em 0;font-style:italic'>{safe(why, 400)}</p>" if why else ""
     return (
         "<div style='border-left:4px solid "
         f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
         f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
         f"<p style='margin:.2em 0'>{safe(answer, 400)} {safe(guarantee(verdict), 400)}</p>"
-        f"{found}{_table(verdict)}{_tables(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
+        f"{finding}{_table(verdict)}{_tables(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
     )
 
 
 def _claim(verdict: Verdict, explanation: str | None) -> str:
     """What is claimed: in words first where there are some; a program is folded away."""
-    told = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
+    words = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
     text = verdict.text.strip("\n")
     if "\n" not in text:
-        return f"{told}<code>{safe(text, 600)}</code>"
-    return f"{told}{_folded('the program', _lines(safe(text, 3_000)))}"
+        return f"{words}<code>{safe(text, 600)}</code>"
+    return f"{words}{_folded('the program', _lines(safe(text, 3_000)))}"
 
 
 def _counterexample(verdict: Verdict) -> str:
@@ -172,8 +172,8 @@ def _row(*cells: str) -> str:
 
 
 def _notes(verdict: Verdict) -> str:
-    told = [f"assumes that {item}" for item in verdict.assumptions] + list(verdict.remarks)
-    if not told:
+    notes = [f"assumes that {item}" for item in verdict.assumptions] + list(verdict.remarks)
+    if not notes:
         return ""
-    items = "".join(f"<li>{safe(item, 400)}</li>" for item in told[:MAX_ROWS])
+    items = "".join(f"<li>{safe(item, 400)}</li>" for item in notes[:MAX_ROWS])
     return _folded("what it rests on", f"<ul style='margin:.2em 0'>{items}</ul>")

@@ -186,8 +186,8 @@ def _found_lines(verdict: Verdict) -> list[str]:
     """What was counted, then what is compared against its threshold; what settles the answer first."""
     tally = view_of(verdict).tally(verdict)
     wanted = False if verdict.answer == "violated" else None
-    told = [item for item in verdict.expressions if item.estimate is not None or not verdict.counterexamples]
-    ordered = sorted(told, key=lambda item: item.settled is not wanted)
+    items = [item for item in verdict.expressions if item.estimate is not None or not verdict.counterexamples]
+    ordered = sorted(items, key=lambda item: item.settled is not wanted)
     lines = [line for item in ordered[:MAX_QUANTITIES] for line in _quantity_lines(item)]
     more = len(ordered) - MAX_QUANTITIES
     lines += [f"and {more:,} more quantities, which the verdict has"] if more > 0 else []
@@ -195,10 +195,10 @@ def _found_lines(verdict: Verdict) -> list[str]:
 
 
 def _quantity_lines(item: Expression) -> list[str]:
-    told = "nothing is known of it" if item.estimate is None else f"{number(item.estimate)} in {interval(item)}"
+    known = "nothing is known of it" if item.estimate is None else f"{number(item.estimate)} in {interval(item)}"
     return [
         *_limited(wrap(on_one_line(item.text), _INSIDE), 4),
-        f"  {told}; it must be {item.relation} {number(item.threshold)}",
+        f"  {known}; it must be {item.relation} {number(item.threshold)}",
     ]
 
 
@@ -209,8 +209,10 @@ def _rate_lines(verdict: Verdict) -> list[str]:
     leaves = [leaf for block in blocks if isinstance(block, Rates) for leaf in block.items if leaf.text not in texts]
     if len(leaves) > MAX_QUANTITIES:
         return []
-    told = [f"{on_one_line(item.text)}: {number(item.estimate)} in {interval(item)}, n = {item.n:,}" for item in leaves]
-    return [line for each in told for line in wrap(each, _INSIDE, subsequent_indent="  ")]
+    texts_of_rates = [
+        f"{on_one_line(item.text)}: {number(item.estimate)} in {interval(item)}, n = {item.n:,}" for item in leaves
+    ]
+    return [line for each in texts_of_rates for line in wrap(each, _INSIDE, subsequent_indent="  ")]
 
 
 def _smallest_counterexample(verdict: Verdict) -> list[str]:
@@ -225,13 +227,13 @@ def _smallest_counterexample(verdict: Verdict) -> list[str]:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    told = [line for item in verdict.remarks for line in wrap(on_one_line(item), _INSIDE, subsequent_indent="  ")]
+    notes = [line for item in verdict.remarks for line in wrap(on_one_line(item), _INSIDE, subsequent_indent="  ")]
     if len(verdict.counterexamples) > 1:
-        told.append("the error's verdict.counterexamples has the others")
+        notes.append("the error's verdict.counterexamples has the others")
     if verdict.answer == "undecided":
-        told.append("more people, a larger budget or a larger delta may decide it")
-        told.append("undecided='pass' or undecided='skip' accepts that nothing is known")
-    return _limited(told, MAX_NOTES)
+        notes.append("more people, a larger budget or a larger delta may decide it")
+        notes.append("undecided='pass' or undecided='skip' accepts that nothing is known")
+    return _limited(notes, MAX_NOTES)
 
 
 def _limited(lines: list[str], limit: int) -> list[str]:

@@ -258,10 +258,10 @@ def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
     _, low, estimate, high = points[-1]
     near = stretch((threshold, low, estimate, high), 1.5)
     whole = [value for point in points for value in (threshold, *point[1:]) if value is not None and isfinite(value)]
-    least, most = stretch(whole, 0.06)
+    least, largest = stretch(whole, 0.06)
     if min(whole) >= 0:
         least = max(least, 0.0)  # what cannot be negative has no room below zero
-    return max(least, near[0]), min(most, near[1])
+    return max(least, near[0]), min(largest, near[1])
 
 
 def _row(point: Point, ends: tuple[float, float], item: Expression) -> dict[str, object]:
@@ -276,9 +276,9 @@ def _ends(point: Point) -> str:
     return f"[{number(point[1])}, {number(point[3])}]"
 
 
-def _thinned(points: Sequence[Point], most: int) -> list[Point]:
+def _thinned(points: Sequence[Point], limit: int) -> list[Point]:
     """No more points than can be told apart, the last one always among them."""
-    step = max(1, -(-len(points) // most))
+    step = max(1, -(-len(points) // limit))
     return list(points[::-1][::step][::-1])
 
 
@@ -351,8 +351,8 @@ def _bounds_key(block: Subgroups, sooner: bool) -> str:
         limit = f"the upright lines are the margin, {block.margin:g} either way"
     if block.exact:
         return f"The bar is what the counts of everybody allow; {limit}."
-    told = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
-    return f"{told} {SOONER}" if sooner else told
+    key = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
+    return f"{key} {SOONER}" if sooner else key
 
 
 _BINS = 20
@@ -386,10 +386,10 @@ def _kinds_key(relation: str) -> str:
     """How to read the kinds: who can reach the target keeps one claim, and breaks another."""
     above, below = "proved to be above the limit", "proved to be below it"
     if relation == "<=":
-        told = f"Break it: the share that they reach is {above} (responsive). Keep it: {below} (fixed)."
+        key = f"Break it: the share that they reach is {above} (responsive). Keep it: {below} (fixed)."
     else:
-        told = f"Keep it: the share that they reach is {above} (responsive). Break it: {below} (fixed)."
-    return f"{told} Exact: all that they can reach was looked at."
+        key = f"Keep it: the share that they reach is {above} (responsive). Break it: {below} (fixed)."
+    return f"{key} Exact: all that they can reach was looked at."
 
 
 def _kind_rows(place: int, label: str, counts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[dict[str, Any]]:

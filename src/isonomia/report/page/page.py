@@ -180,12 +180,12 @@ def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     model, population = verdict.model, verdict.population
     size = population.get("size")
     people = f"{population.get('kind', 'unknown')}{f' of {size:,}' if isinstance(size, int) else ''}"
-    found = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
+    needed = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
     if model:
-        found += [("model", short(str(model.get("name", "-")), 120)), ("its fingerprint", _fingerprint(model))]
-    found += [("population", people), ("its fingerprint", _fingerprint(population))]
-    found += [("Isonomia", verdict.version or "-"), ("time", f"{verdict.seconds:.2f} s")]
-    return tuple(found)
+        needed += [("model", short(str(model.get("name", "-")), 120)), ("its fingerprint", _fingerprint(model))]
+    needed += [("population", people), ("its fingerprint", _fingerprint(population))]
+    needed += [("Isonomia", verdict.version or "-"), ("time", f"{verdict.seconds:.2f} s")]
+    return tuple(needed)
 
 
 def _fingerprint(of: object) -> str:
@@ -194,14 +194,14 @@ def _fingerprint(of: object) -> str:
 
 def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
     """What each command does, and the command; empty for an audit that was not kept and has no file."""
-    found = []
+    lines = []
     if audit.run is not None:
         run = quote(audit.run)
 
         def about(command: str) -> str:
             return with_records(command, audit.records)
 
-        found += [
+        lines += [
             ("Show the record of this run again", about(f"isonomia show {run}")),
             ("Write this page again from the record", about(f"isonomia report {run}")),
             ("Hand over the evidence, as one sealed file", about(f"isonomia export {run} -o evidence.json")),
@@ -209,8 +209,8 @@ def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
         ]
     if audit.file is not None:
         again = run_command(audit.file, audit.records)
-        found.append(("Run the audit again: the same seed, the same answers", again))
-    return tuple(found)
+        lines.append(("Run the audit again: the same seed, the same answers", again))
+    return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def page(audit: Audit) -> str:
     template = _environment().get_template("page.html")
     limits = limits_for(len(audit.entries))
     ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
-    sections = [section_of(place, entry, limits) for place, entry in enumerate(ordered, start=1)]
+    sections = [section_of(number, entry, limits) for number, entry in enumerate(ordered, start=1)]
     verdicts = [entry.verdict for entry in audit.entries]
     return str(
         template.render(

@@ -1,8 +1,6 @@
-"""Scripts, kept.
+"""The scripts of the page: Vega as one bundle, the page's own, and data that cannot end a script.
 
-The script that draws the charts, kept for the next report: making it takes seconds, and it is always the same.
-
-The scripts of the page: Vega as one bundle, the page's own, and data that cannot end a script.
+Making the bundle takes seconds and always gives the same, so it is cached for the next report.
 """
 
 from __future__ import annotations
@@ -20,10 +18,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_data", "bundle", "kept_script", "own_script", "policy", "style"]
+__all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style"]
 
 
-def kept_script(name: str, make: Callable[[], str]) -> str:
+def cached_script(name: str, make: Callable[[], str]) -> str:
     """A script by name, from the user's cache folder where it is whole and the user's own, or else made and kept.
 
     A folder that cannot be written costs time and nothing else.
@@ -89,7 +87,7 @@ def bundle() -> str:
 
         return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
-    return _sealed(kept_script(f"vega-{version('vl-convert-python')}", make))
+    return _sealed(cached_script(f"vega-{version('vl-convert-python')}", make))
 
 
 @cache

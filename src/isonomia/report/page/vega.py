@@ -42,8 +42,8 @@ def _finished(alt: Any, chart: Any) -> dict[str, Any]:
     size = alt.AutoSizeParams(type="fit-x", contains="padding")
     chart = chart.properties(data=alt.NamedData(name="data"), width="container", padding=2, autosize=size)
     spec = chart.to_dict(validate=True)
-    kept = {key: value for key, value in spec.items() if key not in {"$schema", "config"}}
-    return kept | {"config": _config()}
+    plain = {key: value for key, value in spec.items() if key not in {"$schema", "config"}}
+    return plain | {"config": _config()}
 
 
 def _config() -> dict[str, Any]:
