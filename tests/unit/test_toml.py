@@ -55,6 +55,17 @@ def test_a_key_in_quotes_is_known_by_the_name_that_it_stands_for() -> None:
     }
 
 
+@pytest.mark.parametrize("value", ["18446744073709551617", "[1, {a = 18446744073709551617}]", "1" + "0" * 5000, "[" * 5000])
+def test_a_number_or_a_nesting_that_not_every_reader_takes_is_no_toml(value: str) -> None:
+    with pytest.raises(SpecError, match=r"my\.toml is no TOML"):
+        TomlText.parse(f"a = {value}", "my.toml")
+
+
+def test_a_text_may_end_within_its_last_line() -> None:
+    assert set(positions("a = [1]")) == {("a",)}
+    assert set(positions("a = 'x' # b = 1")) == {("a",)}
+
+
 def test_an_error_points_at_the_key_or_at_the_nearest_table_around_it() -> None:
     toml = TomlText.parse("[a]\nx = 1\n[[b.c]]\ny = {z = 2}\n", "my.toml")
     for path, line in ((("a", "x"), 2), (("a", "w"), 1), (("b",), 3), (("b", "c", 0), 3), (("b", "c", 0, "y", "z"), 4)):

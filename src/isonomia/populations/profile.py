@@ -112,24 +112,40 @@ def _of_numbers(name: str, column: NDArray[Any]) -> ColumnProfile:
     present = column[np.isfinite(column)]
     values, times = np.unique(present, return_counts=True)
     kind: Kind = "truth" if column.dtype.kind == "b" else "whole" if (values == np.round(values)).all() else "number"
-    counts = dict(zip(values.tolist(), times.tolist(), strict=True))
-    return _profile(name, kind, len(column), present.astype(np.float64), counts)
+    counts = dict(zip(values.tolist(), times.tolist(), strict=True)) if len(values) <= _MAX_COUNTED else {}
+    return ColumnProfile(
+        name=name,
+        kind=kind if len(present) else "nothing",
+        rows=len(column),
+        missing=len(column) - len(present),
+        numbers=present.astype(np.float64),
+        counts=counts,
+        varieties=len(values),
+        identifier=_named_identifier(name, len(values), len(present)),
+    )
 
 
 def _of_objects(name: str, column: NDArray[Any], order: tuple[str, ...]) -> ColumnProfile:
     values = [value for value in map(plain_value, column) if value is not None]
     kind = _kind_of_objects(values)
-    if kind == "other":
-        return ColumnProfile(name, kind, len(column), len(column) - len(values), np.empty(0), {}, 0, identifier=False)
-    times = Counter(values)
-    counts = {value: times[value] for value in order if value in times} or {
-        value: times[value] for value in sorted(times)
-    }
-    numbers = np.asarray(values, dtype=np.float64) if kind in ("truth", "whole") else np.empty(0)
-    return _profile(name, kind, len(column), numbers, counts)
+    times = Counter(values) if kind != "other" else Counter[Any]()
+    in_order = [value for value in order if value in times] or sorted(times)
+    all_differ = kind in ("text", "date") and len(times) == len(values) > 20
+    return ColumnProfile(
+        name=name,
+        kind=kind,
+        rows=len(column),
+        missing=len(column) - len(values),
+        numbers=np.asarray(values, dtype=np.float64) if kind in ("truth", "whole") else np.empty(0),
+        counts={value: times[value] for value in in_order} if len(times) <= _MAX_COUNTED else {},
+        varieties=len(times),
+        identifier=all_differ or _named_identifier(name, len(times), len(values)),
+    )
 
 
 def _kind_of_objects(values: list[Any]) -> Kind:
+    if not values:
+        return "nothing"
     if all(isinstance(value, bool) for value in values):
         return "truth"
     if all(isinstance(value, str) for value in values):
@@ -138,19 +154,6 @@ def _kind_of_objects(values: list[Any]) -> Kind:
     return "whole" if whole else "other"
 
 
-def _profile(
-    name: str, kind: Kind, rows: int, numbers: NDArray[np.float64], counts: Mapping[Any, int]
-) -> ColumnProfile:
-    present, varieties = sum(counts.values()), len(counts)
-    named = is_identifier(name) and varieties > 0.9 * present > 2
-    all_differ = kind in ("text", "date") and varieties == present > 20
-    return ColumnProfile(
-        name,
-        kind if present else "nothing",
-        rows,
-        rows - present,
-        numbers,
-        counts if varieties <= _MAX_COUNTED else {},
-        varieties,
-        identifier=named or all_differ,
-    )
+def _named_identifier(name: str, varieties: int, present: int) -> bool:
+    """Whether a column tells people apart by its name, and nearly all of its values differ."""
+    return is_identifier(name) and varieties > 0.9 * present > 2
