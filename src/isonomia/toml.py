@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import Any, TypeAlias
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
+from isonomia.wording import printable
 
 __all__ = ["KeyPath", "TomlText", "comment_lines", "positions", "toml_key", "toml_value"]
 
@@ -203,5 +204,4 @@ def _quoted(value: str) -> str:
 
 def comment_lines(text: str) -> list[str]:
     """A text as lines of comment. What came from a table can hold anything, but a comment is a single line."""
-    plain = "".join(sign if sign.isprintable() else " " for sign in text)
-    return [f"# {line}" for line in wrap(plain, _WIDTH, break_long_words=False, break_on_hyphens=False)]
+    return [f"# {line}" for line in wrap(printable(text), _WIDTH, break_long_words=False, break_on_hyphens=False)]

@@ -24,6 +24,7 @@ __all__ = [
     "number",
     "on_one_line",
     "plural",
+    "printable",
     "shortened",
     "value_text",
     "visible",
@@ -121,6 +122,11 @@ def capitalised(text: str) -> str:
 def shortened(text: str, limit: int) -> str:
     """The text, or its beginning and three dots: never longer than ``limit``."""
     return text if len(text) <= limit else f"{text[: max(limit - 3, 0)]}..."
+
+
+def printable(text: str) -> str:
+    """The text with a blank for every character that cannot be printed, line ends among them."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def excerpt(text: str, limit: int) -> str:

@@ -55,7 +55,9 @@ def test_a_key_in_quotes_is_known_by_the_name_that_it_stands_for() -> None:
     }
 
 
-@pytest.mark.parametrize("value", ["18446744073709551617", "[1, {a = 18446744073709551617}]", "1" + "0" * 5000, "[" * 5000])
+@pytest.mark.parametrize(
+    "value", ["18446744073709551617", "[1, {a = 18446744073709551617}]", "1" + "0" * 5000, "[" * 5000]
+)
 def test_a_number_or_a_nesting_that_not_every_reader_takes_is_no_toml(value: str) -> None:
     with pytest.raises(SpecError, match=r"my\.toml is no TOML"):
         TomlText.parse(f"a = {value}", "my.toml")

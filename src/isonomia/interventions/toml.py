@@ -11,6 +11,7 @@ from isonomia.interventions.constraints import CONSTRAINTS, Condition, Constrain
 from isonomia.interventions.effects import EFFECTS, Effect, Noise
 from isonomia.interventions.features import FIELDS, Feature
 from isonomia.toml import KeyPath, TomlText, comment_lines, toml_key, toml_value
+from isonomia.wording import capitalised
 
 __all__ = ["Comments", "read_interventions", "written"]
 
@@ -54,10 +55,7 @@ def written(
     for feature in features:
         lines += ["", *comment_lines(remarks.features.get(feature.name, "")), *_feature_lines(feature)]
     for index, rule in enumerate(constraints):
-        words = rule.words()
-        why = (
-            f"{words[:1].upper()}{words[1:]}. {remarks.constraints[index]}" if index < len(remarks.constraints) else ""
-        )
+        why = f"{capitalised(rule.words())}. {remarks.constraints[index]}" if index < len(remarks.constraints) else ""
         lines += ["", *comment_lines(why), *_item_lines("constraints", rule)]
     for effect in effects:
         lines += ["", *_item_lines("effects", effect)]

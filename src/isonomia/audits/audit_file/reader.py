@@ -11,6 +11,7 @@ from isonomia.audits.audit_file.schema import MODEL, POPULATION, TOP, Key, prope
 from isonomia.audits.registry import file_keys
 from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
+from isonomia.wording import shortened
 
 __all__ = ["DEFAULT", "AuditFile", "FileTable", "read_audit_file", "recorded_audit_file"]
 
@@ -200,7 +201,7 @@ def _check_table(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str,
         if name == "property" and not path:
             continue
         if not key.takes(value):
-            message = f"expected {name}, {key.purpose}, as {key.words}, but {_brief(value)} came"
+            message = f"expected {name}, {key.purpose}, as {key.words}, but {shortened(repr(value), 60)} came"
             raise toml.error(message, *path, name)
 
 
@@ -220,8 +221,3 @@ def _check_properties(toml: TomlText, tables: Any) -> None:
             given = f"has {' and '.join(asked)}" if asked else "has none of them"
             message = f"expected property {index + 1} to have one of {', '.join(kinds)}, but it {given}"
             raise toml.error(message, "property", index)
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -56,6 +56,7 @@ from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import is_sure_outcome
 from isonomia.spec.property import Property
 from isonomia.spec.text import name_text
+from isonomia.wording import shortened
 
 __all__ = ["AuditDraft", "Wishes", "draft_audit"]
 
@@ -267,11 +268,11 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
             check = replace(check, population=Census(rows))
         run_check(check, Silent())
     except IsonomiaError as error:
-        return claim.doubted(f"it cannot be checked here: {_first_line(error)}")
+        return claim.doubted(f"it cannot be checked here: {_reason(error)}")
     return claim
 
 
-def _first_line(error: IsonomiaError) -> str:
-    """The message without the carets below it."""
-    line = " ".join(str(error).partition("\n")[0].split())
-    return line if len(line) <= _MAX_REASON else f"{line[: _MAX_REASON - 3]}..."
+def _reason(error: IsonomiaError) -> str:
+    """The first line of a message, without the carets below it."""
+    first = str(error).partition("\n")[0]
+    return shortened(" ".join(first.split()), _MAX_REASON)

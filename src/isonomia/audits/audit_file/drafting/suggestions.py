@@ -24,6 +24,7 @@ from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.walk import columns_of
 from isonomia.toml import toml_value
+from isonomia.wording import printable, shortened
 
 __all__ = ["CHANGES", "Basis", "OutcomeColumn", "Suggestion", "fallback", "numbered", "preclusion", "suggestions"]
 
@@ -217,17 +218,12 @@ def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
     """Names that are short, printable and different from each other, as a file needs them."""
     by_name: dict[str, Suggestion] = {}
     for claim in claims:
-        name = base = _short(claim.name)
+        name = base = shortened(" ".join(printable(claim.name).split()), _MAX_NAME)
         number = 2
         while name in by_name:
             name, number = f"{base} ({number})", number + 1
         by_name[name] = replace(claim, name=name)
     return list(by_name.values())
-
-
-def _short(name: str) -> str:
-    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-    return plain if len(plain) <= _MAX_NAME else f"{plain[: _MAX_NAME - 3]}..."
 
 
 def _against(attribute: Attribute, group: Subgroup) -> str:

@@ -10,6 +10,7 @@ from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
 from isonomia.audits.audit_file.drafting.suggestions import CHANGES, Basis, Suggestion
 from isonomia.models.protocol import describe
 from isonomia.toml import comment_lines, toml_value
+from isonomia.wording import printable
 
 __all__ = ["Files", "written_audit"]
 
@@ -86,14 +87,13 @@ def _role(basis: Basis, name: str) -> str:
 
 def _settings(basis: Basis, files: Files) -> list[str]:
     about = files.model if files.model is not None else f"{basis.decided} in {files.data}"
-    title = "".join(sign if sign.isprintable() else " " for sign in f"Audit of {about}")
     people, cost = 1_000_000, "The most people, cases or points that each property may cost."
     if basis.answers is not None:
         speed = basis.answers.speed
         people = next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000)
         cost += f" The model answered about {float(f'{speed:.1g}'):,.0f} rows a second."
     return [
-        f"title = {toml_value(title)}",
+        f"title = {toml_value(printable(f'Audit of {about}'))}",
         *comment_lines("The probability that any of the answers is wrong; it is divided over the properties."),
         "delta = 0.05",
         *comment_lines("Makes the audit repeatable."),
