@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,6 +44,9 @@ __all__ = [
     "typed_files",
     "unreadable",
 ]
+
+
+_READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
 
 def read_parquet(file: Path) -> pa.Table:
@@ -93,10 +97,9 @@ def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTab
     The model is given tables of the library ``kind``; ``files`` are the local files that the dataset is made of.
     """
     names = ordinary_names(dataset.schema)
-    footers = _footers(dataset) if _is_plain(dataset) else None
-    rows = dataset.count_rows() if footers is None else footers.rows
-    gaps = {} if footers is None else footers.gaps
-    form = _pandas_form(dataset, names, gaps) if kind == "pandas" else PandasForm()
+    with _as_data_error():
+        rows = dataset.count_rows()
+        form = _pandas_form(dataset, names) if kind == "pandas" else PandasForm()
     return LongTable(DatasetReader(dataset, names, rows, kind, form, tuple(files)))
 
 
@@ -146,14 +149,18 @@ def _parts(dataset: Any, columns: Sequence[str], start: int = 0) -> Iterator[Any
 
     A dataset that is not made of Parquet or Arrow files, or that filters its rows, is read by pyarrow's scanner.
     """
-    try:
+    with _as_data_error():
         if _is_plain(dataset):
             yield from _pulled(dataset, columns, start)
         else:
-            scanner = dataset.scanner(
-                columns=list(columns), batch_size=AT_ONCE, batch_readahead=1, fragment_readahead=1
-            )
+            scanner = dataset.scanner(columns=list(columns), batch_size=AT_ONCE, **_READ_AHEAD)
             yield from _skipped(scanner.to_batches(), start)
+
+
+@contextmanager
+def _as_data_error() -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"the rows cannot be read: {type(error).__name__}: {str(error).strip()}") from error
 
@@ -216,61 +223,6 @@ def _as_wanted(part: Any, columns: Sequence[str], schema: Any, keys: Mapping[str
             array = part.column(wanted.name)
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=schema.metadata))
-
-
-# ---------------------------------------------------------------------------- what footers say without reading a row
-
-
-@dataclass(frozen=True, slots=True)
-class _Footers:
-    rows: int
-    gaps: Mapping[str, bool | None]  # whether a value of a plain column is missing; None where a footer does not say
-
-
-def _footers(dataset: Any) -> _Footers | None:
-    """Read the footers of a dataset's files; ``None`` where it is not made of Parquet files."""
-    rows = 0
-    missing: dict[str, int | None] = {}
-    for fragment in dataset.get_fragments():
-        if not isinstance(fragment, ds.ParquetFileFragment):
-            return None
-        metadata = _metadata(fragment)
-        rows += metadata.num_rows
-        counts = _missing_counts(metadata)
-        keys = set(ds.get_partition_keys(fragment.partition_expression))
-        if metadata.num_rows:
-            counts |= dict.fromkeys(set(dataset.schema.names) - set(counts) - keys, metadata.num_rows)
-        for name, count in counts.items():
-            missing[name] = _sum(missing.get(name, 0), count)
-    return _Footers(rows, {name: None if count is None else count > 0 for name, count in missing.items()})
-
-
-def _metadata(fragment: Any) -> Any:
-    try:
-        return fragment.metadata
-    except Exception as error:  # pyarrow has several kinds of error for a damaged file
-        raise DataError(
-            f"{fragment.path} cannot be read as Parquet: {type(error).__name__}: {str(error).strip()}. It may be cut "
-            "short, or be no Parquet file: write it anew, or take it out of the folder."
-        ) from error
-
-
-def _missing_counts(metadata: Any) -> dict[str, int | None]:
-    """How many values of each plain column are missing in one file; ``None`` where its footer does not say."""
-    counts: dict[str, int | None] = {}
-    for group in range(metadata.num_row_groups):
-        part = metadata.row_group(group)
-        for index in range(part.num_columns):
-            column = part.column(index)
-            statistics = column.statistics
-            known = statistics is not None and statistics.has_null_count
-            name = column.path_in_schema
-            counts[name] = _sum(counts.get(name, 0), statistics.null_count if known else None)
-    return counts
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
 
 
 # ---------------------------------------------------------------------------- one schema for all files
@@ -435,23 +387,14 @@ def _without_labels(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes
     return {b"pandas": json.dumps({**written, "index_columns": []}).encode()} if written else None
 
 
-def _pandas_form(dataset: Any, names: Sequence[str], gaps: Mapping[str, bool | None]) -> PandasForm:
-    """Learn what pandas must know beforehand: from the files' footers, and by a pass over what they leave in doubt."""
+def _pandas_form(dataset: Any, names: Sequence[str]) -> PandasForm:
+    """Learn what pandas must know beforehand. Where the statistics of Parquet files tell, no row is read for it."""
     kinds = {name: dataset.schema.field(name).type for name in names}
     whole = [name for name, kind in kinds.items() if types.is_integer(kind) or types.is_boolean(kind)]
-    with_gaps, large = _gaps(dataset, [name for name in whole if gaps.get(name) is not False])
+    gaps = frozenset(name for name in whole if dataset.count_rows(filter=ds.field(name).is_null(), **_READ_AHEAD))
+    large = frozenset(name for name in gaps if any(is_large(part.column(name)) for part in _parts(dataset, [name])))
     coded = [name for name, kind in kinds.items() if types.is_dictionary(kind)]
-    return PandasForm(with_gaps, large & with_gaps, {name: _categories(dataset, name) for name in coded})
-
-
-def _gaps(dataset: Any, names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The columns with a missing value somewhere, and those with large whole numbers."""
-    gaps: set[str] = set()
-    large: set[str] = set()
-    for part in _parts(dataset, names) if names else ():
-        gaps.update(name for name in names if part.column(name).null_count)
-        large.update(name for name in names if is_large(part.column(name)))
-    return frozenset(gaps), frozenset(large)
+    return PandasForm(gaps, large, {name: _categories(dataset, name) for name in coded})
 
 
 def _categories(dataset: Any, name: str) -> tuple[Any, ...]:
