@@ -23,7 +23,7 @@ from isonomia.interventions.uniform import Slices, accepted_share, draw_by_propo
 
 __all__ = ["ListPart", "Memory", "Part", "PolytopePart", "RangePart", "RejectionPart", "solve"]
 
-TIGHT = 1e-3
+_TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
 _PILOTS = (64, 4096)
 """Proposals that estimate that share: a few for everybody, more for whom they leave in doubt."""
@@ -266,7 +266,7 @@ def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
     rng = np.random.default_rng(0)
     doubtful = np.arange(len(boxes.start))
     for tries in _PILOTS:
-        doubtful = doubtful[accepted_share(block, boxes.at(doubtful), tries, rng) < TIGHT]
+        doubtful = doubtful[accepted_share(block, boxes.at(doubtful), tries, rng) < _TIGHT]
     tight = np.zeros(len(boxes.start), dtype=bool)
     tight[doubtful] = True
     return tight
