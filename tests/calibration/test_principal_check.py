@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.principal.sampling import Pool, pooled, weights_of
+from isonomia.audits.principal.sampling import PooledWealth, pooled, weights_of
 from isonomia.evidence.strata.worlds import TableShape, worlds
 
 FALSE_ALARM = 1e-6
@@ -56,7 +56,7 @@ def test_late_subgroups_do_not_raise_the_error_of_the_pool_but_would_raise_that_
     need, limit = np.log(1 / delta), binom.isf(FALSE_ALARM, runs, delta)
 
     def ours(logs: np.ndarray) -> float:
-        return pooled(Pool(), logs, weights_of(1, len(logs), closed=False)).log_wealth
+        return pooled(PooledWealth(), logs, weights_of(1, len(logs), closed=False)).log_wealth
 
     def plain(logs: np.ndarray) -> float:
         return float(np.logaddexp.reduce(logs) - np.log(len(logs)))

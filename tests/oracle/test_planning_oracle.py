@@ -9,10 +9,11 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
+from isonomia.engine.loop import Plan
 from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.exact import exact_truth
-from isonomia.evidence.planning import best_shares, forecast, split, truth_at
+from isonomia.evidence.planning import best_shares, forecast, truth_at
 from isonomia.spec.parser import parse_formula
 
 RATIO = parse_formula("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8")
@@ -78,7 +79,7 @@ def test_draws_are_split_in_their_shares_to_within_one_draw():
         shares = rng.dirichlet(np.ones(int(rng.integers(2, 5))))
         start, drawn = 0, np.zeros(len(shares))
         for n in rng.integers(1, 30, size=40).tolist():
-            part = split(n, shares, start)
+            part = np.asarray(Plan(0, start, n, tuple(shares)).by_stream())
             assert part.sum() == n
             assert part.min() >= 0
             start, drawn = start + n, drawn + part

@@ -12,13 +12,28 @@ The time that a budget allows, where an audit looks at the clock by itself.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import isinf
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Apart", "Blank", "Clock", "Entry", "Journal", "Keeping", "NothingMoreError", "ReadOnly", "once"]
+from isonomia.errors import DataError
+
+__all__ = [
+    "Apart",
+    "Blank",
+    "Clock",
+    "Entry",
+    "Journal",
+    "Keeping",
+    "NothingMoreError",
+    "ReadOnly",
+    "exact_fraction",
+    "once",
+]
 
 
 Reading = TypeVar("Reading")
@@ -161,3 +176,17 @@ class Clock:
         told = float(once(self.journal, f"{self.key} {number}", lambda: {"seconds": self.spent()})["seconds"])
         self._began = self.clock() - told
         return told >= self.seconds
+
+
+_WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
+"""As Python writes a fraction. It would read others too, such as 1e999999999, and compute all of its digits."""
+
+
+def exact_fraction(text: Any) -> Fraction:
+    """The exact fraction that was written into a record as text."""
+    try:
+        if isinstance(text, str) and _WRITTEN.fullmatch(text):
+            return Fraction(text)
+    except ZeroDivisionError:
+        pass
+    raise DataError(f"expected a fraction like 3/4 in the record, but {text!r:.40} came")

@@ -13,6 +13,8 @@ from functools import partial
 from math import inf, isinf
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once
 from isonomia.engine.observer import Observer, Progress
@@ -99,6 +101,17 @@ class Plan:
     start: int
     n: int
     shares: tuple[float, ...]
+
+    def by_stream(self) -> list[int]:
+        """How many people come from each stream; each has its share of all so far, to within one person."""
+        if len(self.shares) == 1:
+            return [self.n]
+        edges = np.concatenate([[0.0], np.cumsum(self.shares)])
+        edges[-1] = 1.0
+        # The sum of shares may fall short of a whole number by rounding; which person it is does not matter.
+        reached = np.floor(edges * (self.start + self.n) + 1e-9) - np.floor(edges * self.start + 1e-9)
+        counts: list[int] = np.diff(np.maximum.accumulate(reached)).astype(int).tolist()
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +207,6 @@ def run(
         Where batches are kept, and taken from where they were kept before; ``None`` where they are not.
     clock
         Where the time comes from.
-
-    Raises
-    ------
-    DataError
-        Where the journal has a batch that this check would never have drawn.
     """
     watch, state = _Watch(clock), work.begin()
     measure = work.measure if keeping is None else partial(_kept, work, keeping, watch)

@@ -30,7 +30,6 @@ __all__ = [
     "distance",
     "forecast",
     "limit",
-    "split",
     "truth_at",
 ]
 
@@ -263,20 +262,6 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
         shares = np.maximum(shares / shares.sum(), MIN_SHARE_OF_EVEN / streams)
         shares = shares / shares.sum()
     return best
-
-
-def split(n: int, shares: Floats, start: int) -> NDArray[np.int64]:
-    """Divide the draws numbered from ``start`` up to ``start + n`` over the streams.
-
-    Whatever the batches, each stream has its share of all draws so far to within one draw.
-    """
-    if len(shares) == 1:
-        return np.asarray([n])
-    edges = np.concatenate([[0.0], np.cumsum(shares)])
-    edges[-1] = 1.0
-    # Rounding must not take a whole draw away; whichever stream has it, validity is not touched.
-    reached = np.floor(edges * (start + n) + 1e-9) - np.floor(edges * start + 1e-9)
-    return np.asarray(np.diff(np.maximum.accumulate(reached)), dtype=np.int64)
 
 
 def _nearest(tests: Sequence[PolytopeTest], means: Mapping[Leaf, float], shares: Floats) -> tuple[float, Floats]:

@@ -7,22 +7,19 @@ Ordinary readers take the last of two equal keys, make infinities of large numbe
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from isonomia.errors import DataError, RecordError
+from isonomia.errors import RecordError
 from isonomia.wording import shortened
 
 __all__ = [
     "MAX_BYTES",
     "canonical",
     "evidence_schema",
-    "rational",
     "read_strictly",
     "schema_problems",
     "strict_json",
@@ -185,16 +182,3 @@ def _problem(error: Any, path: str) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------- fractions
-
-_WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
-"""As Python writes a fraction. It would read others too, such as 1e999999999, and compute all of its digits."""
-
-
-def rational(text: Any) -> Fraction:
-    """The exact fraction that was written into a record as text."""
-    try:
-        if isinstance(text, str) and _WRITTEN.fullmatch(text):
-            return Fraction(text)
-    except ZeroDivisionError:
-        pass
-    raise DataError(f"expected a fraction like 3/4 in the record, but {text!r:.40} came")

@@ -58,6 +58,7 @@ __all__ = [
     "is_plain_name",
     "name_text",
     "number_text",
+    "plain_text",
     "quote",
     "to_text",
     "unquote",
@@ -317,3 +318,22 @@ def _each(node: Each, bound: _Bound) -> str:
         source = f"{{{_list(node.source, bound)}}}"
     excluded = f" except {_list(node.excluded, bound)}" if node.excluded else ""
     return f"for {node.variable} in {source}{excluded}: {_write(node.body, inside)[0]}"
+
+
+def plain_text(text: str) -> str:
+    r"""A text without byte-order mark and with ``\n`` at the end of each line.
+
+    A character that no text file can hold is refused: a null, or half of a surrogate pair.
+    """
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in plain:
+        start = plain.index("\0")
+        shown = plain.replace("\0", "\ufffd").encode(errors="replace").decode()
+        raise SpecError("there is a null character here: is this a text file?", Place(shown, start, start + 1))
+    try:
+        plain.encode()
+    except UnicodeEncodeError as error:
+        shown = plain.encode(errors="replace").decode()
+        message = "this character is half of a pair and has no meaning alone: save the file as UTF-8"
+        raise SpecError(message, Place(shown, error.start, error.start + 1)) from None
+    return plain

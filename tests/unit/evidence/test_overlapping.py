@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isonomia.engine.loop import Plan
 from isonomia.errors import SpecError
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest, bets_for
 from isonomia.evidence.bets import EProcess, begin
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel, leaf_channel, stream_of
-from isonomia.evidence.planning import best_shares, split
+from isonomia.evidence.planning import best_shares
 from isonomia.evidence.slices import (
     FIRST_SLICES,
     MAX_SLICES,
@@ -312,9 +313,9 @@ def test_shares_stay_even_where_groups_are_sliced_or_nothing_is_to_be_won() -> N
 
 
 def test_one_stream_gets_everything() -> None:
-    assert split(7, np.asarray([1.0]), 3).tolist() == [7]
-    assert split(10, np.asarray([0.25, 0.75]), 0).tolist() == [2, 8]
-    assert split(10, np.asarray([0.25, 0.75]), 10).tolist() == [3, 7]
+    assert Plan(0, 3, 7, (1.0,)).by_stream() == [7]
+    assert Plan(0, 0, 10, (0.25, 0.75)).by_stream() == [2, 8]
+    assert Plan(1, 10, 10, (0.25, 0.75)).by_stream() == [3, 7]
 
 
 def test_an_e_process_starts_with_a_wealth_of_one_for_each_repetition() -> None:

@@ -83,13 +83,7 @@ class Carrier:
     _spoilt: dict[int, str] = field(default_factory=dict, repr=False)
 
     def __call__(self, number: int) -> Outcome:
-        """Carry out a check, and write down what came of it.
-
-        Raises
-        ------
-        RecordError
-            Where it cannot be written down.
-        """
+        """Carry out a check, and write down what came of it."""
         pool = _pool(self.planned[number])
         try:
             self._refuse_spoilt(pool)
@@ -236,13 +230,6 @@ def side_by_side(
 
     The first Ctrl-C sets ``stop``, calls ``stopping`` and waits until every lane has ended the batch in flight; a
     second one does not wait.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At the second Ctrl-C.
-    BaseException
-        What one of the lanes raised, after the others have stopped.
     """
     crew = _Crew(deque(lanes), carry, stop)
     for _ in range(threads):

@@ -132,13 +132,7 @@ class Wrapping:
     _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str, model: Model) -> Model:
-        """Put around a model what belongs there.
-
-        Raises
-        ------
-        SpecError
-            Where a model has no fingerprint that its answers could be kept under, and no ``cache_key``.
-        """
+        """Put around a model what belongs there."""
         entry = self.file.entries("model", "models")[name]
         workers = max(1, self.file.content.get("workers", 1))
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
@@ -182,11 +176,6 @@ def plan_audit(
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
     ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
     file, are used in place of those that it names, which are not opened.
-
-    Raises
-    ------
-    SpecError
-        Where something cannot be opened or does not fit; the error points at the line of the file.
     """
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
     populations = populations_of(file)
@@ -216,13 +205,7 @@ def _stating(table: FileTable) -> tuple[str, ...]:
 
 
 def planned_for(each: Stated, model: Any, population: Any) -> Planned:
-    """A stated property, prepared for a model and a population.
-
-    Raises
-    ------
-    SpecError
-        Where they do not fit; the error points at the line of the file.
-    """
+    """A stated property, prepared for a model and a population."""
     entry = each.entry
     try:
         check = new_check(each.prop, model, population, **each.options)
@@ -232,13 +215,7 @@ def planned_for(each: Stated, model: Any, population: Any) -> Planned:
 
 
 def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stated]:
-    """Every property of a file with its options. No model and no population is opened.
-
-    Raises
-    ------
-    SpecError
-        Where a property cannot be made; the error points at its line.
-    """
+    """Every property of a file with its options. No model and no population is opened."""
     interventions, entries = interventions_of(file), file.properties()
     names, share = _names(entries), _share(file, entries)
     return [

@@ -111,16 +111,7 @@ class FileTable:
 
 
 def read_audit_file(path: str | Path) -> AuditFile:
-    """Read an audit file.
-
-    Raises
-    ------
-    UsageError
-        Where there is no such file.
-    SpecError
-        Where it is no TOML, a key is unknown, or a value is not what its key takes; the error names file, line and
-        key, says what is allowed, and which name is nearest.
-    """
+    """Read an audit file."""
     file = Path(path)
     return _checked(file, _text(file), FolderTexts(file.parent))
 

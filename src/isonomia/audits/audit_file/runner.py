@@ -29,13 +29,7 @@ __all__ = ["Started", "begin_run", "cut_off", "refuse_others", "resume_run", "ru
 
 
 def refuse_others(store: Store, run: str, planned: Sequence[Planned]) -> None:
-    """Refuse a model or a population that has changed since a check of the run looked at it.
-
-    Raises
-    ------
-    RecordError
-        Which names it.
-    """
+    """Refuse a model or a population that has changed since a check of the run looked at it."""
     now: dict[tuple[str, int], str | None] = {}
     for number, what, entry in store.introductions(run):
         subject = getattr(planned[number].check, what)
@@ -81,13 +75,7 @@ def _options(each: Planned) -> dict[str, Any]:
 
 
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
-    """The run to go on with: the one that is named, or the latest of this file that did not end, or had a failure.
-
-    Raises
-    ------
-    RecordError
-        Where there is none, or the file has changed since.
-    """
+    """The run to go on with: the one that is named, or the latest of this file that did not end, or had a failure."""
     if name != "latest":
         found = store.run(name)
         if found.request.get("digest") != digest(file):
@@ -109,14 +97,7 @@ def _has_failed(store: Store, run: RunRecord) -> bool:
 
 
 def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[Planned]) -> Started:
-    """Go on with a run: checks that have a verdict keep it, those that failed are tried anew.
-
-    Raises
-    ------
-    RecordError
-        Where the properties are others, or a file that the audit file names has changed since, or a model or a
-        population.
-    """
+    """Go on with a run: checks that have a verdict keep it, those that failed are tried anew."""
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
     changed = sorted(name for name in {*before, *file.files} if before.get(name) != file.files.get(name))
@@ -164,11 +145,6 @@ def run_checks(
     -------
     list
         For each check its verdict, why it failed, or ``None`` where it was not come to.
-
-    Raises
-    ------
-    RecordError
-        Where something cannot be written down.
     """
     outcomes: list[Outcome | None] = list(started.verdicts)
     for number, verdict in enumerate(started.verdicts):

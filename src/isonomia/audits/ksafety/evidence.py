@@ -17,11 +17,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.engine.journal import Entry
+from isonomia.engine.journal import Entry, exact_fraction
 from isonomia.errors import NumericalError
 from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
-from isonomia.records.strict_json import rational
 from isonomia.records.verdict import Expression
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures
@@ -147,9 +146,9 @@ class Tally:
             without_choice,
         )
         if "weight" in entry:
-            tally.weight = rational(entry["weight"])
-            tally.bad_weight = list(map(rational, entry["bad_weight"]))
-            tally.failed_weight = list(map(rational, entry["failed_weight"]))
+            tally.weight = exact_fraction(entry["weight"])
+            tally.bad_weight = list(map(exact_fraction, entry["bad_weight"]))
+            tally.failed_weight = list(map(exact_fraction, entry["failed_weight"]))
         if "bets" in entry:
             holding, violating = (tuple(np.asarray(cell, dtype=float) for cell in side) for side in entry["bets"])
             tally.cells = holding, violating

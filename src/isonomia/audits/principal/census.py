@@ -9,7 +9,7 @@ import numpy as np
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.principal.findings import Finding, answer_of, subgroup
-from isonomia.audits.principal.question import Key, Question
+from isonomia.audits.principal.question import Key, PrincipalQuestion
 from isonomia.audits.principal.sampling import Counts, count
 from isonomia.audits.rates.census import batch_size
 from isonomia.audits.rates.question import narrowed
@@ -19,14 +19,14 @@ from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.populations.protocol import Population
 
-__all__ = ["KEY", "Counted", "count_everybody"]
+__all__ = ["KEY", "PrincipalCensus", "count_everybody"]
 
 KEY = "everybody"
 """Under which the counts of everybody are kept in a journal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class PrincipalCensus:
     """What everybody came to: a finding a subgroup, how many were counted, and whether somebody pressed Ctrl-C."""
 
     findings: tuple[Finding, ...]
@@ -43,35 +43,30 @@ class Counted:
 
 
 def count_everybody(
-    question: Question,
+    question: PrincipalQuestion,
     asker: Asker | None,
     census: Population,
     observer: Observer,
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
-) -> Counted:
+) -> PrincipalCensus:
     """Ask about every row and answer for every subgroup, without any risk.
 
     The counts are kept in the journal, and the answer is computed from them, now and whenever it is repeated.
-
-    Raises
-    ------
-    DataError
-        Where nobody in a subgroup has one of the attribute's values: there is nothing to compare them with.
     """
     kept = journal.recall(KEY)
     if kept is None:
         people, counts, interrupted = _counts_of_everybody(question, asker, census, observer)
         if interrupted:
-            return Counted((), people, interrupted=True)
+            return PrincipalCensus((), people, interrupted=True)
         journal.keep(KEY, lambda: _packed(people, counts))
     else:
         people, counts = _unpacked(question, kept)
     keys = sorted(counts, key=_order)
-    return Counted(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
+    return PrincipalCensus(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
 
 
 def _counts_of_everybody(
-    question: Question, asker: Asker | None, census: Population, observer: Observer
+    question: PrincipalQuestion, asker: Asker | None, census: Population, observer: Observer
 ) -> tuple[int, Counts, bool]:
     """How many were counted, what they came to, and whether somebody pressed Ctrl-C."""
     began, people, counts, size = time.monotonic(), 0, Counts(), census.size
@@ -98,7 +93,7 @@ def _packed(people: int, counts: Counts) -> Entry:
     }
 
 
-def _unpacked(question: Question, entry: Entry) -> tuple[int, Counts]:
+def _unpacked(question: PrincipalQuestion, entry: Entry) -> tuple[int, Counts]:
     shape = question.shape.attributes, question.shape.cells
     counts = Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
     whole = sum(seen.sum() for seen in counts.values())
@@ -110,7 +105,7 @@ def _unpacked(question: Question, entry: Entry) -> tuple[int, Counts]:
     return entry["people"], counts
 
 
-def _finding(question: Question, key: Key, counts: Counts) -> Finding:
+def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> Finding:
     people = counts[key].sum(axis=1)
     if not people.all():
         missing = question.attribute.values[int(np.argmin(people))]

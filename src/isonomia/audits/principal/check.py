@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.principal.census import Counted, count_everybody
-from isonomia.audits.principal.findings import Bet, Finding, find
-from isonomia.audits.principal.question import Key, Question, ask_about, refuse_many, subgroups_in
+from isonomia.audits.principal.census import PrincipalCensus, count_everybody
+from isonomia.audits.principal.findings import Finding, SubgroupWealth, find
+from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
-from isonomia.audits.principal.sampling import Progressed, Sampling, check_table
+from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
@@ -39,13 +39,7 @@ PILOTS = 10_000
 
 
 def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verdict:
-    """Check principal fairness.
-
-    Raises
-    ------
-    IsonomiaError
-        Where the property, the data or the model is not what the check needs.
-    """
+    """Check principal fairness."""
     question = ask_about(check.prop, check.population, check.model, check.journal)
     table, census = _table_of(check), census_of(check.population)
     if table is not None:
@@ -61,7 +55,9 @@ def _table_of(check: Check[PrincipalFairness]) -> Table | None:
     return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
 
-def _exact(check: Check[PrincipalFairness], question: Question, observer: Observer, before: int = 0) -> Verdict:
+def _exact(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, before: int = 0
+) -> Verdict:
     began = monotonic()
     observer.begin(str(check.prop))
     asker = None if check.model is None else Asker(check.model, check.workers, check.journal)
@@ -85,11 +81,11 @@ def _exact(check: Check[PrincipalFairness], question: Question, observer: Observ
     )
 
 
-def _exact_overall(counted: Counted) -> dict[str, Any]:
+def _exact_overall(counted: PrincipalCensus) -> dict[str, Any]:
     return {"violating": sum(finding.holds is False for finding in counted.findings)}
 
 
-def _sampled(check: Check[PrincipalFairness], question: Question, observer: Observer) -> Verdict:
+def _sampled(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> Verdict:
     work = _work(check, question)
     limit = once(check.journal, "available", lambda: {"people": _available(check)})["people"]
     budget, available = check.budget, float("inf") if limit is None else float(limit)
@@ -118,14 +114,20 @@ def _available(check: Check[PrincipalFairness]) -> int | None:
 
 
 def _concluded(
-    check: Check[PrincipalFairness], question: Question, work: Sampling, outcome: Outcome[Progressed]
+    check: Check[PrincipalFairness],
+    question: PrincipalQuestion,
+    work: PrincipalSampling,
+    outcome: Outcome[PrincipalState],
 ) -> Verdict:
     began, state = monotonic(), outcome.state
     answer, refuted = work.answer(state), work.contradicted(state)
     unfair, fair, against = work.unfair(state), work.fair(state), state.evidence.fair
     holds = [False if bad else True if good else None for bad, good in zip(unfair, fair, strict=True)]
     for_fairness = work.for_fairness(state).tolist() if question.prop.within else [None] * len(state.keys)
-    bets = [Bet(*row) for row in zip(against.log_wealth.tolist(), against.peak.tolist(), for_fairness, strict=True)]
+    bets = [
+        SubgroupWealth(*row)
+        for row in zip(against.log_wealth.tolist(), against.peak.tolist(), for_fairness, strict=True)
+    ]
     findings = find(question, state.keys, against.tally, holds, bets, check.delta)
     return _verdict(
         check,
@@ -141,7 +143,7 @@ def _concluded(
     )
 
 
-def _work(check: Check[PrincipalFairness], question: Question) -> Sampling:
+def _work(check: Check[PrincipalFairness], question: PrincipalQuestion) -> PrincipalSampling:
     prop = check.prop
     worlds = fair_worlds(
         question.shape,
@@ -156,10 +158,10 @@ def _work(check: Check[PrincipalFairness], question: Question) -> Sampling:
     found = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
     listed = tuple(tuple(key) for key in found["keys"])
     closed = check.population.kind in {"sample", "census"} or not question.given
-    return Sampling(question, _source(check, question), streams, asker, worlds, listed, closed, check.seed)
+    return PrincipalSampling(question, _source(check, question), streams, asker, worlds, listed, closed, check.seed)
 
 
-def _source(check: Check[PrincipalFairness], question: Question) -> Source:
+def _source(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Source:
     """Open the population; the bets need independent draws, so the rows of a census may come twice."""
     census = census_of(check.population)
     if census is not None:
@@ -168,7 +170,7 @@ def _source(check: Check[PrincipalFairness], question: Question) -> Source:
     return population.open(root(check.seed), question.wanted)
 
 
-def _listed(check: Check[PrincipalFairness], question: Question) -> tuple[Key, ...]:
+def _listed(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tuple[Key, ...]:
     """The subgroups known beforehand: those of a table, or those of pilot draws of which nothing else is read."""
     table, given = _table_of(check), question.given
     if table is not None or not given:
@@ -192,7 +194,7 @@ def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
 
 def _verdict(
     check: Check[PrincipalFairness],
-    question: Question,
+    question: PrincipalQuestion,
     answer: bool | None,
     findings: tuple[Finding, ...],
     *,
@@ -209,7 +211,7 @@ def _verdict(
     )
 
 
-def _details(question: Question, findings: tuple[Finding, ...], overall: dict[str, Any]) -> dict[str, Any]:
+def _details(question: PrincipalQuestion, findings: tuple[Finding, ...], overall: dict[str, Any]) -> dict[str, Any]:
     codings = {"attribute": question.attribute, "prediction": question.prediction, "outcome": question.outcome}
     return {
         "audit": "principal fairness",

@@ -1,13 +1,8 @@
-"""What is known of each subgroup, in numbers and words; what a table says.
+"""What is known of each subgroup, in numbers and in words.
 
-What one subgroup's table says if it is taken for the truth: sharp bounds, and whether fair worlds produce it.
-
-For a census it is the truth, and this is the exact answer. For a sample it is the paper's plug-in verdict, which has no
-guarantee: the sample's table may violate a definition that the population's satisfies.
-
-Effects, subgroups and directions in words.
-
-What is known of each subgroup, as plain values for the record.
+A subgroup's table, taken for the truth, gives sharp bounds and says whether fair worlds produce it. For a census it is
+the truth, and this is the exact answer. For a sample it is the paper's plug-in verdict, which has no guarantee: the
+sample's table may violate a definition that the population's satisfies.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.principal.question import Key, Question
+from isonomia.audits.principal.question import Key, PrincipalQuestion
 from isonomia.audits.verdicts import ANSWERS
 from isonomia.evidence.fair_worlds import effect_interval
 from isonomia.evidence.identified.region import CellRegion, Refuted
@@ -39,9 +34,9 @@ from isonomia.evidence.strata.worlds import Observed
 from isonomia.records.verdict import Expression
 
 __all__ = [
-    "Bet",
     "Finding",
-    "Reach",
+    "SharpBounds",
+    "SubgroupWealth",
     "TableAnswer",
     "answer_of",
     "coded",
@@ -59,7 +54,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reach:
+class SharpBounds:
     """The sharp bounds of one effect.
 
     Attributes
@@ -91,7 +86,7 @@ class TableAnswer:
     """
 
     holds: bool | None
-    reaches: tuple[Reach, ...]
+    reaches: tuple[SharpBounds, ...]
     proof: Farkas | None
 
     @property
@@ -100,7 +95,7 @@ class TableAnswer:
         return not self.reaches
 
 
-def answer_of(question: Question, counts: Floats) -> TableAnswer:
+def answer_of(question: PrincipalQuestion, counts: Floats) -> TableAnswer:
     """Answer for a table of counts in which every attribute value occurs.
 
     Guarantee: ``False`` comes with a proof that was checked apart from the solver; ``True`` means that the checked
@@ -119,7 +114,7 @@ def answer_of(question: Question, counts: Floats) -> TableAnswer:
     return TableAnswer(True if _all_within(question, reaches) else None, tuple(reaches), None)
 
 
-def _reach(question: Question, observed: Observed, effect: PrincipalEffect) -> Reach | Farkas:
+def _reach(question: PrincipalQuestion, observed: Observed, effect: PrincipalEffect) -> SharpBounds | Farkas:
     bounds = effect_bounds(observed, effect, assumptions=question.constraints)
     if isinstance(bounds, Contradiction):
         return bounds.proof
@@ -128,9 +123,9 @@ def _reach(question: Question, observed: Observed, effect: PrincipalEffect) -> R
         case Contradiction(proof=proof):
             return proof
         case EmptyStratum():
-            return Reach(effect, _ends(bounds), None)
+            return SharpBounds(effect, _ends(bounds), None)
         case Bounds():
-            return Reach(effect, _ends(bounds), _ends(inside))
+            return SharpBounds(effect, _ends(bounds), _ends(inside))
 
 
 def _ends(bounds: Bounds) -> tuple[float, float]:
@@ -138,7 +133,7 @@ def _ends(bounds: Bounds) -> tuple[float, float]:
     return bounds.lower + 0.0, bounds.upper + 0.0
 
 
-def _fair(question: Question, observed: Observed) -> FairWorld | Bounds | Contradiction:
+def _fair(question: PrincipalQuestion, observed: Observed) -> FairWorld | Bounds | Contradiction:
     """Look for a world that is fair up to the margin."""
     prop = question.prop
     if prop.within == 0.0:
@@ -147,7 +142,7 @@ def _fair(question: Question, observed: Observed) -> FairWorld | Bounds | Contra
     return effect_bounds(observed, question.effects[0], assumptions=(*question.constraints, *limits))
 
 
-def _limit(question: Question, effect: PrincipalEffect, sign: float) -> LinearAssumption:
+def _limit(question: PrincipalQuestion, effect: PrincipalEffect, sign: float) -> LinearAssumption:
     """``sign * tau' <= margin``, or ``sign * tau <= margin`` multiplied by the stratum's probability."""
     row = sign * effect_row(question.shape, effect)
     if question.prop.normalised:
@@ -155,17 +150,17 @@ def _limit(question: Question, effect: PrincipalEffect, sign: float) -> LinearAs
     return LinearAssumption(row, question.prop.within)
 
 
-def _all_within(question: Question, reaches: list[Reach]) -> bool:
+def _all_within(question: PrincipalQuestion, reaches: list[SharpBounds]) -> bool:
     ends = [reach.normalised if question.prop.normalised else reach.unnormalised for reach in reaches]
     return all(pair is None or max(map(abs, pair)) <= question.prop.within + TOLERANCE for pair in ends)
 
 
-def subgroup(question: Question, key: Key) -> str:
+def subgroup(question: PrincipalQuestion, key: Key) -> str:
     """A subgroup by its values: ``school='GP', sex='F'``; ``everybody`` where nothing is conditioned on."""
     return ", ".join(f"{name}={value!r}" for name, value in zip(question.given, key, strict=True)) or "everybody"
 
 
-def effect_name(question: Question, effect: PrincipalEffect, *, normalised: bool) -> str:
+def effect_name(question: PrincipalQuestion, effect: PrincipalEffect, *, normalised: bool) -> str:
     """The paper's symbol, with what it needs besides where there are more than two values of something.
 
     ``tau_1`` is about those with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
@@ -182,7 +177,7 @@ def effect_name(question: Question, effect: PrincipalEffect, *, normalised: bool
     return names[question.prop.definition] + ("" if normalised else "'") + (f"({', '.join(parts)})" if parts else "")
 
 
-def stratum_words(question: Question, effect: PrincipalEffect) -> str:
+def stratum_words(question: PrincipalQuestion, effect: PrincipalEffect) -> str:
     """Who the effect is about."""
     attribute, outcome = question.attribute, question.outcome
     value = outcome.values[min(effect.stratum.patterns)[0]]
@@ -197,7 +192,7 @@ def stratum_words(question: Question, effect: PrincipalEffect) -> str:
             return f"people with {outcome.name}={value!r} if they had {attribute.name}={attribute.values[0]!r}"
 
 
-def effect_words(question: Question, effect: PrincipalEffect) -> str:
+def effect_words(question: PrincipalQuestion, effect: PrincipalEffect) -> str:
     """What the effect is a difference of."""
     event = f"{question.prediction.name}={question.prediction.values[effect.prediction]!r}"
     name, values = question.attribute.name, question.attribute.values
@@ -207,7 +202,7 @@ def effect_words(question: Question, effect: PrincipalEffect) -> str:
     )
 
 
-def direction(question: Question, effect: PrincipalEffect, ends: tuple[float, float]) -> str:
+def direction(question: PrincipalQuestion, effect: PrincipalEffect, ends: tuple[float, float]) -> str:
     """Which way an effect goes, from its interval."""
     low, high = ends
     name, values = question.attribute.name, question.attribute.values
@@ -221,7 +216,7 @@ def direction(question: Question, effect: PrincipalEffect, ends: tuple[float, fl
     )
 
 
-def coded(question: Question) -> str:
+def coded(question: PrincipalQuestion) -> str:
     """Which value has which number."""
     parts = []
     for coding in (question.attribute, question.prediction, question.outcome):
@@ -234,7 +229,7 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Bet:
+class SubgroupWealth:
     """How far the bets of a subgroup have come, as logarithms of wealth.
 
     Attributes
@@ -277,14 +272,14 @@ class Finding:
     table: TableAnswer | None
     intervals: tuple[Ends | None, ...]
     inside: tuple[Ends | None, ...]
-    bet: Bet | None
+    bet: SubgroupWealth | None
 
     @property
     def silent(self) -> tuple[int, ...]:
         """The attribute values that nobody has."""
         return tuple(np.flatnonzero(self.counts.sum(axis=1) == 0).tolist())
 
-    def expressions(self, question: Question) -> list[Expression]:
+    def expressions(self, question: PrincipalQuestion) -> list[Expression]:
         """Each effect against the margin, with its interval; partly identified, so without an estimate."""
         prop = question.prop
         ends = self.inside if prop.normalised else self.intervals
@@ -293,7 +288,7 @@ class Finding:
             for effect, pair in zip(question.effects, ends, strict=True)
         ]
 
-    def plain(self, question: Question) -> dict[str, Any]:
+    def plain(self, question: PrincipalQuestion) -> dict[str, Any]:
         """Everything as values that JSON can hold."""
         plug_in = None if self.table is None else self.table.holds
         proof = None if self.table is None or self.table.proof is None else self.table.proof.violation
@@ -309,7 +304,7 @@ class Finding:
             "effects": [self._effect(question, number) for number in range(len(question.effects))],
         }
 
-    def _effect(self, question: Question, number: int) -> dict[str, Any]:
+    def _effect(self, question: PrincipalQuestion, number: int) -> dict[str, Any]:
         effect = question.effects[number]
         found: dict[str, Any] = {
             "name": effect_name(question, effect, normalised=False),
@@ -325,11 +320,11 @@ class Finding:
 
 
 def find(
-    question: Question,
+    question: PrincipalQuestion,
     keys: Sequence[Key],
     counts: Floats,
     holds: Sequence[bool | None],
-    bets: Sequence[Bet],
+    bets: Sequence[SubgroupWealth],
     delta: float,
 ) -> list[Finding]:
     """Compute for each subgroup of a sample the bounds of its table and the confidence bounds of its effects.
@@ -346,7 +341,7 @@ def find(
     return findings
 
 
-def first_effect(question: Question, key: Key, counts: Floats, delta: float) -> Expression | None:
+def first_effect(question: PrincipalQuestion, key: Key, counts: Floats, delta: float) -> Expression | None:
     """What is known of the first effect in one subgroup; ``None`` where the assumptions are refuted."""
     effect, region = question.effects[0], CellRegion(counts, delta)
     normalised, assumed = question.prop.normalised, question.constraints
@@ -354,7 +349,7 @@ def first_effect(question: Question, key: Key, counts: Floats, delta: float) -> 
     return None if isinstance(ends, Refuted) else _expression(question, effect, key, ends)
 
 
-def _confidence(question: Question, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:
+def _confidence(question: PrincipalQuestion, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:
     region = CellRegion(counts, delta)
     found = []
     for effect in question.effects:
@@ -363,7 +358,7 @@ def _confidence(question: Question, counts: Floats, delta: float, normalised: bo
     return tuple(found)
 
 
-def _expression(question: Question, effect: PrincipalEffect, key: Key, ends: Ends) -> Expression:
+def _expression(question: PrincipalQuestion, effect: PrincipalEffect, key: Key, ends: Ends) -> Expression:
     prop = question.prop
     where = f" | {subgroup(question, key)}" if question.given else ""
     name = effect_name(question, effect, normalised=prop.normalised)

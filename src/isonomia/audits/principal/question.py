@@ -1,11 +1,4 @@
-"""The property made concrete.
-
-Values as numbers: the attribute, the decisions, the outcomes and the subgroups, counted from 0.
-
-The question: principal fairness made concrete for a population and a model.
-
-Subgroups: the combinations of values that occur in the columns of ``given``.
-"""
+"""Principal fairness made concrete for a population and a model: values as numbers, and the subgroups that occur."""
 
 from __future__ import annotations
 
@@ -37,7 +30,7 @@ __all__ = [
     "MOST_SUBGROUPS",
     "Coding",
     "Key",
-    "Question",
+    "PrincipalQuestion",
     "ask_about",
     "coding_of",
     "labels_for",
@@ -65,13 +58,7 @@ class Coding:
     values: tuple[Value, ...]
 
     def codes(self, column: NDArray[Any]) -> NDArray[np.intp]:
-        """Turn values into their numbers.
-
-        Raises
-        ------
-        DataError
-            Where a value is missing, or is none of the known ones.
-        """
+        """Turn values into their numbers."""
         values = plain(column, self.name)
         refuse_missing(self.name, values)
         found, places = np.unique(values, return_inverse=True)
@@ -84,13 +71,7 @@ class Coding:
 
 
 def refuse_missing(name: str, column: NDArray[Any]) -> None:
-    """Refuse a column in which a value is missing.
-
-    Raises
-    ------
-    DataError
-        With the first row, and how many there are.
-    """
+    """Refuse a column in which a value is missing."""
     gone = missing(plain(column, name))
     if gone.any():
         raise DataError(
@@ -114,11 +95,6 @@ def coding_of(
         All values in another order.
     least
         How many values there must be.
-
-    Raises
-    ------
-    DataError
-        Where fewer values occur, or one occurs that the order lacks.
     """
     found = distinct([plain(column, name) for column in columns], name)
     values = found if order is None else tuple(order)
@@ -133,7 +109,7 @@ def coding_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class PrincipalQuestion:
     """The property with its values counted from 0, and what reading it off a batch needs.
 
     Attributes
@@ -181,18 +157,8 @@ def ask_about(
     population: Population,
     model: Model | None,
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
-) -> Question:
-    """Make a property concrete. All values are fixed here, before anything is drawn.
-
-    Raises
-    ------
-    SpecError
-        Where the population lacks a column, or an assumption cannot be read.
-    DataError
-        Where the attribute, the outcome or the prediction has one value only.
-    UsageError
-        Where predictions come from two sides, or there are too many values.
-    """
+) -> PrincipalQuestion:
+    """Make a property concrete. All values are fixed here, before anything is drawn."""
     need_columns(prop, population, model)
     _need_streams(prop, population.streams)
     values = partial(values_in, population, journal=journal)
@@ -203,7 +169,7 @@ def ask_about(
     constraints = tuple(
         row for words in prop.assumptions for row in assume(shape, words, labels_for(words, prediction, outcome))
     )
-    return Question(prop, attribute, prediction, outcome, model is not None, constraints)
+    return PrincipalQuestion(prop, attribute, prediction, outcome, model is not None, constraints)
 
 
 def labels_for(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
@@ -214,15 +180,7 @@ def labels_for(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[V
 
 
 def need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
-    """Refuse a property that speaks of columns that there are not. Nobody is looked at.
-
-    Raises
-    ------
-    SpecError
-        For the first column that is not there, with the nearest one that is.
-    UsageError
-        Where predictions come from two sides.
-    """
+    """Refuse a property that speaks of columns that there are not. Nobody is looked at."""
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
             f"expected predictions from the model or from the column {prop.prediction!r}, but both came: leave one out"
@@ -281,13 +239,7 @@ MOST_SUBGROUPS = 200
 
 
 def sorted_into(table: Table, given: Sequence[str]) -> tuple[list[Key], NDArray[np.intp]]:
-    """The subgroups that occur, in the order of their values, and for each row the number of its subgroup.
-
-    Raises
-    ------
-    DataError
-        Where a value is missing.
-    """
+    """The subgroups that occur, in the order of their values, and for each row the number of its subgroup."""
     for name in given:
         refuse_missing(name, table.column(name))
     codings = [coding_of(name, [table.column(name)], least=1) for name in given]
@@ -303,15 +255,7 @@ def sorted_into(table: Table, given: Sequence[str]) -> tuple[list[Key], NDArray[
 
 
 def subgroups_in(table: Table, given: tuple[str, ...]) -> tuple[Key, ...]:
-    """The combinations of values that occur, in their order.
-
-    Raises
-    ------
-    DataError
-        Where a value is missing.
-    SpecError
-        Where there are more than ``MOST_SUBGROUPS``.
-    """
+    """The combinations of values that occur, in their order."""
     keys, _ = sorted_into(table, given)
     refuse_many(len(keys), given)
     return tuple(keys)

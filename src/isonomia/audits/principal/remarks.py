@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
-from isonomia.audits.principal.question import Question
+from isonomia.audits.principal.question import PrincipalQuestion
 from isonomia.audits.protocol import Check
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
@@ -17,7 +17,7 @@ MOST_TOLD = 12
 """How many subgroups are told one by one; the record has them all."""
 
 
-def assumptions(check: Check[PrincipalFairness], question: Question) -> tuple[str, ...]:
+def assumptions(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tuple[str, ...]:
     """What the guarantee rests on."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
@@ -34,7 +34,7 @@ def assumptions(check: Check[PrincipalFairness], question: Question) -> tuple[st
 
 
 def sampled_remarks(
-    question: Question, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
 ) -> tuple[str, ...]:
     """Of a check by sampling."""
     words = [
@@ -57,7 +57,7 @@ def sampled_remarks(
     return tuple(words)
 
 
-def exact_remarks(question: Question, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
+def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Of a census."""
     broken = [finding for finding in findings if finding.table and finding.table.contradicts]
     words = [*_refuted(bool(broken)), *_directions(question, answer, findings, "")]
@@ -76,7 +76,7 @@ def _refuted(refuted: bool) -> list[str]:
     return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
 
 
-def _directions(question: Question, answer: bool | None, findings: Sequence[Finding], where: str) -> list[str]:
+def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], where: str) -> list[str]:
     """Which way it goes in the subgroups that violate; where none is named, in those that violate in the sample."""
     if answer is not False:
         return []
@@ -85,7 +85,7 @@ def _directions(question: Question, answer: bool | None, findings: Sequence[Find
     return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding, where)]
 
 
-def _ways(question: Question, finding: Finding, where: str) -> list[str]:
+def _ways(question: PrincipalQuestion, finding: Finding, where: str) -> list[str]:
     """Which way it goes in one subgroup.
 
     Shares of a sample that contradict the assumptions, if only by chance, have no bounds: then it is told from the
@@ -119,7 +119,7 @@ def _unnamed(answer: bool | None, findings: Sequence[Finding]) -> list[str]:
     return ["all subgroups together are not fair, but no single one stands out enough to be named"]
 
 
-def _covering(answer: bool | None, findings: Sequence[Finding], question: Question) -> list[str]:
+def _covering(answer: bool | None, findings: Sequence[Finding], question: PrincipalQuestion) -> list[str]:
     """What intervals mean that hold fair and unfair values."""
     within = question.prop.within
     pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
@@ -136,7 +136,7 @@ def _covering(answer: bool | None, findings: Sequence[Finding], question: Questi
     ]
 
 
-def _silent(question: Question, findings: Sequence[Finding]) -> list[str]:
+def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[str]:
     words = []
     for finding in [each for each in findings if each.silent][:MOST_TOLD]:
         values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
@@ -147,7 +147,7 @@ def _silent(question: Question, findings: Sequence[Finding]) -> list[str]:
     return words
 
 
-def _plug_in(question: Question, findings: Sequence[Finding]) -> str:
+def _plug_in(question: PrincipalQuestion, findings: Sequence[Finding]) -> str:
     """The paper's verdict, called by its name."""
     head = "the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is"
     bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]

@@ -1,11 +1,4 @@
-"""The repair of a table.
-
-The repair of one subgroup of a sample, also where assumptions are made that its outcomes contradict by chance.
-
-The repair of each subgroup of a table.
-
-Decisions to learn a repair from, as scikit-learn comes by them.
-"""
+"""The repair of each subgroup of a table: the least random change of decisions that is fair."""
 
 from __future__ import annotations
 
@@ -17,7 +10,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.principal.findings import subgroup
-from isonomia.audits.principal.question import Question, ask_about
+from isonomia.audits.principal.question import PrincipalQuestion, ask_about
 from isonomia.audits.principal.sampling import count
 from isonomia.errors import DataError, NumericalError, UsageError
 from isonomia.evidence.strata.assumptions import LinearAssumption
@@ -49,12 +42,6 @@ def repaired(
     Guarantee: that of :func:`~isonomia.evidence.strata.repair.repair` for the counts, where they agree with the
     assumptions. Otherwise that of the table with the nearest outcomes that do: a repair changes decisions, so that no
     repair could make these counts agree.
-
-    Raises
-    ------
-    DataError
-        Where the assumptions are refuted: by themselves, by the outcomes at a risk of 0.001, or since no decisions
-        could ever be fair under them.
     """
     table, moved = Observed.from_counts(counts), 0.0
     found = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
@@ -123,7 +110,12 @@ def remedies(
 
 
 def _best(
-    counts: NDArray[np.int64], question: Question, objective: Objective, never_lower: bool, *, of_a_sample: bool
+    counts: NDArray[np.int64],
+    question: PrincipalQuestion,
+    objective: Objective,
+    never_lower: bool,
+    *,
+    of_a_sample: bool,
 ) -> Repair | None:
     """The repair of one subgroup; only a sample's outcomes can contradict true assumptions by chance."""
     definition, assumed = question.prop.definition, question.constraints
@@ -149,11 +141,6 @@ def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:
     cv
         Folds, for decisions about people that the classifier was not fitted on; ``None`` for decisions about those it
         was; ``"prefit"`` where it is fitted already, and is left as it is.
-
-    Raises
-    ------
-    UsageError
-        Where ``cv`` is another text.
     """
     from sklearn.base import clone
     from sklearn.model_selection import cross_val_predict

@@ -16,7 +16,7 @@ from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, census_of, in_all, narrowed
-from isonomia.engine.journal import Blank, Entry, Journal
+from isonomia.engine.journal import Blank, Entry, Journal, exact_fraction
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
@@ -24,7 +24,6 @@ from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.populations.protocol import Population, people
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
-from isonomia.records.strict_json import rational
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
@@ -136,11 +135,6 @@ def count_everybody(
     """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
 
     What everybody came to is kept in the journal, and the answer is computed from it, now and whenever it is repeated.
-
-    Raises
-    ------
-    DataError
-        Where a denominator is zero.
     """
     kept = journal.recall(KEY)
     if kept is None:
@@ -215,7 +209,7 @@ class _Total:
     @classmethod
     def unpack(cls, pair: Sequence[Any]) -> _Total:
         n, text = pair
-        amount = float.fromhex(text) if "0x" in text else rational(text)
+        amount = float.fromhex(text) if "0x" in text else exact_fraction(text)
         if type(n) is not int or n < 0 or not isfinite(amount):
             raise DataError(f"expected a count and a finite sum in the record of a census, but {pair!r} came")
         return cls(n, amount)

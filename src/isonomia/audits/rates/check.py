@@ -33,13 +33,7 @@ EVERYBODY = "everybody was asked"
 
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
-    """Check a property about rates.
-
-    Raises
-    ------
-    IsonomiaError
-        Where the property, the data or the model is not what the check needs.
-    """
+    """Check a property about rates."""
     question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
     if not question.leaves:
         introduce(check.population, check.model, check.journal)
@@ -136,13 +130,7 @@ def _drawn(
 def _answer(
     work: RatesSampling[Any], question: Question, outcome: Outcome[SamplingState[Any]]
 ) -> tuple[bool | None, str]:
-    """What the draws come to, and by which method: exact where they came to everybody.
-
-    Raises
-    ------
-    DataError
-        Where everybody was drawn, and a denominator is zero.
-    """
+    """What the draws come to, and by which method: exact where they came to everybody."""
     tallies = work.leaf_tallies(outcome.state)
     exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
     zero = bool(work.zero_denominators(outcome.state))

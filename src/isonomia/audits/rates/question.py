@@ -70,25 +70,13 @@ def need_people(population: object) -> None:
 
 
 def refuse_classes(prop: Property, model: Model) -> None:
-    """Refuse a prediction that the model never makes: it is more often misspelled than meant.
-
-    Raises
-    ------
-    SpecError
-        With the classes that the model predicts, where it says which they are.
-    """
+    """Refuse a prediction that the model never makes: it is more often misspelled than meant."""
     for node in nodes(prop.formula):
         refuse_class(node, model)
 
 
 def refuse_class(node: Node, model: Model) -> None:
-    """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does.
-
-    Raises
-    ------
-    SpecError
-        With the classes that the model predicts.
-    """
+    """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does."""
     for item in _predicted(node) if model.classes else ():
         if isinstance(item, Literal) and item.value not in model.classes:
             known = ", ".join(repr(label) for label in model.classes[:8])
@@ -207,15 +195,7 @@ def ask_about(
     declared: Mapping[str, tuple[float, float]],
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
 ) -> Question:
-    """Make a property concrete; what is read of the population is kept in the journal.
-
-    Raises
-    ------
-    SpecError
-        Where the property names something that is not there.
-    UsageError
-        Where the range of something is declared that is not there.
-    """
+    """Make a property concrete; what is read of the population is kept in the journal."""
     check_names(prop.formula, population.names, model is not None)
     _refuse_unknown(declared, population.names)
     if model is not None and model.classes:
@@ -274,13 +254,7 @@ def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence
 
 
 def need_ranges(question: Question) -> None:
-    """Make sure that every mean has a known range, without which no finite number of draws says anything.
-
-    Raises
-    ------
-    SpecError
-        With three ways of stating one.
-    """
+    """Make sure that every mean has a known range, without which no finite number of draws says anything."""
     for leaf in question.leaves:
         if leaf not in question.ranges:
             raise SpecError(
@@ -360,11 +334,6 @@ def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
     A stream gives the people of one group, and its second persons are of that group too. So a leaf that speaks of a
     second person must say of both that they belong to it; otherwise ``other`` would stand for fewer people than it
     says.
-
-    Raises
-    ------
-    SpecError
-        Where no stream gives a leaf's people.
     """
     for leaf in leaves:
         index = stream_of(leaf, streams)

@@ -24,7 +24,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of
-from isonomia.evidence.planning import best_shares, split
+from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally, RegionEvidence, region_for
@@ -59,15 +59,7 @@ class Prepared:
 
 
 def prepare(check: Check[Property], question: Question) -> Prepared:
-    """Choose how a property is decided by sampling.
-
-    Raises
-    ------
-    SpecError
-        Where a mean has no known range, or where no stream can give a leaf's group.
-    UsageError
-        Where bets are demanded for a property that is not linear in the rates.
-    """
+    """Choose how a property is decided by sampling."""
     need_ranges(question)
     need_streams(question.leaves, check.population.streams)
     population = check.population
@@ -282,8 +274,7 @@ class RatesSampling(Generic[S]):
     def measure(self, plan: Plan) -> BatchCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
         asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
-        shares = split(plan.n, np.asarray(plan.shares), plan.start)
-        for stream, n in enumerate(shares.tolist()):
+        for stream, n in enumerate(plan.by_stream()):
             if n:
                 rng = batch_rng(self.seed, plan.index, stream)
                 drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
@@ -424,14 +415,7 @@ class Promises:
     apart: Apart
 
     def refuse(self, reader: Reader, table: Table, stream: int) -> None:
-        """Make sure that everybody of a batch is what was promised.
-
-        Raises
-        ------
-        DataError
-            Which shows the first who is not: in two groups that exclude each other, in a stream that is of others, or
-            with a value that nobody knew of.
-        """
+        """Make sure that everybody of a batch is what was promised."""
         self._refuse_in_two_groups(reader, table, stream)
         self._refuse_in_another_stream(reader, table, stream)
         self._refuse_unforeseen(reader, table)

@@ -71,11 +71,6 @@ def refuse_unsafe(file: AuditFile, permissions: Permissions, given: Mapping[str,
         What is allowed; whoever allows code allows all of this.
     given
         The models that somebody named, by their names in the file: those of the record are not opened.
-
-    Raises
-    ------
-    RecordError
-        Which names what would have been done.
     """
     if permissions.allow_code:
         return

@@ -76,13 +76,7 @@ class Rebuilt:
 
 
 def rebuilt(evidence: EvidenceFile) -> Rebuilt:
-    """Read the audit in an evidence file. The text decides; what is said twice must be said alike.
-
-    Raises
-    ------
-    RecordError
-        Where its text cannot be read, or its properties are not those that were checked.
-    """
+    """Read the audit in an evidence file. The text decides; what is said twice must be said alike."""
     audit = evidence.audit
     try:
         file = recorded_audit_file(audit["name"], audit["text"], audit["files"])
@@ -101,13 +95,7 @@ def rebuilt(evidence: EvidenceFile) -> Rebuilt:
 
 
 def stand_in(each: Stated, check: CheckEvidence) -> Planned:
-    """A property with what the record has of its model and population, which can be neither asked nor drawn from.
-
-    Raises
-    ------
-    IsonomiaError
-        Where they do not fit together.
-    """
+    """A property with what the record has of its model and population, which can be neither asked nor drawn from."""
     return planned_for(each, recorded_model(check.entries), recorded_population(check.entries))
 
 

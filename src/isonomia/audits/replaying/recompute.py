@@ -146,11 +146,6 @@ def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
     """Refuse counts that are negative, are no whole numbers, or do not add up: the arithmetic takes them as they are.
 
     Whoever changes counts with more care, and the seal too, is found only by asking the model again.
-
-    Raises
-    ------
-    RecordError
-        Which says where.
     """
     for counts in audit_for(check.prop).counts(check, entries):
         parts, total = counts.parts, counts.total

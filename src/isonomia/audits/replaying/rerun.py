@@ -81,13 +81,6 @@ def run_anew(
         Models to use in place of those that it names, by their names in the audit file.
     observe
         Who watches a check.
-
-    Raises
-    ------
-    RecordError
-        Where something would be run, sent or read that nobody allowed.
-    SpecError
-        Where data or a model cannot be opened.
     """
     audit = evidence.audit
     file = recorded_audit_file(folder / audit["name"], audit["text"], audit["files"])

@@ -219,13 +219,7 @@ class Limits:
         return np.asarray(inside & (values % 1 == 0) if self.whole and values.dtype.kind == "f" else inside)
 
     def check(self, values: NDArray[Any], what: str) -> None:
-        """Refuse numbers that could not occur.
-
-        Raises
-        ------
-        DataError
-            Where one is missing or outside.
-        """
+        """Refuse numbers that could not occur."""
         if values.size and not (values.min() >= self.low and values.max() <= self.high):  # a NaN fails too
             raise DataError(
                 f"expected {what} between {self.low:g} and {self.high:g}, but they go from {values.min():g} to "
@@ -246,13 +240,6 @@ def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: s
         What the numbers are, for messages.
     usual
         Types with a range that goes without saying, as NumPy spells their kinds and sizes: ``"u1 f4"``.
-
-    Raises
-    ------
-    DataError
-        Where they are no numbers.
-    UsageError
-        Where a range is needed and was not declared, or is none.
     """
     if dtype.kind not in "iuf":
         raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}")
@@ -286,13 +273,7 @@ def packed(array: NDArray[Any]) -> str:
 
 
 def unpacked(text: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array that was packed; nothing but exactly that is accepted.
-
-    Raises
-    ------
-    DataError
-        Where the text is damaged, or holds more or less than an array of this shape and type.
-    """
+    """The array that was packed; nothing but exactly that is accepted."""
     expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     wrong = DataError(f"expected an array of shape {shape} and type {dtype} in base 64, but something else is stored")
     if not isinstance(text, str):
@@ -513,13 +494,7 @@ class ArrayDomain:
 
 
 def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
-    """Right answers as a column, one for each record.
-
-    Raises
-    ------
-    DataError
-        Where there are more or fewer.
-    """
+    """Right answers as a column, one for each record."""
     if labels is None:
         return None
     column = column_from(labels, "labels")

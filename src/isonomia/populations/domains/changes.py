@@ -111,11 +111,6 @@ def own_changes(
         By name: a function whose first argument is an array and whose others are numbers, or a ``Change``.
     finish
         Takes the function's name, what it returned and what it was given; gives an array that may be stored, or raises.
-
-    Raises
-    ------
-    UsageError
-        Where something is no such function.
     """
     return {name: _own(name, function, finish) for name, function in functions.items()}
 

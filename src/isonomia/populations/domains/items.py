@@ -152,13 +152,7 @@ class Items:
         return {"input": row if row >= 0 else None, **_shown(item), **label}
 
     def restore(self, shown: Sequence[Mapping[str, Any]]) -> ItemRecords:
-        """The objects that were shown, where they were shown completely.
-
-        Raises
-        ------
-        DataError
-            Where one was shown in words only.
-        """
+        """The objects that were shown, where they were shown completely."""
         items = [_restored(record) for record in shown]
         rows = [self._row(record, item) for record, item in zip(shown, items, strict=True)]
         return ItemRecords(np.array(rows, dtype=np.intp), _column(items))

@@ -135,15 +135,7 @@ def why_not(world: World) -> dict[str, str]:
 
 
 def abduct(world: World, people: Mapping[str, Array], rows: int) -> Kept:
-    """Find the noise behind people.
-
-    Raises
-    ------
-    SpecError
-        Where an equation cannot be undone.
-    DataError
-        Where the people could not have come from the equations.
-    """
+    """Find the noise behind people."""
     reasons = why_not(world)
     if reasons:
         name, reason = next(iter(reasons.items()))
@@ -287,32 +279,14 @@ def _solvable(expression: Expression) -> bool:
 
 
 def had_been_set(world: World, people: Table, settings: Mapping[str, Any]) -> Table:
-    """People as they would have been with some variables set, each to one value or to one for each person.
-
-    Raises
-    ------
-    UsageError
-        Where a variable is set to what is no value.
-    SpecError
-        Where a category is set to what is none of its values, or an equation cannot be undone.
-    DataError
-        Where the people could not have come from the equations.
-    """
+    """People as they would have been with some variables set, each to one value or to one for each person."""
     fixed = settings_for(world, settings, people.rows)
     kept = abduct(world, _variables(world, people), people.rows)
     return Table.of(world.rerun_with(kept, fixed, world.names))
 
 
 def under_interventions(world: World, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
-    """The columns of people under each of several interventions.
-
-    Raises
-    ------
-    SpecError
-        Where an intervention sets what has no equation, or an equation cannot be undone.
-    DataError
-        Where the people could not have come from the equations.
-    """
+    """The columns of people under each of several interventions."""
     for version in wanted:
         check_version(world, version)
     columns = _variables(world, people)

@@ -60,13 +60,7 @@ __all__ = [
 
 
 def in_double_precision(value: Any) -> Any:
-    """Numbers for arithmetic: whole ones must not overflow, and truth values count as 0 and 1.
-
-    Raises
-    ------
-    DataError
-        Where the value is text.
-    """
+    """Numbers for arithmetic: whole ones must not overflow, and truth values count as 0 and 1."""
     if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.char == "d"):
         return value
     column = np.asarray(value)
@@ -77,13 +71,7 @@ def in_double_precision(value: Any) -> Any:
 
 
 def truth_values(value: Any, expression: Expression) -> Any:
-    """Truth values for a condition; numbers count where all of them are 0 and 1.
-
-    Raises
-    ------
-    DataError
-        Where the value is something else.
-    """
+    """Truth values for a condition; numbers count where all of them are 0 and 1."""
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype.char == "?"):
         return value
     column = np.asarray(value)

@@ -42,15 +42,7 @@ __all__ = [
 
 
 def world_of(equations: Mapping[str, Any]) -> World:
-    """Make a world of equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`.
-
-    Raises
-    ------
-    UsageError
-        Where an equation is of no known kind, a parent is no variable, or the equations go round in a circle.
-    SpecError
-        Where a text cannot be read.
-    """
+    """Make a world of equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""
     if not isinstance(equations, Mapping) or not equations:
         raise UsageError(f"expected equations as {{'variable': equation, ...}}, but {equations!r} came")
     for name in equations:
@@ -78,13 +70,7 @@ def world_of(equations: Mapping[str, Any]) -> World:
 
 
 def intervened(world: World, values: Mapping[str, Value]) -> World:
-    """The world in which some variables are set from outside.
-
-    Raises
-    ------
-    UsageError
-        Where there is no such variable, or no such value of it.
-    """
+    """The world in which some variables are set from outside."""
     for name in values:
         if name not in world.names:
             raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
@@ -137,13 +123,7 @@ def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assig
 
 
 def settable(name: str, value: Any) -> Value:
-    """A value that a variable can be set to, as a plain one.
-
-    Raises
-    ------
-    UsageError
-        Where it is no text, truth value or finite number.
-    """
+    """A value that a variable can be set to, as a plain one."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
         return plain
@@ -162,15 +142,7 @@ def _constant(name: str, values: Mapping[str, Value]) -> Assign:
 
 
 def settings_for(world: World, settings: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Check what variables are set to, and give it in the form that a world runs on.
-
-    Raises
-    ------
-    UsageError
-        Where it is neither a value that can be set nor one such value for each person.
-    SpecError
-        Where a category is set to what is none of its values.
-    """
+    """Check what variables are set to, and give it in the form that a world runs on."""
     return {name: _setting(world, name, given, rows) for name, given in settings.items()}
 
 

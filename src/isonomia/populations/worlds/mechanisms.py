@@ -189,13 +189,7 @@ def _read_only(value: Array, rows: int) -> Array:
 
 
 def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
-    """Read the parents of a Python equation off its parameters.
-
-    Raises
-    ------
-    UsageError
-        Where the parameters cannot be read, or are not names of variables.
-    """
+    """Read the parents of a Python equation off its parameters."""
     if isinstance(equation, Categories):
         return Mechanism(target, (), equation, takes_noise=False)
     made = equation if isinstance(equation, Equation | Additive) else Equation(equation)

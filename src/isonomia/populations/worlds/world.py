@@ -266,14 +266,7 @@ def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
 
 
 def check_version(world: World, version: Do) -> None:
-    """Make sure that an intervention means something here.
-
-    Raises
-    ------
-    SpecError
-        Where it sets what is no variable, or a category to what is none of its values; or where a mediator reads a
-        variable that is set twice or that some people do not have.
-    """
+    """Make sure that an intervention means something here."""
     for item in version.items:
         _need(world, item)
         for setting in item.settings if isinstance(item, AsIf) else (item,):

@@ -25,7 +25,6 @@ __all__ = [
     "no_statement",
     "parse_expression",
     "parse_module",
-    "plain_text",
     "program_source",
 ]
 
@@ -100,25 +99,6 @@ def equation_source(text: str) -> SourceText:
 
 def _blank(match: re.Match[str]) -> str:
     return match[0] if match[0][0] in "'\"" else " " * len(match[0])
-
-
-def plain_text(text: str) -> str:
-    r"""A text without byte-order mark and with ``\n`` at the end of each line.
-
-    A character that no text file can hold is refused: a null, or half of a surrogate pair.
-    """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if "\0" in plain:
-        start = plain.index("\0")
-        shown = plain.replace("\0", "\ufffd").encode(errors="replace").decode()
-        raise SpecError("there is a null character here: is this a text file?", Place(shown, start, start + 1))
-    try:
-        plain.encode()
-    except UnicodeEncodeError as error:
-        shown = plain.encode(errors="replace").decode()
-        message = "this character is half of a pair and has no meaning alone: save the file as UTF-8"
-        raise SpecError(message, Place(shown, error.start, error.start + 1)) from None
-    return plain
 
 
 def parse_module(source: SourceText) -> ast.Module:

@@ -19,7 +19,6 @@ from isonomia.spec.fairsquare.python_source import (
     no_statement,
     parse_expression,
     parse_module,
-    plain_text,
     program_source,
 )
 from isonomia.spec.fairsquare.scope import Variables, assignments_of, kind_of, outline_of, variables_after
@@ -35,6 +34,7 @@ from isonomia.spec.fairsquare.tree import (
     Text,
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
+from isonomia.spec.text import plain_text
 
 __all__ = ["read_equation", "read_program"]
 

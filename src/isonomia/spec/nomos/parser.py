@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
-from isonomia.spec.fairsquare.python_source import plain_text
 from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
@@ -35,7 +34,7 @@ from isonomia.spec.nomos.tree import (
 )
 from isonomia.spec.parser import Branch, check_depth, is_branch, load_grammar, parse_tree, place_in
 from isonomia.spec.syntax_errors import SPECIFICATIONS
-from isonomia.spec.text import unquote
+from isonomia.spec.text import plain_text, unquote
 
 if TYPE_CHECKING:
     from lark import Token

@@ -10,7 +10,7 @@ import pytest
 from simulated_worlds import FAIR, UNFAIR, drawing, mixture
 
 import isonomia as iso
-from isonomia.audits.principal.findings import Bet, find
+from isonomia.audits.principal.findings import SubgroupWealth, find
 from isonomia.audits.principal.question import ask_about
 from isonomia.audits.principal.remarks import sampled_remarks
 from isonomia.errors import DataError, ModelError, SpecError, UsageError
@@ -251,7 +251,7 @@ def test_the_direction_is_told_from_the_intervals_where_the_shares_contradict_an
     sure = iso.Sample(rows(UNFAIR, 100))
     question = ask_about(prop, sure, None)
     counts = np.asarray([[[35_000.0, 35_010, 15_000, 15_000], [10_000.0, 10_000, 40_000, 40_000]]])
-    (found,) = find(question, [()], counts, [False], [Bet(9.0, 9.0, None)], 0.05)
+    (found,) = find(question, [()], counts, [False], [SubgroupWealth(9.0, 9.0, None)], 0.05)
     assert found.table is not None
     assert found.table.contradicts
     told = sampled_remarks(question, False, [found], 0.05, False)[0]

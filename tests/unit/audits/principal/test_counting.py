@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.question import Question, ask_about, sorted_into, subgroups_in
+from isonomia.audits.principal.question import PrincipalQuestion, ask_about, sorted_into, subgroups_in
 from isonomia.audits.principal.sampling import check_table, count
 from isonomia.errors import DataError, SpecError
 from isonomia.populations import Sample
@@ -23,7 +23,7 @@ ROWS: dict[str, list[Any]] = {
 }
 
 
-def question(given: tuple[str, ...] = (), **changed: list[Any]) -> tuple[Question, Table]:
+def question(given: tuple[str, ...] = (), **changed: list[Any]) -> tuple[PrincipalQuestion, Table]:
     sample = Sample(ROWS | changed)
     return ask_about(PrincipalFairness(attribute="sex", outcome="passed", given=given), sample, None), sample.table
 

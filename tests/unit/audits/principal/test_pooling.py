@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isonomia.audits.principal.sampling import Pool, named, pooled, weights_of
+from isonomia.audits.principal.sampling import PooledWealth, named, pooled, weights_of
 from isonomia.evidence.multiple import OverallWealth, holm, update_overall
 
 
 def test_with_a_closed_list_the_pool_is_the_usual_one() -> None:
-    rng, ours, theirs = np.random.default_rng(0), Pool(), OverallWealth()
+    rng, ours, theirs = np.random.default_rng(0), PooledWealth(), OverallWealth()
     for _ in range(20):
         logs = rng.normal(size=5)
         ours, theirs = pooled(ours, logs, weights_of(5, 5, closed=True)), update_overall(theirs, logs)
@@ -36,8 +36,8 @@ def test_weights_never_sum_to_more_than_one_and_never_change(found: int) -> None
 
 def test_a_subgroup_that_turns_up_late_does_not_lift_the_pool() -> None:
     lost = np.asarray([-4.0, -5.0])
-    before = pooled(Pool(), lost, weights_of(2, 2, closed=False))
-    after = pooled(Pool(), np.append(lost, 0.0), weights_of(2, 3, closed=False))
+    before = pooled(PooledWealth(), lost, weights_of(2, 2, closed=False))
+    after = pooled(PooledWealth(), np.append(lost, 0.0), weights_of(2, 3, closed=False))
     assert after.log_wealth == pytest.approx(before.log_wealth)
 
 

@@ -11,14 +11,14 @@ from scipy.optimize import linprog
 
 import isonomia as iso
 from isonomia.audits.principal.findings import answer_of
-from isonomia.audits.principal.question import Question, ask_about
+from isonomia.audits.principal.question import PrincipalQuestion, ask_about
 from isonomia.evidence.strata.effects import effect_row, stratum_row
 from isonomia.evidence.strata.worlds import observation
 
 ROWS = {"sex": ["F", "M"], "passed": [0, 1], "prediction": [0, 1]}
 
 
-def question(**changed: Any) -> Question:
+def question(**changed: Any) -> PrincipalQuestion:
     return ask_about(iso.PrincipalFairness(attribute="sex", outcome="passed", **changed), iso.Sample(ROWS), None)
 
 
@@ -27,7 +27,7 @@ def tables(number: int) -> np.ndarray:
     return np.asarray([rng.multinomial(200, rng.dirichlet(np.full(4, 0.6)), size=2) for _ in range(number)]) + 0.0
 
 
-def feasible(asked: Question, counts: np.ndarray, rows: list[np.ndarray], bounds: list[float]) -> bool:
+def feasible(asked: PrincipalQuestion, counts: np.ndarray, rows: list[np.ndarray], bounds: list[float]) -> bool:
     """Whether some world produces the table under inequalities: SciPy's own program, nothing of ours but the worlds."""
     shares = counts / counts.sum(axis=1, keepdims=True)
     seen = observation(asked.shape).reshape(-1, asked.shape.worlds)
