@@ -51,8 +51,9 @@ from isonomia.spec.tree import (
     Version,
 )
 from isonomia.spec.walk import versions_of
+from isonomia.wording import listed
 
-__all__ = ["explain", "join_words"]
+__all__ = ["explain"]
 
 _RELATIONS: dict[RowRelation, str] = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
@@ -89,8 +90,8 @@ def _each(node: Each) -> str:
     if isinstance(node.source, Column):
         values = f"value {node.variable} of {node.source.name}"
     else:
-        values = f"{node.variable} among {join_words(map(_term, node.source), 'and')}"
-    excluded = f" except {join_words(map(_term, node.excluded), 'and')}" if node.excluded else ""
+        values = f"{node.variable} among {listed(map(_term, node.source))}"
+    excluded = f" except {listed(map(_term, node.excluded))}" if node.excluded else ""
     return f"for every {values}{excluded}: {_formula(node.body)}"
 
 
@@ -162,7 +163,7 @@ def _quantity(node: Quantity) -> str:
         case Extreme("abs", (argument,)):
             return f"the absolute value of {_grouped_quantity(argument)}"
         case Extreme(function, arguments):
-            return f"{_FUNCTIONS[function]} {join_words(map(_grouped_quantity, arguments), 'and')}"
+            return f"{_FUNCTIONS[function]} {listed(map(_grouped_quantity, arguments))}"
 
 
 def _grouped_quantity(node: Quantity) -> str:
@@ -232,7 +233,7 @@ def _phrase(row: Row, *, event: bool) -> str:
                 return f"{'for whom' if versions else lead} {_between(links, event=event and not versions)}"
             phrases = [(operand, _phrase(operand, event=event)) for operand in operands]
             parts = [f"({phrase})" if isinstance(operand, RowJunction) else phrase for operand, phrase in phrases]
-            return f"{'either ' if connective == 'or' else ''}{join_words(parts, connective)}"
+            return f"{'either ' if connective == 'or' else ''}{listed(parts, connective)}"
         case RowNot(Compare() | RowJunction() | RowNot() as inner):
             return f"for whom it is not true that {_clause(inner)}"
         case Literal():
@@ -253,9 +254,9 @@ def _test(row: Row, *, event: bool) -> str:
             words = (_EVENT if event else _CONDITION)[relation]
             return f"{_term(left)} {words} {_term(right)}"
         case Member(operand, values):
-            return f"{_term(operand)} {'equal to' if event else 'is'} {_values(values, 'or')}"
+            return f"{_term(operand)} {'equal to' if event else 'is'} {listed(map(_term, values), 'or')}"
         case RowNot(Member(operand, values)):
-            return f"{_term(operand)} {be}none of {_values(values, 'and')}"
+            return f"{_term(operand)} {be}none of {listed(map(_term, values))}"
         case Missing(operand):
             return f"{_term(operand)} {be}missing"
         case RowNot(Missing(operand)):
@@ -282,15 +283,11 @@ def _clause(row: Row) -> str:
     match row:
         case RowJunction(connective, operands):
             parts = [f"({_clause(x)})" if isinstance(x, RowJunction) else _clause(x) for x in operands]
-            return join_words(parts, connective)
+            return listed(parts, connective)
         case RowNot(Compare() | RowJunction() | RowNot() as inner):
             return f"not ({_clause(inner)})"
         case _:
             return _sameness(row) or _test(row, event=False)
-
-
-def _values(values: Iterable[Literal | Variable], word: str) -> str:
-    return join_words([_term(value) for value in values], word)
 
 
 def _term(row: Row) -> str:
@@ -311,7 +308,7 @@ def _term(row: Row) -> str:
         case Call("abs", (argument,)):
             return f"the absolute value of {_grouped(argument)}"
         case Call(function, arguments):
-            return f"{_FUNCTIONS[function]} {join_words(map(_grouped, arguments), 'and')}"
+            return f"{_FUNCTIONS[function]} {listed(map(_grouped, arguments))}"
         case _:
             return f"the truth of ({_clause(row)})"
 
@@ -368,10 +365,4 @@ def _had(version: Do) -> str:
 
 
 def _had_been(settings: Iterable[Setting]) -> str:
-    return f"had {join_words((f'{item.name} been {_term(item.value)}' for item in settings), 'and')}"
-
-
-def join_words(words: Iterable[str], word: str) -> str:
-    """Join by commas, and by a word before the last: ``a, b and c``."""
-    *most, last = words
-    return f"{', '.join(most)} {word} {last}" if most else last
+    return f"had {listed(f'{item.name} been {_term(item.value)}' for item in settings)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from isonomia.spec.english import join_words
 from isonomia.spec.nomos import PlainBlock, Spec, expression_text, read_block
 from isonomia.spec.nomos.tree import (
     Binary,
@@ -19,6 +18,7 @@ from isonomia.spec.nomos.tree import (
     names_in,
 )
 from isonomia.spec.walk import rebuilt
+from isonomia.wording import listed
 
 __all__ = ["in_words"]
 
@@ -48,13 +48,13 @@ def in_words(spec: Spec) -> str:
     Whatever has no words of its own stands as it is written: nothing is left out, and nothing is guessed.
     """
     known = _Meanings({step.name: step.value for step in spec.variables}, _features(spec), _answers(spec))
-    sentences = [f"Take any {join_words(spec.inputs, 'and')}."] if spec.inputs else []
+    sentences = [f"Take any {listed(spec.inputs)}."] if spec.inputs else []
     # A feature needs no sentence of its own: it is told where it is set.
     variables = {name: value for name, value in known.values.items() if name not in known.features}
     sentences += [f"Let {name} be {_value(value, known)}." for name, value in variables.items()]
     if spec.requires:
         conditions = [_text(step.condition, known) for step in spec.requires]
-        sentences.append(f"Only cases with {join_words(conditions, 'and')} count.")
+        sentences.append(f"Only cases with {listed(conditions)} count.")
     sentences += [f"Let {step.name} be {_value(step.value, known)}." for step in spec.after]
     return " ".join([*sentences, *(_ensured(item, known) for item in spec.ensures)])
 
@@ -161,7 +161,7 @@ def _ensured(item: Ensures, known: _Meanings) -> str:
         return f"Then the {what} for {record} {way} that for {other}{rate}."
     names = {name.name for name in names_in(item.condition)}
     where = [f"{name} is the {what} for {record}" for name, (what, record) in known.answers.items() if name in names]
-    answers = f", where {join_words(where, 'and')}" if where else ""
+    answers = f", where {listed(where)}" if where else ""
     return f"Then {_text(item.condition, known)} must be true{rate}{answers}."
 
 

@@ -8,9 +8,9 @@ from math import ceil, floor
 from typing import Any
 
 from isonomia.errors import UsageError
-from isonomia.spec.english import join_words
 from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the word of the glossary)
 from isonomia.spec.text import quote
+from isonomia.wording import listed
 
 __all__ = ["implies_after", "invariant_to", "monotone", "robust"]
 
@@ -180,14 +180,14 @@ def _called(feature: str | int) -> str:
 def _limited(at_most: float | None, at_least: float | None) -> str:
     """Up to where a feature goes, in words."""
     ends = [f"at most {at_most!r}"] * (at_most is not None) + [f"at least {at_least!r}"] * (at_least is not None)
-    return f", while it stays {join_words(ends, 'and')}," if ends else ""
+    return f", while it stays {listed(ends)}," if ends else ""
 
 
 def _reaches(features: Sequence[str | int], by: float | Mapping[str, float]) -> str:
     """How far each feature moves, in words."""
     if isinstance(by, Mapping):
-        return join_words([f"{_called(feature)} by up to {by[str(feature)]!r}" for feature in features], "and")
-    return f"{join_words(map(_called, features), 'and')} by up to {by!r}"
+        return listed([f"{_called(feature)} by up to {by[str(feature)]!r}" for feature in features])
+    return f"{listed(map(_called, features))} by up to {by!r}"
 
 
 def _block(ask: str) -> list[str]:
