@@ -9,6 +9,8 @@ from math import inf
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
+from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.loop import Steps, run_steps
 from isonomia.engine.seeds import batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
 
@@ -94,6 +96,52 @@ def test_an_interruption_keeps_what_is_known() -> None:
     outcome = _run(Counting(interrupt_at=100))
     assert outcome.reason == "interrupted"
     assert 90 <= outcome.samples <= 110
+
+
+def powers(state: int) -> Steps[int, int]:
+    """Steps that depend on what was absorbed before them, until that is large."""
+    while state < 100:
+        state = yield state + 1
+    return "large enough"
+
+
+def test_a_plan_of_steps_sees_what_was_absorbed_and_says_why_it_ends() -> None:
+    steps: list[int] = []
+
+    def measure(step: int) -> tuple[int, int]:
+        steps.append(step)
+        return 2, step
+
+    outcome = run_steps(Counting(), 0, powers(0), measure, Silent(), elapsed=lambda: 7.0)
+    assert steps == [1, 2, 34]  # absorbing multiplies by 31 and adds the step: 1, 33, 1057
+    assert outcome == Outcome(state=1057, samples=6, reason="large enough", seconds=7.0)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, NothingMoreError])
+def test_a_step_that_is_interrupted_is_not_absorbed(interruption: type[BaseException]) -> None:
+    def measure(step: int) -> tuple[int, int]:
+        if step > 1:
+            raise interruption
+        return 1, step
+
+    outcome = run_steps(Counting(), 0, powers(0), measure, Silent(), elapsed=lambda: 0.0)
+    assert (outcome.state, outcome.samples, outcome.reason) == (1, 1, "interrupted")
+    if interruption is NothingMoreError:
+        with pytest.raises(NothingMoreError):
+            run_steps(
+                Counting(),
+                0,
+                powers(0),
+                measure,
+                Silent(),
+                elapsed=lambda: 0.0,
+                interruptions=(KeyboardInterrupt,),
+            )
+
+
+def test_a_plan_without_steps_ends_at_once() -> None:
+    outcome = run_steps(Counting(), 500, powers(500), lambda step: (1, step), Silent(), elapsed=lambda: 0.0)
+    assert (outcome.state, outcome.samples, outcome.reason) == (500, 0, "large enough")
 
 
 def test_a_batch_takes_a_third_of_what_seems_to_be_missing() -> None:
