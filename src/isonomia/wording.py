@@ -105,7 +105,7 @@ def listed(items: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(head)} {last} {end}" if head else end
 
 
-def first_few(items: Sequence[object], limit: int) -> str:
+def first_few(items: Sequence[object], limit: int = 8) -> str:
     """The first items in a row, and the others as a number: ``a, b and 3 more``."""
     shown = ", ".join(map(str, items[:limit]))
     return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"

@@ -12,6 +12,7 @@ from isonomia.errors import UsageError
 from isonomia.models.checked import checked_features
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.protocol import Model
+from isonomia.wording import shortened
 
 __all__ = ["adapt", "function_of"]
 
@@ -69,7 +70,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         return CallableModel(model, chosen)
     raise UsageError(
         "model should have a method predict, or be callable on a batch of rows, "
-        f"but is {_brief(model)} ({type(model).__name__})."
+        f"but is {shortened(repr(model), 80)} ({type(model).__name__})."
     )
 
 
@@ -110,8 +111,3 @@ def _check_takes_a_batch(function: Any) -> None:
             f"model should be callable on a batch of rows, with one argument, but {name}{signature} is not: {error}."
             f"{hint}"
         ) from error
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from isonomia.models.checked import checked_classes
 from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import converted, matrix, refuse
-from isonomia.models.protocol import listed
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few
 
 __all__ = ["coded_matrix", "described", "named_classes", "output_of"]
 
@@ -41,7 +41,7 @@ def coded_matrix(
         if column in categories:
             codes = _codes(values, categories[column])
             if not new_is_missing:
-                refuse(name, column, values, codes < 0, f"the categories {listed(categories[column])}")
+                refuse(name, column, values, codes < 0, f"the categories {first_few(categories[column])}")
             by_column[index] = np.where(codes < 0, np.nan, codes)
         else:
             by_column[index] = converted(name, column, values, dtype)
@@ -67,8 +67,8 @@ def described(
     what: str, source: str, objective: str, takes: Sequence[str] | None, width: int, classes: tuple[Value, ...]
 ) -> str:
     """A booster in one line: what it is, where it came from, what it takes and gives."""
-    columns = listed(takes) if takes else f"{width} columns without names"
-    gives = f"; gives {listed(classes)}" if classes else ""
+    columns = first_few(takes) if takes else f"{width} columns without names"
+    gives = f"; gives {first_few(classes)}" if classes else ""
     origin = f" {source}" if source else ""
     return f"{what}{origin} ({objective}): takes {columns}{gives}"
 

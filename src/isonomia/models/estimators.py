@@ -14,10 +14,11 @@ from isonomia.errors import ModelError
 from isonomia.models.checked import array_from, score_from
 from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
-from isonomia.models.protocol import Answer, listed
+from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few
 
 __all__ = ["CallableModel", "EstimatorModel"]
 
@@ -72,7 +73,7 @@ class CallableModel:
     def describe(self) -> str:
         """Say in one line what it is."""
         module = getattr(self.function, "__module__", None)
-        takes = f"; takes {listed(self.features)}" if self.features else ""
+        takes = f"; takes {first_few(self.features)}" if self.features else ""
         return f"callable {self.name}{f' of {module}' if module else ''}{takes}"
 
 
@@ -159,8 +160,8 @@ class EstimatorModel:
         """Say in one line what it is."""
         steps = [type(step).__name__ for _, step in getattr(self.estimator, "steps", ())]
         made_of = f" of {' -> '.join(steps)}" if steps else ""
-        columns = f"; takes {listed(self.reads)}" if self.reads else ""
-        gives = f"; gives {listed(self.classes)}" if self.classes else ""
+        columns = f"; takes {first_few(self.reads)}" if self.reads else ""
+        gives = f"; gives {first_few(self.classes)}" if self.classes else ""
         return f"estimator {self.name}{made_of}{f' from {self.source}' if self.source else ''}{columns}{gives}"
 
     def _score(self, given: Any) -> NDArray[np.float64] | None:

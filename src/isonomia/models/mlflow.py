@@ -16,10 +16,11 @@ from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for
 from isonomia.models.loader import Kind, kind_of, open_path, pass_options
-from isonomia.models.protocol import Answer, Model, listed
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few
 
 __all__ = ["MlflowModel", "mlflow_model", "open_mlflow"]
 
@@ -86,7 +87,7 @@ class MlflowModel:
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        columns = f"takes {listed(self.reads)}" if self.reads else "has no signature and takes all columns"
+        columns = f"takes {first_few(self.reads)}" if self.reads else "has no signature and takes all columns"
         return f"MLflow model {self.name}: {self.pyfunc.loader_module}, {columns}"
 
     def __repr__(self) -> str:

@@ -27,10 +27,11 @@ from isonomia.models.checked import (
 from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import Opened, needed, open_from
 from isonomia.models.inputs import columns_for, converted, in_portions, matrix
-from isonomia.models.protocol import Answer, listed
+from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few
 
 __all__ = ["OnnxModel", "onnx_model", "open_onnx", "refuse_session"]
 
@@ -126,7 +127,7 @@ class OnnxModel:
         """Say in one line what it is."""
         takes = "; ".join(f"{entry.name} {entry.dtype} {entry.shape_text}" for entry in self.inputs[:8])
         outputs = " and ".join(name for name in (self.outputs.label, self.outputs.score) if name)
-        of = f" of {listed(self.classes)}" if self.classes else ""
+        of = f" of {first_few(self.classes)}" if self.classes else ""
         return f"ONNX model {self.name}: takes {takes}; gives {outputs}{of}"
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ from isonomia.models.protocol import Answer
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import shortened
 
 __all__ = [
     "AnswerPath",
@@ -258,7 +259,7 @@ def brief(value: Any, max_length: int = 120) -> str:
     """The beginning of a value, as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, default=repr)
     text = " ".join(text.split())
-    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."
+    return shortened(text, max_length)
 
 
 @dataclass(frozen=True, slots=True)

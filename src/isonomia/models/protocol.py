@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["Answer", "Model", "RecordedModel", "describe", "listed"]
+__all__ = ["Answer", "Model", "RecordedModel", "describe"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,12 +79,6 @@ def describe(model: Model) -> str:
     """
     own = getattr(model, "describe", None)
     return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
-
-
-def listed(items: Sequence[Value], max_n: int = 8) -> str:
-    """Some names in a row, the rest as a number."""
-    names = ", ".join(str(item) for item in items[:max_n])
-    return names if len(items) <= max_n else f"{names} and {len(items) - max_n} more"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ from isonomia.models.checked import checked_batch_size, checked_classes, checked
 from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
-from isonomia.models.protocol import Answer, listed
+from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few
 
 __all__ = ["TorchModel", "open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
 
@@ -172,7 +173,7 @@ class TorchModel:
             "values": "gives values",
             "labels": "gives labels",
         }[self.decoder.output]
-        of = f" of {listed(self.classes)}" if self.classes else ""
+        of = f" of {first_few(self.classes)}" if self.classes else ""
         what = f"{_kind(self._inner)} {self.name}"
         return f"{what}: on {_device(self.module)}, {self.batch_size:,} rows at once; {gives}{of}"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec.text import RESERVED
+from isonomia.wording import listed
 
 if TYPE_CHECKING:
     from lark import Lark, Token
@@ -58,7 +59,7 @@ class Wording:
         if not loud and not phrases:
             loud = left
         phrases += [self.words.get(name) or f"`{_spelling(name, parser)}`" for name in sorted(loud)]
-        return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
+        return listed(phrases, last="or")
 
 
 @dataclass(frozen=True, slots=True)
