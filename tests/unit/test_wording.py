@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.wording import capitalised, excerpt, first_few, listed, plural, shortened
+from isonomia.wording import capitalised, excerpt, first_few, listed, plural, printable, shortened
 
 
 def test_one_is_not_many() -> None:
@@ -30,6 +30,10 @@ def test_what_is_cut_says_so() -> None:
     assert shortened("abcdef", 6) == "abcdef"
     assert shortened("abcdefg", 6) == "abc..."
     assert excerpt("a b c", 2) == "a … (cut: 5 characters in all)"
+
+
+def test_what_cannot_be_printed_is_a_blank() -> None:
+    assert printable("a\nb\u2028c\x00é") == "a b c é"
 
 
 def test_a_capital_leaves_the_rest_alone() -> None:

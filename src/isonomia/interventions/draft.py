@@ -25,8 +25,6 @@ _MANY = 50
 """With more categories than this, a column is taken for a name rather than for something that people choose."""
 _FEW, _GAPS, _EACH = 12, 3, 5
 """So few whole numbers, so far apart and each so frequent, are taken for a list of choices."""
-_UNORDERED = "Put the categories in order, and set direction to up."
-"""What is said of texts that rise, as long as their order is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +56,7 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
     rules = [*_rules(features, table)]
     for rule, _ in rules:
         features |= _fitted(rule, features, why)
+    _tell_order(features, [rule for rule, _ in rules], why)
     kept = [(rule, reason) for rule, reason in rules if any(features[name].actionable for name in rule.names)]
     return Guesses(
         features=tuple(features.values()),
@@ -82,8 +81,6 @@ def _described(column: ColumnProfile) -> tuple[Feature, str] | str:
         reasons.append(hint.why)
     if hint is not None and hint.rises:
         feature = _changed(feature, direction=_rising(feature))
-        if feature.kind == "categorical" and free:
-            reasons.append(_UNORDERED)
     return _changed(feature, actionable=free), " ".join(reasons)
 
 
@@ -232,8 +229,6 @@ def _fitted(rule: Constraint, features: Mapping[str, Feature], why: dict[str, st
     """
     mine = {name: features[name] for name in rule.names}
     if isinstance(rule, Reachability):
-        for name in mine:
-            why[name] = why[name].replace(_UNORDERED, "The categories are in the order of what goes with them.")
         return {name: _in_order(feature, rule) for name, feature in mine.items()}
     fixed = [name for name in mine if not mine[name].actionable and hint_of(name) is not None]
     if fixed:
@@ -254,6 +249,18 @@ def _in_order(feature: Feature, rule: Reachability) -> Feature:
         return feature
     index = rule.names.index(feature.name)
     return _changed(feature, values=tuple(pair[index] for pair in rule.values))
+
+
+def _tell_order(features: Mapping[str, Feature], rules: Sequence[Constraint], why: dict[str, str]) -> None:
+    """Of categories that only rise, say what order they are in, or that a person should put them in one."""
+    ordered = {name for rule in rules if isinstance(rule, Reachability) for name in rule.names}
+    for name, feature in features.items():
+        hint = hint_of(name)
+        if hint is not None and hint.rises and feature.kind == "categorical" and feature.actionable:
+            if name in ordered:
+                why[name] += " The categories are in the order of what goes with them."
+            else:
+                why[name] += " Put the categories in order, and set direction to up."
 
 
 def _nothing_left(left: Mapping[str, str]) -> str:

@@ -178,6 +178,14 @@ def test_texts_that_only_rise_are_to_be_put_in_order_and_numbers_are_not() -> No
     assert (numbers.direction, "order" in draft.why["years_employed"]) == ("up", False)
 
 
+def test_texts_that_go_with_numbers_take_their_order() -> None:
+    grades = [1, 2, 3] * 10
+    names = np.asarray(["none", "basic", "high"], dtype=object)[np.asarray(grades) - 1]
+    draft = Draft.of({"education": names, "education_num": grades})
+    assert draft.features[0].values == ("none", "basic", "high")
+    assert draft.why["education"].endswith("so it only rises. The categories are in the order of what goes with them.")
+
+
 def test_of_texts_that_are_all_the_same_nothing_is_to_be_put_in_order() -> None:
     draft = Draft.of({"education": ["basic", "basic", "basic"], "rooms": [1, 2, 3]})
     assert not draft.features[0].actionable
