@@ -105,7 +105,7 @@ def _default(parameter: Any) -> str:
 
 def audit_file() -> str:
     """A table for each section of an audit file."""
-    from isonomia.audits.audit_file.schema import TOP, sections
+    from isonomia.audits.audit_file.reader import TOP, sections
 
     parts = {"At the top": TOP} | {f"`[{name}]`": keys for name, keys in sections().items()}
     parts["`[[property]]`"] = parts.pop("`[property]`")

@@ -12,7 +12,6 @@ SOURCE = Path(isonomia.__file__).parent
 SMALL, LARGE = 120, 600
 
 ALONE = {
-    "isonomia.audits.audit_file.schema",  # every key of an audit file, from which the reference is made too
     "isonomia.cli.demo",  # commands, each of which has a file of its own
     "isonomia.cli.plan",
 }

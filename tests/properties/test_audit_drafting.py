@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from isonomia.audits.audit_file.builder import property_of
 from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.errors import DataError, UsageError

@@ -19,8 +19,7 @@ from isonomia.wording import visible
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
-    from isonomia.audits.replaying.rebuild import Rebuilt
-    from isonomia.audits.replaying.recompute import Recomputed
+    from isonomia.audits.replaying.recompute import Rebuilt, Recomputed
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
 
@@ -73,8 +72,7 @@ def replay(
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
     from isonomia.audits.protocol import Permissions
-    from isonomia.audits.replaying.rebuild import rebuilt
-    from isonomia.audits.replaying.recompute import recomputed
+    from isonomia.audits.replaying.recompute import rebuilt, recomputed
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 

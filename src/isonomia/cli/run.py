@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isonomia.audits.audit_file.execution import Outcome
-    from isonomia.audits.audit_file.planner import Planned
+    from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.audit_file.runner import Started
     from isonomia.records.store import RunRecord, Store
@@ -131,7 +131,7 @@ def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None) -> int:
 def _carried_out(
     store: Store,
     started: Started,
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedCheck],
     console: Console,
     jobs: int | None,
     quiet: bool,
@@ -149,7 +149,7 @@ def _carried_out(
         return run_checks(store, started, planned, board.observer, tell, jobs, board.stopping, known_first=known_first)
 
 
-def _result(each: Planned, outcome: Outcome) -> Result:
+def _result(each: PlannedCheck, outcome: Outcome) -> Result:
     from isonomia.audits.audit_file.execution import Failed
     from isonomia.report.entries import Failure
 

@@ -23,7 +23,7 @@ from isonomia.pytest_plugin.settings import (
 )
 
 if TYPE_CHECKING:
-    from isonomia.audits.audit_file.planner import Planned
+    from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
 
 __all__ = ["AuditFileTests", "PropertyTest", "is_wanted"]
@@ -46,7 +46,7 @@ class AuditFileTests(pytest.File):
     """An audit file. Its models and populations are opened when the first of its tests begins, once for all."""
 
     _audit: AuditFile
-    _planned: list[Planned] | None = None
+    _planned: list[PlannedCheck] | None = None
     _failure: Exception | None = None
 
     def collect(self) -> Iterable[pytest.Item]:
@@ -61,7 +61,7 @@ class AuditFileTests(pytest.File):
             name = _node_name(entry.get("name") or f"property {index + 1}")
             yield PropertyTest.from_parent(self, name=name, index=index, line=entry.line)
 
-    def planned(self, index: int) -> Planned:
+    def planned(self, index: int) -> PlannedCheck:
         """A property ready to be checked."""
         if self._failure is not None:
             raise self._failure
@@ -73,7 +73,7 @@ class AuditFileTests(pytest.File):
                 raise
         return self._planned[index]
 
-    def _plan(self) -> list[Planned]:
+    def _plan(self) -> list[PlannedCheck]:
         from isonomia.audits.audit_file.planner import plan_audit
         from isonomia.audits.protocol import Permissions
         from isonomia.engine.seeds import fresh_seed

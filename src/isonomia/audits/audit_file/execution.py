@@ -24,7 +24,7 @@ from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any, TypeAlias
 
-from isonomia.audits.audit_file.planner import Planned
+from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.check import run_check
 from isonomia.audits.known import remember, with_known
 from isonomia.audits.registry import audit_for
@@ -37,7 +37,7 @@ from isonomia.records.known import Known
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["INTERRUPTED", "Carrier", "Done", "Failed", "Outcome", "in_order", "lanes", "side_by_side"]
+__all__ = ["INTERRUPTED", "CheckRunner", "Done", "Failed", "Outcome", "in_order", "lanes", "side_by_side"]
 
 
 INTERRUPTED = "interrupted"
@@ -56,7 +56,7 @@ Outcome: TypeAlias = Verdict | Failed
 
 
 @dataclass(slots=True)
-class Carrier:
+class CheckRunner:
     """Carries out the checks of a run, each when it is called with its number; lanes may call it side by side.
 
     An error that Isonomia raises on purpose belongs to the check and is written down. One of the store belongs to the
@@ -76,7 +76,7 @@ class Carrier:
 
     store: Store
     run: str
-    planned: Sequence[Planned]
+    planned: Sequence[PlannedCheck]
     observe: Callable[[int], Observer]
     known_first: bool = False
     stop: Event = field(default_factory=Event)
@@ -143,11 +143,11 @@ class _Stoppable:
         self.observer.end()
 
 
-def _pool(each: Planned) -> int | None:
+def _pool(each: PlannedCheck) -> int | None:
     return None if each.check.sharing is None else id(each.check.sharing)
 
 
-def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]:
+def lanes(planned: Sequence[PlannedCheck], numbers: Sequence[int]) -> list[list[int]]:
     """Spread checks over lanes, so that no two lanes have anything in common that would matter.
 
     Parameters
@@ -176,7 +176,7 @@ def lanes(planned: Sequence[Planned], numbers: Sequence[int]) -> list[list[int]]
     return sorted(members for _, members in found)
 
 
-def _shares(each: Planned) -> list[Hashable]:
+def _shares(each: PlannedCheck) -> list[Hashable]:
     """What a check has that at most one lane may have."""
     check = each.check
     shared: list[Hashable] = [*audit_for(check.prop).locks(check)]

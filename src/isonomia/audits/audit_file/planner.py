@@ -1,49 +1,31 @@
-"""Each property as a check that is ready.
-
-A property of an audit file: as it is stated there, and ready to be checked.
-
-Names in the properties of an audit file that there are not: found before anything is asked.
-
-Which checks of an audit share their people and the model's answers.
-
-What is put around the models of an audit file: a gate for threads, and a cache on disk.
-
-What an audit file asks for, as checks that are ready to run.
-"""
+"""From an audit file to checks that are ready: its models, populations, interventions and properties are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
-from isonomia.audits.audit_file.builder import interventions_of, models_of, populations_of, property_of
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
-from isonomia.errors import IsonomiaError, UsageError, nearest
+from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
+from isonomia.interventions import Interventions
+from isonomia.models.loader import load_model, load_object
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import Cached, Guarded, watch
+from isonomia.populations import Census, Generator, Sample
 from isonomia.spec.safety import Safety
 
-__all__ = [
-    "Planned",
-    "Stated",
-    "Wrap",
-    "Wrapping",
-    "plan_audit",
-    "planned_for",
-    "shared_out",
-    "stated_in",
-    "unwrapped",
-]
+__all__ = ["PlannedCheck", "StatedProperty", "Wrapping", "plan_audit", "planned_for", "property_of", "stated_in"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedProperty:
     """One property as an audit file states it, before any model or population is opened.
 
     Attributes
@@ -61,7 +43,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCheck:
     """One property of an audit file, ready to be checked.
 
     Attributes
@@ -81,7 +63,134 @@ class Planned:
     definition: Mapping[str, Any]
 
 
-def shared_out(planned: Sequence[Planned]) -> list[Planned]:
+Wrap: TypeAlias = Callable[[str, Model], Model]
+"""Gives what is to be asked in place of a model; it is told the model's name in the file."""
+
+
+def unwrapped(name: str, model: Model) -> Model:  # noqa: ARG001
+    """The model as it is."""
+    return model
+
+
+DELTA = 0.05
+"""The risk of the whole audit, where the file says nothing."""
+
+
+def plan_audit(
+    file: AuditFile,
+    seed: int,
+    permissions: Permissions,
+    wrap: Wrap = unwrapped,
+    *,
+    given: Mapping[str, Model] | None = None,
+) -> list[PlannedCheck]:
+    """Open models and populations, and prepare every check.
+
+    The file's risk is divided equally over the properties that state none of their own: then the probability that any
+    of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
+    ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
+    file, are used in place of those that it names, which are not opened.
+    """
+    models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
+    populations = populations_of(file)
+    planned = []
+    for each in stated_in(file, seed, permissions):
+        entry = each.entry
+        model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
+        planned.append(planned_for(each, model, population))
+        _check_names(entry, planned[-1].check)
+    return shared_out(planned)
+
+
+def _check_names(table: FileTable, check: Check[Any]) -> None:
+    """Refuse names that do not exist, pointing at the key whose value has them."""
+    try:
+        audit_for(check.prop).check_names(check)
+    except IsonomiaError as error:
+        options = table.get("with", {})
+        blamed = [key for key, value in options.items() if error.name is not None and error.name in str(value)]
+        path = ("with", *blamed[:1]) if "with" in table.content else _stating(table)
+        raise table.error(str(error), *path) from error
+
+
+def _stating(table: FileTable) -> tuple[str, ...]:
+    """The key that says what kind of property it is."""
+    return tuple(key for key in file_keys() if key in table.content)
+
+
+def planned_for(each: StatedProperty, model: Any, population: Any) -> PlannedCheck:
+    """A stated property, prepared for a model and a population."""
+    entry = each.entry
+    try:
+        check = new_check(each.prop, model, population, **each.options)
+    except IsonomiaError as error:
+        raise entry.error(str(error)) from error
+    return PlannedCheck(each.name, entry.get("why"), entry.line, check, dict(entry.content))
+
+
+def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[StatedProperty]:
+    """Every property of a file with its options. No model and no population is opened."""
+    interventions, entries = interventions_of(file), file.properties()
+    names, share = _names(entries), _share(file, entries)
+    return [
+        StatedProperty(name, entry, property_of(entry, interventions, permissions), _options(file, entry, share, seed))
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
+def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict[str, Any]:
+    return {
+        "delta": entry.get("delta", share),
+        "budget": entry.get("budget", file.content.get("budget")),
+        "seed": seed,
+        "workers": file.content.get("workers", 1),
+        "random_model": bool(_model_entry(file, entry).get("random", False)),
+        **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
+    }
+
+
+def _share(file: AuditFile, entries: list[FileTable]) -> float:
+    whole = file.content.get("delta", DELTA)
+    if not 0 < whole < 1:
+        raise file.error(
+            f"expected delta, the risk of the whole audit, strictly between 0 and 1, but {whole!r} came", "delta"
+        )
+    return float(whole) / max(1, sum("delta" not in entry.content for entry in entries))
+
+
+def _names(entries: list[FileTable]) -> list[str]:
+    """What the properties are called: by their names, which must differ, or by their numbers."""
+    names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
+    for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
+        if name in names[:k]:
+            raise entry.error(f"expected a name of its own, but {name!r} is the name of another property", "name")
+    return names
+
+
+def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
+    """The model or population that a property names, or the one without a name."""
+    name = entry.get(what)
+    if name is None:
+        return known.get(DEFAULT)
+    if name not in known:
+        listed = ", ".join(each for each in known if each != DEFAULT) or "none"
+        raise entry.error(f"there is no {what} {name!r}; the file names {listed}.{nearest(name, known)}", what)
+    return known[name]
+
+
+def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any]) -> Any:
+    """Whom a property is about: those that it names, else those that its specification imports, else the default."""
+    imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
+    named = [populations[name] for name in imported if name in populations]
+    return named[0] if named else _chosen(entry, "population", populations)
+
+
+def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
+    found = file.entries("model", "models").get(entry.get("model") or DEFAULT)
+    return {} if found is None else found.content
+
+
+def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
     """Let the checks of one audit that speak of one model and one population draw and ask together."""
     groups: dict[Hashable, list[int]] = {}
     for index, each in enumerate(planned):
@@ -94,15 +203,6 @@ def shared_out(planned: Sequence[Planned]) -> list[Planned]:
         for index, check in zip(members, shared, strict=True):
             result[index] = replace(planned[index], check=check)
     return result
-
-
-Wrap: TypeAlias = Callable[[str, Model], Model]
-"""Gives what is to be asked in place of a model; it is told the model's name in the file."""
-
-
-def unwrapped(name: str, model: Model) -> Model:  # noqa: ARG001
-    """The model as it is."""
-    return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,119 +258,100 @@ def _origin(load: str) -> str:
     return module if sign and name.isidentifier() and "/" not in module and "\\" not in module else load
 
 
-DELTA = 0.05
-"""The risk of the whole audit, where the file says nothing."""
+_SOURCES = ("sample", "census", "generator", "program", "domain")
 
 
-def plan_audit(
-    file: AuditFile,
-    seed: int,
-    permissions: Permissions,
-    wrap: Wrap = unwrapped,
-    *,
-    given: Mapping[str, Model] | None = None,
-) -> list[Planned]:
-    """Open models and populations, and prepare every check.
-
-    The file's risk is divided equally over the properties that state none of their own: then the probability that any
-    of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
-    ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
-    file, are used in place of those that it names, which are not opened.
-    """
-    models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
-    populations = populations_of(file)
-    planned = []
-    for each in stated_in(file, seed, permissions):
-        entry = each.entry
-        model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
-        planned.append(planned_for(each, model, population))
-        _check_names(entry, planned[-1].check)
-    return shared_out(planned)
+def models_of(file: AuditFile, permissions: Permissions, given: Mapping[str, Model]) -> dict[str, Model]:
+    """Every model by its name, those that are given as they are; ``default`` is the one without a name."""
+    entries = file.entries("model", "models")
+    return {name: given[name] if name in given else _model(entry, permissions) for name, entry in entries.items()}
 
 
-def _check_names(table: FileTable, check: Check[Any]) -> None:
-    """Refuse names that do not exist, pointing at the key whose value has them."""
-    try:
-        audit_for(check.prop).check_names(check)
-    except IsonomiaError as error:
-        options = table.get("with", {})
-        blamed = [key for key, value in options.items() if error.name is not None and error.name in str(value)]
-        path = ("with", *blamed[:1]) if "with" in table.content else _stating(table)
-        raise table.error(str(error), *path) from error
+def populations_of(file: AuditFile) -> dict[str, Any]:
+    """Every population by its name; ``default`` is the one without."""
+    return {name: _population(entry) for name, entry in file.entries("population", "populations").items()}
 
 
-def _stating(table: FileTable) -> tuple[str, ...]:
-    """The key that says what kind of property it is."""
-    return tuple(key for key in file_keys() if key in table.content)
+def interventions_of(file: AuditFile) -> dict[str, Interventions]:
+    """What people can change, by name."""
+    found = {}
+    for name, path in file.content.get("interventions", {}).items():
+        if not isinstance(path, str):
+            raise file.error(f"expected the file of interventions {name!r}, but {path!r} came", "interventions", name)
+        with _pointing(file.error, "interventions", name):
+            found[name] = Interventions.from_toml(file.texts.read(path), path)
+    return found
 
 
-def planned_for(each: Stated, model: Any, population: Any) -> Planned:
-    """A stated property, prepared for a model and a population."""
-    entry = each.entry
-    try:
-        check = new_check(each.prop, model, population, **each.options)
-    except IsonomiaError as error:
-        raise entry.error(str(error)) from error
-    return Planned(each.name, entry.get("why"), entry.line, check, dict(entry.content))
+def property_of(table: FileTable, interventions: Mapping[str, Interventions], permissions: Permissions) -> Any:
+    """The property of one table; an error points at its line."""
+    keys = file_keys()
+    kind = next(key for key in keys if key in table.content)
+    with _pointing(table.error, kind):
+        prop = keys[kind].make(table, interventions, permissions)
+        return replace(prop, name=table.get("name")) if table.get("name") else prop
 
 
-def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[Stated]:
-    """Every property of a file with its options. No model and no population is opened."""
-    interventions, entries = interventions_of(file), file.properties()
-    names, share = _names(entries), _share(file, entries)
-    return [
-        Stated(name, entry, property_of(entry, interventions, permissions), _options(file, entry, share, seed))
-        for entry, name in zip(entries, names, strict=True)
-    ]
-
-
-def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict[str, Any]:
-    return {
-        "delta": entry.get("delta", share),
-        "budget": entry.get("budget", file.content.get("budget")),
-        "seed": seed,
-        "workers": file.content.get("workers", 1),
-        "random_model": bool(_model_entry(file, entry).get("random", False)),
-        **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
-    }
-
-
-def _share(file: AuditFile, entries: list[FileTable]) -> float:
-    whole = file.content.get("delta", DELTA)
-    if not 0 < whole < 1:
-        raise file.error(
-            f"expected delta, the risk of the whole audit, strictly between 0 and 1, but {whole!r} came", "delta"
+def _model(entry: FileTable, permissions: Permissions) -> Model:
+    source = entry.get("load")
+    if source is None:
+        raise entry.error("expected load, a file, a folder, a URL, or module:object")
+    here = entry.file.folder / source
+    options = {**entry.get("options", {}), "trust_pickle": permissions.trust_pickle}
+    if "trusted" in options and not permissions.trust_pickle:
+        raise entry.error(
+            "making the types that are trusted here can run code, and a file cannot trust itself: if you trust who "
+            "wrote it, use --trust-pickle",
+            "options",
+            "trusted",
         )
-    return float(whole) / max(1, sum("delta" not in entry.content for entry in entries))
+    with _pointing(entry.error, "load"):
+        return load_model(here if here.exists() else source, features=entry.get("features"), **options)
 
 
-def _names(entries: list[FileTable]) -> list[str]:
-    """What the properties are called: by their names, which must differ, or by their numbers."""
-    names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
-    for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
-        if name in names[:k]:
-            raise entry.error(f"expected a name of its own, but {name!r} is the name of another property", "name")
-    return names
+def _population(entry: FileTable) -> Any:
+    given = [key for key in _SOURCES if key in entry.content]
+    if len(given) != 1:
+        came = f"has {' and '.join(given)}" if given else "has none of them"
+        raise entry.error(f"expected a population to have one of {', '.join(_SOURCES)}, but it {came}")
+    (kind,) = given
+    source = entry.get(kind)
+    with _pointing(entry.error, kind):
+        match kind:
+            case "sample":
+                return Sample(_place(entry, source), **_population_options(entry, "shuffle"))
+            case "census":
+                return Census(_place(entry, source), **_population_options(entry, "exact"))
+            case "generator":
+                return Generator(load_object(source), **_population_options(entry, "values"))
+            case "program":
+                from isonomia.populations.program import Program
+
+                return Program.of(entry.file.texts.read(source), Path(source).name)
+            case _:
+                return load_object(source)
 
 
-def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
-    """The model or population that a property names, or the one without a name."""
-    name = entry.get(what)
-    if name is None:
-        return known.get(DEFAULT)
-    if name not in known:
-        listed = ", ".join(each for each in known if each != DEFAULT) or "none"
-        raise entry.error(f"there is no {what} {name!r}; the file names {listed}.{nearest(name, known)}", what)
-    return known[name]
+def _population_options(entry: FileTable, *allowed: str) -> dict[str, Any]:
+    """The options that go with a kind of population; others would be without effect, which nobody means."""
+    others = [key for key in entry.content if key not in (*_SOURCES, *allowed)]
+    if others:
+        raise entry.error(f"{others[0]} does not go with this kind of population", others[0])
+    return {key: entry.get(key) for key in allowed if key in entry.content}
 
 
-def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any]) -> Any:
-    """Whom a property is about: those that it names, else those that its specification imports, else the default."""
-    imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
-    named = [populations[name] for name in imported if name in populations]
-    return named[0] if named else _chosen(entry, "population", populations)
+def _place(entry: FileTable, source: str) -> Path:
+    return entry.file.folder / source
 
 
-def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
-    found = file.entries("model", "models").get(entry.get("model") or DEFAULT)
-    return {} if found is None else found.content
+@contextmanager
+def _pointing(error: Callable[..., SpecError], *path: str | int) -> Iterator[None]:
+    """Let an error of what is made point at the line that asked for it."""
+    try:
+        yield
+    except (IsonomiaError, TypeError) as problem:
+        pointed = error(str(problem), *path)
+        place = getattr(problem, "place", None)
+        if place is not None and pointed.place is not None and place.text is pointed.place.text:
+            raise  # it points at a line of this file already
+        raise pointed from problem

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.audits.audit_file.execution import INTERRUPTED, Carrier, Outcome, in_order, lanes, side_by_side
-from isonomia.audits.audit_file.planner import Planned
+from isonomia.audits.audit_file.execution import INTERRUPTED, CheckRunner, Outcome, in_order, lanes, side_by_side
+from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.engine.observer import Observer
 from isonomia.errors import RecordError
@@ -28,7 +28,7 @@ from isonomia.records.verdict import Verdict
 __all__ = ["Started", "begin_run", "cut_off", "refuse_others", "resume_run", "run_checks", "unfinished"]
 
 
-def refuse_others(store: Store, run: str, planned: Sequence[Planned]) -> None:
+def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> None:
     """Refuse a model or a population that has changed since a check of the run looked at it."""
     now: dict[tuple[str, int], str | None] = {}
     for number, what, entry in store.introductions(run):
@@ -62,7 +62,7 @@ class Started:
     verdicts: tuple[Verdict | None, ...]
 
 
-def begin_run(store: Store, file: AuditFile, planned: Sequence[Planned], seed: int) -> Started:
+def begin_run(store: Store, file: AuditFile, planned: Sequence[PlannedCheck], seed: int) -> Started:
     """Write down a new run."""
     request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
@@ -70,7 +70,7 @@ def begin_run(store: Store, file: AuditFile, planned: Sequence[Planned], seed: i
     return Started(run, (None,) * len(planned))
 
 
-def _options(each: Planned) -> dict[str, Any]:
+def _options(each: PlannedCheck) -> dict[str, Any]:
     return {"delta": each.check.delta, "line": each.line, "explanation": each.check.prop.explain()}
 
 
@@ -96,7 +96,7 @@ def _has_failed(store: Store, run: RunRecord) -> bool:
     return any(check.error is not None for check in store.checks(run.id))
 
 
-def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[Planned]) -> Started:
+def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> Started:
     """Go on with a run: checks that have a verdict keep it, those that failed are tried anew."""
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
@@ -114,7 +114,7 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
 def run_checks(
     store: Store,
     started: Started,
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedCheck],
     observe: Callable[[int], Observer],
     tell: Callable[[int, Outcome], None],
     jobs: int | None = 1,
@@ -155,7 +155,7 @@ def run_checks(
         outcomes[number] = outcome
         tell(number, outcome)
 
-    carrier = Carrier(store, started.run, planned, observe, known_first)
+    carrier = CheckRunner(store, started.run, planned, observe, known_first)
     left = [number for number, outcome in enumerate(outcomes) if outcome is None]
     found = lanes(planned, left)
     threads = min(_cores() if jobs is None else jobs, len(found))

@@ -8,28 +8,40 @@ of. Only asking them again shows that.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import fsum
 from time import perf_counter
 from typing import Any
 
-from isonomia.audits.audit_file.planner import Planned, Stated
+from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, planned_for, stated_in
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.check import run_check
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
-from isonomia.audits.replaying.rebuild import Rebuilt, rebuilt, stand_in
-from isonomia.audits.verdicts import CACHE
+from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
 from isonomia.engine.journal import Entry, NothingMoreError, ReadOnly
 from isonomia.engine.observer import Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
+from isonomia.spec.safety import Safety
+from isonomia.wording import visible
 
-__all__ = ["MOST", "ROUNDING", "TIME_LIMIT", "Recomputed", "closings", "compared", "recomputed"]
-
+__all__ = [
+    "MOST",
+    "ROUNDING",
+    "TIME_LIMIT",
+    "Rebuilt",
+    "Recomputed",
+    "closings",
+    "compared",
+    "rebuilt",
+    "recomputed",
+    "stand_in",
+]
 
 TIME_LIMIT = 120.0
 """Seconds that computing one property of a record may take, unless somebody says otherwise: most take some
@@ -95,7 +107,7 @@ def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIM
 
 
 def compared(
-    evidence: EvidenceFile, check: CheckEvidence, planned: Planned, verdict: Verdict
+    evidence: EvidenceFile, check: CheckEvidence, planned: PlannedCheck, verdict: Verdict
 ) -> Iterator[ValueDifference]:
     """Where a verdict, and how it was come by, differ from what is recorded of a check."""
     assert check.verdict is not None
@@ -108,7 +120,7 @@ def compared(
 
 
 def _recompute(
-    evidence: EvidenceFile, each: Stated, check: CheckEvidence, until: float
+    evidence: EvidenceFile, each: StatedProperty, check: CheckEvidence, until: float
 ) -> tuple[tuple[ValueDifference, ...], str | None]:
     assert check.verdict is not None
     planned, journal = stand_in(each, check), _ReadInTime(check.entries, until)
@@ -209,7 +221,7 @@ def _sampled(check: CheckEvidence) -> bool:
     return verdict is not None and verdict["method"] != "exact" and bool(verdict["expressions"])
 
 
-def _closing(each: Stated, check: CheckEvidence) -> tuple[Point, ...]:
+def _closing(each: StatedProperty, check: CheckEvidence) -> tuple[Point, ...]:
     trace = Tracing()
     assert check.verdict is not None
     try:
@@ -221,3 +233,91 @@ def _closing(each: Stated, check: CheckEvidence) -> tuple[Point, ...]:
         return ()
     last = recorded.expressions[0]
     return (*trace.points, (recorded.samples, last.low, last.estimate, last.high))
+
+
+_KINDS = ("sample", "census", "generator", "program")
+"""The keys of the audit file that make a population of the kind of the same name."""
+
+
+def said_otherwise(
+    file: AuditFile, stated: Sequence[StatedProperty], checks: Sequence[CheckEvidence]
+) -> Iterator[ValueDifference]:
+    """Where what checks say of their models and populations contradicts the audit file, or each other.
+
+    The kind of a population is in the text, and whether everybody of a census is counted. Properties about one model
+    or one population of the file have one fingerprint of it.
+    """
+    populations, seen = file.entries("population", "populations"), dict[tuple[str, str], object]()
+    for each, check in zip(stated, checks, strict=True):
+        people = _people(each, populations)
+        entry = populations.get(people) if people is not None else None
+        if entry is not None and "population" in check.entries:
+            yield from _other_kind(each.name, entry, check)
+        for what, name in (("population", people), ("model", each.entry.get("model") or DEFAULT)):
+            found = check.entries.get(what, {}).get("fingerprint")
+            if name is None or found is None:
+                continue
+            before = seen.setdefault((what, name), found)
+            if before != found:
+                yield ValueDifference(f"{each.name}: fingerprint of the {what} {name}", found, before)
+
+
+def _people(each: StatedProperty, populations: dict[str, FileTable]) -> str | None:
+    """Which population of the file a property is about; ``None`` where its specification imports one."""
+    name = each.entry.get("population")
+    imported = each.prop.spec.imports if name is None and isinstance(each.prop, Safety) else ()
+    return None if any(item in populations for item in imported) else name or DEFAULT
+
+
+def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[ValueDifference]:
+    kind = next((key for key in _KINDS if key in entry.content), None)
+    told = check.entries["population"].get("kind")
+    if kind is not None and told != kind:
+        yield ValueDifference(f"{name}: kind of the population", told, kind)
+    if entry.get("exact") is False and check.entries.get("exact", {}).get("exact"):
+        yield ValueDifference(f"{name}: whether everybody was counted at once", True, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What an evidence file's audit says: the file, its properties, and where the rest of the record contradicts it."""
+
+    file: AuditFile
+    stated: tuple[StatedProperty, ...]
+    contradictions: tuple[ValueDifference, ...]
+
+
+def rebuilt(evidence: EvidenceFile) -> Rebuilt:
+    """Read the audit in an evidence file. The text decides; what is said twice must be said alike."""
+    audit = evidence.audit
+    try:
+        file = recorded_audit_file(audit["name"], audit["text"], audit["files"])
+        stated = tuple(stated_in(file, evidence.run["seed"], Permissions()))
+    except (IsonomiaError, RecursionError) as error:
+        raise RecordError(
+            f"expected an audit file in the record, but it cannot be read: {visible(str(error))}"
+        ) from error
+    names, checked = [each.name for each in stated], [each.name for each in evidence.checks]
+    if names != checked:
+        raise RecordError(
+            f"expected a check of each of the {len(names)} properties of the audit file, in their order, but "
+            f"{_first_other(names, checked)}"
+        )
+    return Rebuilt(file, stated, (*_contradictions(file, evidence), *said_otherwise(file, stated, evidence.checks)))
+
+
+def stand_in(each: StatedProperty, check: CheckEvidence) -> PlannedCheck:
+    """A property with what the record has of its model and population, which can be neither asked nor drawn from."""
+    return planned_for(each, recorded_model(check.entries), recorded_population(check.entries))
+
+
+def _contradictions(file: AuditFile, evidence: EvidenceFile) -> Iterator[ValueDifference]:
+    title = file.content.get("title") or file.path.stem
+    yield from differences(evidence.run["title"], title, "run.title")
+
+
+def _first_other(names: list[str], checked: list[str]) -> str:
+    for name, other in zip(names, checked, strict=False):
+        if name != other:
+            return f"{other!r} was checked in place of {name!r}"
+    return f"{len(checked)} were checked"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from isonomia.audits.audit_file.planner import Planned, Stated, plan_audit
+from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, plan_audit
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
@@ -65,7 +65,7 @@ def run_anew(
     folder: Path,
     permissions: Permissions,
     models: Mapping[str, Model],
-    observe: Callable[[Planned], Observer],
+    observe: Callable[[PlannedCheck], Observer],
 ) -> Iterator[Anew]:
     """Check every property anew, with the seed of the record.
 
@@ -92,7 +92,7 @@ def run_anew(
 
 
 def _anew(
-    evidence: EvidenceFile, check: CheckEvidence, planned: Planned, observe: Callable[[Planned], Observer]
+    evidence: EvidenceFile, check: CheckEvidence, planned: PlannedCheck, observe: Callable[[PlannedCheck], Observer]
 ) -> Anew:
     try:
         verdict = run_check(planned.check, observe(planned))
@@ -110,7 +110,7 @@ def _fingerprint(what: str) -> str:
     return f"{what}.fingerprint"
 
 
-def _with_known(planned: Planned, check: CheckEvidence) -> Planned:
+def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
     """With the known counterexamples that the recorded check tried first."""
     prop = planned.check.prop
     if not isinstance(prop, Safety):
@@ -151,7 +151,7 @@ class AskedAgain:
     problem: str | None = None
 
 
-def asked_again(each: Stated, check: CheckEvidence, model: Model, permissions: Permissions) -> AskedAgain:
+def asked_again(each: StatedProperty, check: CheckEvidence, model: Model, permissions: Permissions) -> AskedAgain:
     """Ask a model about every counterexample of a check."""
     recorded = check.entries.get("model", {}).get("fingerprint")
     told = AskedAgain(check.name, None if recorded is None else recorded == model.fingerprint())

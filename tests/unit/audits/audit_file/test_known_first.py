@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.audits.audit_file.planner import Planned, plan_audit
+from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.audit_file.runner import Outcome, begin_run, resume_run, run_checks
 from isonomia.audits.protocol import Permissions
@@ -63,7 +63,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def _planned(folder: Path) -> tuple[AuditFile, list[Planned]]:
+def _planned(folder: Path) -> tuple[AuditFile, list[PlannedCheck]]:
     file = read_audit_file(folder / "audit.toml")
     return file, plan_audit(file, 1, Permissions())
 

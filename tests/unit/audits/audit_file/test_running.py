@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from isonomia.audits.audit_file.execution import Failed, Outcome
-from isonomia.audits.audit_file.planner import Planned, plan_audit
+from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, resume_run, run_checks, unfinished
 from isonomia.audits.protocol import Permissions
@@ -74,13 +74,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     sys.modules.pop(module, None)
 
 
-def _planned(folder: Path, body: str, seed: int = 7) -> list[Planned]:
+def _planned(folder: Path, body: str, seed: int = 7) -> list[PlannedCheck]:
     file = folder / "audit.toml"
     file.write_text((folder / "head").read_text() + body)
     return plan_audit(read_audit_file(file), seed, Permissions())
 
 
-def _run(folder: Path, planned: list[Planned], store: Store) -> list[Verdict]:
+def _run(folder: Path, planned: list[PlannedCheck], store: Store) -> list[Verdict]:
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
     return _all(run_checks(store, started, planned, lambda _: Silent(), lambda *_: None))
 
@@ -186,7 +186,7 @@ ensures d1 <= d2;
 """
 
 
-def _all_kinds(folder: Path) -> list[Planned]:
+def _all_kinds(folder: Path) -> list[PlannedCheck]:
     (folder / "points.nom").write_text(NOMOS)
     (folder / "changes.toml").write_text(
         '[features.points]\nkind = "real"\nlow = 0.0\nhigh = 1.0\n\n'

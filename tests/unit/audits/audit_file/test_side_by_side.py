@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isonomia.audits.audit_file.execution import Failed, Outcome, lanes
-from isonomia.audits.audit_file.planner import Planned, Wrapping, plan_audit
+from isonomia.audits.audit_file.planner import PlannedCheck, Wrapping, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, cut_off, resume_run, run_checks, unfinished
 from isonomia.audits.protocol import Permissions
@@ -115,7 +115,7 @@ def _rate(model: str, least: float, population: str | None = None, kind: str = "
     return f'\n[[property]]\nname = "{model} {least} {population} {kind}"\nmodel = "{model}"\n{where}{claim}\n'
 
 
-def _planned(folder: Path, *properties: str, model: str = "model", top: str = "", more: str = "") -> list[Planned]:
+def _planned(folder: Path, *properties: str, model: str = "model", top: str = "", more: str = "") -> list[PlannedCheck]:
     one, two = (path.stem for path in sorted(folder.glob("*_*.py")))
     head = HEAD.format(one=one, two=two, model=model, top=top, more=more)
     (folder / "audit.toml").write_text(head + "".join(properties))
@@ -124,7 +124,7 @@ def _planned(folder: Path, *properties: str, model: str = "model", top: str = ""
 
 
 def _run(
-    folder: Path, planned: list[Planned], jobs: int, records: str = "records", **more: Any
+    folder: Path, planned: list[PlannedCheck], jobs: int, records: str = "records", **more: Any
 ) -> list[Outcome | None]:
     store = Store(folder / records)
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)

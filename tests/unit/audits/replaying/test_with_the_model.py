@@ -13,7 +13,7 @@ import pytest
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.permissions import opened_models, refuse_unsafe
-from isonomia.audits.replaying.rebuild import rebuilt
+from isonomia.audits.replaying.recompute import rebuilt
 from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, run_anew
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, RecordError, UsageError

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from isonomia.audits.audit_file.builder import property_of
 from isonomia.audits.audit_file.drafting.answers import (
     Decision,
     ask_model,
@@ -39,6 +38,7 @@ from isonomia.audits.audit_file.drafting.suggestions import (
     suggestions,
 )
 from isonomia.audits.audit_file.drafting.writer import Files, written_audit
+from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
