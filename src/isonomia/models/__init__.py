@@ -2,7 +2,7 @@
 
 A model is a black box that answers for a batch of people: with a *prediction* for each, with a *score* for each (or for
 each class), or with both. :func:`adapt` makes one of what the user has, :func:`load_model` opens one by its path,
-address or name, :func:`describe` says what was found, and :func:`ask` asks it and checks what it answers.
+address or name, :func:`describe` says what it is, and :func:`ask` asks it and checks what it answers.
 """
 
 from isonomia.models.adapt import adapt

@@ -89,7 +89,7 @@ class Sender:
             self.pace.wait_for_turn(stop)
             if stop.is_set():
                 raise ModelError(f"{who} was not asked any further, since another request failed.")
-            outcome = self._judged(self._once(body), read, who)
+            outcome = self._outcome(self._once(body), read, who)
             if not isinstance(outcome, _Trouble):
                 return outcome[0]
             failures, garbled = failures + 1, garbled + outcome.garbled
@@ -99,7 +99,7 @@ class Sender:
                 raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.reason}")
             self.pace.back_off(failures, stop)
 
-    def _judged(self, reply: _Reply | _Trouble, read: Callable[[Any], T], who: str) -> tuple[T] | _Trouble:
+    def _outcome(self, reply: _Reply | _Trouble, read: Callable[[Any], T], who: str) -> tuple[T] | _Trouble:
         if isinstance(reply, _Trouble):
             return reply
         if reply.hold is not None and reply.status in {429, 503}:

@@ -9,7 +9,6 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from io import StringIO
 from math import inf
 from os import PathLike, fspath
@@ -18,6 +17,7 @@ from typing import Any
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_choice, checked_features, checked_score_range, option_error
+from isonomia.models.files import digest_of
 from isonomia.models.payloads import PlainAnswer, PlainRows, answer_of, check_classes, labels, plain_rows, scores
 from isonomia.models.process import Command, Conversation, ended_with, resolved, tail
 from isonomia.models.protocol import Answer
@@ -162,8 +162,8 @@ class ExecutableModel:
         """The files that the command names: the program, and arguments that are files."""
         folder = Path.cwd() if self.folder is None else Path(fspath(self.folder))
         first = resolved(self.command, folder)[0]
-        places = [Path(shutil.which(first) or first), *(folder / part for part in self.command[1:])]
-        return [path for path in places if path.is_file()]
+        paths = [Path(shutil.which(first) or first), *(folder / part for part in self.command[1:])]
+        return [path for path in paths if path.is_file()]
 
 
 def _check_options(model: ExecutableModel) -> None:
@@ -194,7 +194,7 @@ def _split(command: str) -> list[str]:
 
 def _digest(path: Path) -> str:
     try:
-        return sha256(path.read_bytes()).hexdigest()
+        return digest_of(path)
     except OSError:  # a program may be run without being readable
         return "unreadable"
 
@@ -221,9 +221,8 @@ def _plain_answer(
     """
     match form:
         case "lines":
-            return PlainAnswer(
-                labels([_value(line, classes) for line in lines], rows, classes, "standard output")
-            ), classes
+            values = [_value(line, classes) for line in lines]
+            return PlainAnswer(labels(values, rows, classes, "standard output")), classes
         case "csv":
             return _from_csv(lines, rows, classes)
         case _:

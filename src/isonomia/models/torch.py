@@ -38,9 +38,9 @@ BATCH = 8192
 
 @dataclass(slots=True)
 class EvaluationMode:
-    """Who is in, and which modules were in training mode before the first came.
+    """Holds a module in evaluation mode while threads ask it.
 
-    Several threads may ask at once: the first puts the module into evaluation mode, and the last puts it back.
+    The first of them puts it into that mode, and the last puts back into training mode what was in it before.
     """
 
     _inside: int = 0
@@ -67,7 +67,7 @@ class EvaluationMode:
                     self._training = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy starts with nobody in."""
+        """A copy, which may be in another process, starts with no thread inside."""
         return EvaluationMode, ()
 
 
@@ -392,11 +392,11 @@ def _holds_weights_alone(path: Path) -> bool:
         return False
     with zipfile.ZipFile(path) as archive:
         inner = next(name for name in archive.namelist() if name.endswith("data.pkl"))
-        names = _named_in(archive.read(inner))
+        names = _imports_of(archive.read(inner))
     return all(name.startswith(("torch ", "torch._utils ", "torch.storage ", "collections ")) for name in names)
 
 
-def _named_in(pickled: bytes) -> list[str]:
+def _imports_of(pickled: bytes) -> list[str]:
     """What a pickle would import, as ``module name``."""
     texts: list[str] = []
     names = []
