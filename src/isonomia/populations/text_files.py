@@ -40,7 +40,8 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
 _NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
-_CODE = "^[+-]?0[0-9xX]"  # how a cell begins that is no number although pyarrow would take it for one
+_CODE = "^-?0[0-9xX]"  # how a cell begins that is no number although pyarrow would take it for one
+_UNUSUAL = rf"{_CODE}|^[+\s]|\s$"  # such a cell, or one that must be trimmed
 _HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -282,15 +283,17 @@ class _Cells:
             missing = _is_one_of(present, _NUMBER_MISSING)
             if pc.any(missing).as_py():
                 numbers = present.filter(pc.invert(missing))
-            self._narrow_numbers(_trimmed(numbers))
+            self._narrow_numbers(numbers)
         if self.is_truth:
             self.is_truth = bool(pc.all(_is_one_of(present, _TRUTH), min_count=0).as_py())
         return numbers
 
     def _narrow_numbers(self, numbers: Any) -> None:
-        if pc.any(pc.match_substring_regex(numbers, _CODE)).as_py():
-            self.is_number = False
-            return
+        if pc.any(pc.match_substring_regex(numbers, _UNUSUAL)).as_py():
+            numbers = _trimmed(numbers)
+            if pc.any(pc.match_substring_regex(numbers, _CODE)).as_py():
+                self.is_number = False
+                return
         kinds = (pa.int64(), pa.uint64()) if self.is_whole else ()
         whole = next((column for kind in kinds if (column := _cast(numbers, kind)) is not None), None)
         if whole is None:
@@ -333,7 +336,8 @@ def _typed(cells: Any, kind: Any) -> Any:
         return pc.equal(pc.utf8_lower(cells), "true")
     missing = _is_one_of(cells, _NUMBER_MISSING)
     numbers = pc.if_else(missing, None, cells) if pc.any(missing).as_py() else cells
-    return _trimmed(numbers).cast(kind)
+    typed = _cast(numbers, kind)
+    return _trimmed(numbers).cast(kind) if typed is None else typed
 
 
 def _is_one_of(cells: Any, words: Sequence[str]) -> Any:
@@ -342,10 +346,7 @@ def _is_one_of(cells: Any, words: Sequence[str]) -> Any:
 
 def _trimmed(numbers: Any) -> Any:
     """Numbers without spaces around them and without a plus, with which pyarrow takes none for whole."""
-    trimmed = pc.utf8_trim_whitespace(numbers)
-    if pc.any(pc.starts_with(trimmed, "+")).as_py():
-        return pc.replace_substring_regex(trimmed, r"^\+([0-9.])", r"\1")
-    return trimmed
+    return pc.replace_substring_regex(pc.utf8_trim_whitespace(numbers), r"^\+([0-9.])", r"\1")
 
 
 # ---------------------------------------------------------------------------- JSON lines
