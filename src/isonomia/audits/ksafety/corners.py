@@ -40,13 +40,13 @@ from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
 from isonomia.wording import plural
 
-__all__ = ["FEW", "MAX_CORNERS", "Corners", "budget_left", "max_corners", "try_corners", "with_corners"]
+__all__ = ["CODED_BATCH", "MAX_CORNERS", "Corners", "budget_left", "max_corners", "try_corners", "with_corners"]
 
 MAX_CORNERS = 64
 """How many corners are tried."""
 
-FEW = 32
-"""How many are, and the first batch of random cases, where the block is code."""
+CODED_BATCH = 32
+"""How many are tried where the block is code, and the size of the first batch of random cases then."""
 
 POOL = 4096
 """People of an unlimited population among whom those at the ends are looked for, where it does not name them."""
@@ -109,7 +109,7 @@ def try_corners(setup: Setup) -> Corners | None:
     max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
     if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
         return None
-    entry = once(setup.journal, KEY, lambda: _tried(setup, max_n))
+    entry = once(setup.journal, KEY, lambda: _try(setup, max_n))
     return Corners(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
@@ -118,7 +118,7 @@ def max_corners(budget: Budget, evidence: RateEvidence, *, coded: bool) -> int:
 
     Where the block is code, a case may take long, and no more corners are tried than cases are drawn at first.
     """
-    max_n = FEW if coded else MAX_CORNERS
+    max_n = CODED_BATCH if coded else MAX_CORNERS
     if budget.samples == inf:
         return max_n
     spare = budget.samples - evidence.needed
@@ -144,7 +144,7 @@ def _cost(item: Mapping[str, Any]) -> tuple[int, float]:
     return item["features_changed"], item["distance"]
 
 
-def _tried(setup: Setup, max_n: int) -> Entry:
+def _try(setup: Setup, max_n: int) -> Entry:
     """Their answers are kept apart: the steps behind count theirs from the beginning."""
     began = monotonic()
     runner = setup.new_runner(KEY)
@@ -155,7 +155,7 @@ def _tried(setup: Setup, max_n: int) -> Entry:
     result: dict[str, Any] = {"tried": len(cases), "violating": 0, "failed": 0, "counterexamples": []}
     try:
         if len(cases):
-            result |= _judged(setup, runner, domain, cases)
+            result |= _judge(setup, runner, domain, cases)
     except UnreliableModelError:
         raise
     except ModelError:
@@ -163,7 +163,7 @@ def _tried(setup: Setup, max_n: int) -> Entry:
     return {**result, "seconds": monotonic() - began}
 
 
-def _judged(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[str, Any]:
+def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[str, Any]:
     """How many violate what must always be true, and how many failed; the smallest violations, which occur again."""
     judgement = runner.run(domain, cases)
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))

@@ -15,7 +15,7 @@ import numpy as np
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import Cases, Judgement, prepare
-from isonomia.audits.ksafety.corners import FEW, Corners, budget_left, try_corners, with_corners
+from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateState, Tally, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
@@ -37,7 +37,7 @@ SEARCH = 100_000
 MAX_DRAWS = 2**18
 """Draws that are made together."""
 
-LARGE = 2**16
+MAX_BATCH = 2**16
 """The largest batch of random cases."""
 
 
@@ -283,12 +283,12 @@ def _pace(setup: Setup, budget: Budget) -> tuple[Schedule, Budget]:
     check, evidence, coded = setup.check, setup.evidence, setup.program.code is not None
     if evidence.bets is not None:
         limit = budget if budget != Budget() else Budget(samples=UNLIMITED)
-        return replace(check.schedule, first=64, most=LARGE), limit
+        return replace(check.schedule, first=64, most=MAX_BATCH), limit
     wanted = float(evidence.needed) if budget.samples == inf and not setup.subject.sample else budget.samples
-    first = int(min(LARGE, wanted, evidence.needed if check.prop.stop_early else wanted))
-    largest = MAX_THREADS if coded else LARGE
+    first = int(min(MAX_BATCH, wanted, evidence.needed if check.prop.stop_early else wanted))
+    largest = MAX_THREADS if coded else MAX_BATCH
     if coded and check.prop.stop_early:
-        first = min(first, FEW)
+        first = min(first, CODED_BATCH)
     schedule = Schedule(first=max(min(first, largest), 1), growth=2.0, early=2.0, most=largest)
     return schedule, replace(budget, samples=wanted)
 
@@ -330,4 +330,4 @@ def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
 def draw_each_row(setup: Setup) -> Outcome[RateState]:
     """One random case of each row of a sample, however many violate."""
     work = SampledCases(setup, stop_early=False, noted=False)
-    return _run(work, Schedule(first=LARGE, most=LARGE), Budget())
+    return _run(work, Schedule(first=MAX_BATCH, most=MAX_BATCH), Budget())
