@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isonomia as iso
-from isonomia.audits.answers import Asker, Memory, Pool, Shared, _edges, _parts
+from isonomia.audits.answers import Asker, RememberedAnswers, SharedDraws, SharedSource, _edges, _parts
 from isonomia.engine.seeds import root
 from isonomia.models import adapt
 from isonomia.populations import Table
@@ -31,9 +31,9 @@ class Counting:
         return (values > 0.3).astype(int)
 
 
-def _pool(population: object, model: Counting) -> Pool:
+def _pool(population: object, model: Counting) -> SharedDraws:
     source = population.open(root(5))  # type: ignore[attr-defined]
-    return Pool(source, Asker(adapt(model)), seed=5)
+    return SharedDraws(source, Asker(adapt(model)), seed=5)
 
 
 KINDS = {
@@ -90,8 +90,8 @@ def test_each_person_is_asked_about_once(kind: str) -> None:
     def asked(batch: object) -> np.ndarray:
         return model({"x": np.array([row["x"] for row in batch])} if isinstance(batch, list) else batch)  # type: ignore[arg-type]
 
-    pool = Pool(iso.Sample(table).open(root(1)), Asker(adapt(asked)), seed=1)
-    one, other = Shared(pool), Shared(pool)
+    pool = SharedDraws(iso.Sample(table).open(root(1)), Asker(adapt(asked)), seed=1)
+    one, other = SharedSource(pool), SharedSource(pool)
     for check, portions in ((one, [50, 950, 1000, 5000]), (other, [1000, 200, 4000])):
         start, seen = 0, []
         for n in portions:
@@ -109,7 +109,7 @@ def test_each_person_is_asked_about_once(kind: str) -> None:
 def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
     model = Counting()
     pool = _pool(iso.Generator(lambda n, rng: {"x": rng.random(n)}), model)
-    check = Shared(pool)
+    check = SharedSource(pool)
     drawn = check.batch(0, 10, np.random.default_rng(0))
     check(drawn.slice(0, 4), want_score=False, want_prediction=True)
     assert model.rows == 4
@@ -121,7 +121,7 @@ def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
 
 def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isonomia.audits.answers.MOST_REMEMBERED", 250)
-    memory, model = Memory(want_prediction=True, want_score=False), Counting()
+    memory, model = RememberedAnswers(want_prediction=True, want_score=False), Counting()
     table = Table.of({"x": np.linspace(0.0, 1.0, 100)})
     first, second = (Asker(adapt(model), memory=memory) for _ in range(2))
     for asker in (first, second):

@@ -1,15 +1,9 @@
-"""One check carried out and written down; lanes in threads.
-
-Carrying out one check of an audit: what it comes to is written down, also where it could not be checked.
-
-Which checks of an audit may run side by side.
+"""The checks of an audit, run and written down: one after the other, or in lanes side by side.
 
 Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
 the other; lanes run side by side. A model itself needs no lane: it lets in only as many callers at once as its owner
 said (:class:`isonomia.models.wrappers.Guarded`), unless it answers at random, where the order of the questions would
 show in the verdicts.
-
-Lanes of checks in threads: each lane in order, several lanes at once, one Ctrl-C for all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +31,7 @@ from isonomia.records.known import Known
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["INTERRUPTED", "CheckRunner", "Done", "Failed", "Outcome", "in_order", "lanes", "side_by_side"]
+__all__ = ["INTERRUPTED", "CheckRunner", "Done", "Failed", "Outcome", "lanes", "run_in_lanes", "run_in_order"]
 
 
 INTERRUPTED = "interrupted"
@@ -57,7 +51,7 @@ Outcome: TypeAlias = Verdict | Failed
 
 @dataclass(slots=True)
 class CheckRunner:
-    """Carries out the checks of a run, each when it is called with its number; lanes may call it side by side.
+    """Runs the checks of an audit, each when it is called with its number; lanes may call it side by side.
 
     An error that Isonomia raises on purpose belongs to the check and is written down. One of the store belongs to the
     whole run, since nothing can be kept, and is raised; so is anything unforeseen.
@@ -80,13 +74,13 @@ class CheckRunner:
     observe: Callable[[int], Observer]
     known_first: bool = False
     stop: Event = field(default_factory=Event)
-    _spoilt: dict[int, str] = field(default_factory=dict, repr=False)
+    _changed_models: dict[int, str] = field(default_factory=dict, repr=False)
 
     def __call__(self, number: int) -> Outcome:
-        """Carry out a check, and write down what came of it."""
-        pool = _pool(self.planned[number])
+        """RunOne out a check, and write down what came of it."""
+        pool = _shared_draws(self.planned[number])
         try:
-            self._refuse_spoilt(pool)
+            self._refuse_changed(pool)
             verdict = self._verdict(number)
         except RecordError:
             raise
@@ -94,7 +88,7 @@ class CheckRunner:
             failed = Failed(type(error).__name__, str(error))
             changed = isinstance(error, ChangingModelError)
             if changed and pool is not None:
-                self._spoilt.setdefault(pool, self.planned[number].name)
+                self._changed_models.setdefault(pool, self.planned[number].name)
             # What a model said that changes its answers must not be gone on from.
             self.store.fail(self.run, number, failed.kind, failed.message, forget=changed)
             return failed
@@ -116,10 +110,11 @@ class CheckRunner:
         remember(known, check, verdict)
         return verdict
 
-    def _refuse_spoilt(self, pool: int | None) -> None:
-        if pool in self._spoilt:
+    def _refuse_changed(self, pool: int | None) -> None:
+        if pool in self._changed_models:
+            name = self._changed_models[pool]
             raise ChangingModelError(
-                f"the model changed its answers while {self._spoilt[pool]!r} was checked, with which this property "
+                f"the model changed its answers while {name!r} was checked, with which this property "
                 "shares them: nothing can be said about either. Mend the model, then begin a new run"
             )
 
@@ -143,7 +138,7 @@ class _Stoppable:
         self.observer.end()
 
 
-def _pool(each: PlannedCheck) -> int | None:
+def _shared_draws(each: PlannedCheck) -> int | None:
     return None if each.check.sharing is None else id(each.check.sharing)
 
 
@@ -199,18 +194,18 @@ def _gate(model: Any) -> int:
     return id(model.gate) if isinstance(model, Guarded) else id(model)
 
 
-Carry: TypeAlias = Callable[[int], Outcome]
+RunOne: TypeAlias = Callable[[int], Outcome]
 Done: TypeAlias = Callable[[int, Outcome], None]
 
-_LOOK = 0.1
+_POLL = 0.1
 """Seconds between two looks for Ctrl-C, which does not end a wait."""
 
 
-def in_order(numbers: Sequence[int], carry: Carry, done: Done) -> None:
-    """Carry out checks one after the other in this thread; Ctrl-C ends the one that runs, and the row of them."""
+def run_in_order(numbers: Sequence[int], run_one: RunOne, done: Done) -> None:
+    """RunOne out checks one after the other in this thread; Ctrl-C ends the one that runs, and the row of them."""
     try:
         for number in numbers:
-            outcome = carry(number)
+            outcome = run_one(number)
             done(number, outcome)
             if getattr(outcome, "stopped", None) == INTERRUPTED:
                 return
@@ -218,46 +213,46 @@ def in_order(numbers: Sequence[int], carry: Carry, done: Done) -> None:
         return
 
 
-def side_by_side(
+def run_in_lanes(
     lanes: Sequence[Sequence[int]],
     threads: int,
-    carry: Carry,
+    run_one: RunOne,
     done: Done,
     stop: Event,
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Carry out lanes of checks in several threads; what comes of them is told in the thread that calls this.
+    """RunOne out lanes of checks in several threads; what comes of them is ended in the thread that calls this.
 
     The first Ctrl-C sets ``stop``, calls ``stopping`` and waits until every lane has ended the batch in flight; a
     second one does not wait.
     """
-    crew = _Crew(deque(lanes), carry, stop)
+    lane_threads = _LaneThreads(deque(lanes), run_one, stop)
     for _ in range(threads):
         # Nobody waits for a daemon when the second Ctrl-C comes: what it has kept is in the store.
-        Thread(target=crew.work, daemon=True).start()
-    with _one_for_all(stop, crew):
-        while crew.told < threads:
-            if crew.asked_to_stop:
-                crew.asked_to_stop = False
+        Thread(target=lane_threads.work, daemon=True).start()
+    with _interrupting_lanes(stop, lane_threads):
+        while lane_threads.ended < threads:
+            if lane_threads.asked_to_stop:
+                lane_threads.asked_to_stop = False
                 stopping()
             try:
-                item = crew.results.get(timeout=_LOOK)
+                item = lane_threads.results.get(timeout=_POLL)
             except Empty:
                 continue
-            crew.take(item, done)
-    if crew.problem is not None:
-        raise crew.problem
+            lane_threads.take(item, done)
+    if lane_threads.problem is not None:
+        raise lane_threads.problem
 
 
 @contextmanager
-def _one_for_all(stop: Event, crew: _Crew) -> Iterator[None]:
+def _interrupting_lanes(stop: Event, lane_threads: _LaneThreads) -> Iterator[None]:
     """Let Ctrl-C stop the lanes, and not the main thread, which has their results to take in; a second one leaves."""
 
     def stopped(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             signal.default_int_handler(number, frame)
         stop.set()
-        crew.asked_to_stop = True
+        lane_threads.asked_to_stop = True
 
     if current_thread() is not main_thread():
         yield  # signals are not for others
@@ -270,14 +265,14 @@ def _one_for_all(stop: Event, crew: _Crew) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class _Crew:
+class _LaneThreads:
     """Threads that take one lane after the other."""
 
     lanes: deque[Sequence[int]]
-    carry: Carry
+    run_one: RunOne
     stop: Event
     results: SimpleQueue[tuple[int, Outcome] | BaseException | None] = field(default_factory=SimpleQueue)
-    told: int = 0
+    ended: int = 0
     asked_to_stop: bool = False
     problem: BaseException | None = None
 
@@ -288,7 +283,7 @@ class _Crew:
                 for number in self.lanes.popleft():
                     if self.stop.is_set():
                         break
-                    self.results.put((number, self.carry(number)))
+                    self.results.put((number, self.run_one(number)))
         except (IndexError, KeyboardInterrupt):
             pass  # nothing is left, or it was stopped
         except BaseException as error:  # whatever it is, the main thread must hear of it
@@ -300,7 +295,7 @@ class _Crew:
         """Take in what a thread says."""
         match item:
             case None:
-                self.told += 1
+                self.ended += 1
             case BaseException() as error:
                 self.problem = self.problem or error
                 self.stop.set()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.audits.audit_file.execution import INTERRUPTED, CheckRunner, Outcome, in_order, lanes, side_by_side
+from isonomia.audits.audit_file.execution import INTERRUPTED, CheckRunner, Outcome, lanes, run_in_lanes, run_in_order
 from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.engine.observer import Observer
@@ -161,9 +161,9 @@ def run_checks(
     threads = min(_cores() if jobs is None else jobs, len(found))
     with store.kept_open():
         if threads <= 1:
-            in_order(left, carrier, done)
+            run_in_order(left, carrier, done)
         else:
-            side_by_side(found, threads, carrier, done, carrier.stop, stopping)
+            run_in_lanes(found, threads, carrier, done, carrier.stop, stopping)
         if not cut_off(outcomes):
             store.end(started.run)
     return outcomes
