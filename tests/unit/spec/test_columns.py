@@ -101,3 +101,9 @@ def test_numbers_of_other_types_can_be_compared():
 def test_mixed_and_foreign_values_are_refused_with_examples(values, message):
     with pytest.raises(DataError, match=message):
         plain(np.array(values, object), "x")
+
+
+def test_a_column_with_nothing_but_missing_values_of_any_kind_has_none_throughout():
+    column = normalise(np.array([float("nan"), None, pd.NaT, pd.NA], dtype=object))
+    assert column.dtype == object
+    assert column.tolist() == [None] * 4

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from isonomia.spec.fairsquare.python_source import equation_source, plain_text, program_source
+from isonomia.spec.fairsquare.python_source import equation_source, program_source
+from isonomia.spec.text import plain_text
 
 
 @pytest.mark.parametrize("text", ["x = é + 1\nyy = 'ß' + zz\n", "𝒳 = 1; b = 𝒳", "a\x0c = 1\n\n  # ü\nb = a"])
