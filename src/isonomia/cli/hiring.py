@@ -84,21 +84,11 @@ ensures d1 == d2;
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """One question.
+    """One question: what must hold, of whom, and what is asked in a sentence.
 
-    Attributes
-    ----------
-    prop
-        What must hold, with its name.
-    population
-        Whom it is about.
-    why
-        What is asked, in a sentence.
-    finding
-        The first thing to know where it is violated; ``None`` where the verdict is shown in full.
-    traced
-        Whether it is noted how the interval closes in. Of means and of what would have been, that takes a second or
-        more, which a demonstration has not.
+    ``finding`` gives the first thing to know where it is violated; the verdict is shown in full where it is ``None``.
+    ``traced`` says whether it is noted how the interval closes in. Of means and of what would have been, that takes a
+    second or more, which a demonstration does not have.
     """
 
     prop: AuditProperty

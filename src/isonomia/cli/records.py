@@ -66,14 +66,8 @@ Run = Annotated[
 def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None) -> Audit:
     """What is kept of a run, as a report needs it.
 
-    Properties that could not be checked are its failures; so are those that have not been checked to the end.
-
-    Parameters
-    ----------
-    store, name
-        Where the run is kept, and its name.
-    known
-        Verdicts by the numbers of their checks, for those of which the store has none.
+    Properties that could not be checked are its failures; so are those that have not been checked to the end. ``known``
+    has verdicts by the numbers of their checks, for those of which the store has none.
     """
     from isonomia.report.entries import Audit, Entry, Failure
 

@@ -173,15 +173,8 @@ class ValueDifference:
 def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) -> Iterator[ValueDifference]:
     """Every leaf in which two plain values differ.
 
-    Parameters
-    ----------
-    before, after
-        The values.
-    path
-        Where they are.
-    rounding
-        By which part of themselves floats may differ, since processors and libraries round the last digits
-        differently; 0 for not at all. Values of different kinds always differ: 1 is not 1.0, nor ``True``.
+    Floats may differ by the part ``rounding`` of themselves, since processors and libraries round the last digits
+    differently. Values of different kinds always differ: 1 is not 1.0, nor ``True``.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):

@@ -93,12 +93,7 @@ CREATE TABLE IF NOT EXISTS entries (
 class Database:
     """The SQLite file in a folder of records, of the format that this version writes.
 
-    Parameters
-    ----------
-    folder
-        The folder; it is made where it does not exist.
-    reading
-        Whether a file that cannot be written will do: then it is only read.
+    The folder is made where it does not exist; a file that cannot be written will do for ``reading``, and is only read.
     """
 
     def __init__(self, folder: Path, *, reading: bool) -> None:

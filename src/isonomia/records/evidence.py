@@ -44,18 +44,10 @@ FORMAT, VERSION = "isonomia evidence", 2
 
 @dataclass(frozen=True, slots=True)
 class CheckEvidence:
-    """One property of a run.
+    """One property of a run: its table in the audit file, how it was checked, what was measured, and its verdict.
 
-    Attributes
-    ----------
-    name, definition, options
-        What it is called, its table in the audit file, and how it was checked.
-    entries
-        What was measured, by its key: the journal without the model's raw answers.
-    verdict
-        The verdict as plain values; ``None`` where it could not be checked.
-    error
-        Why it could not be checked, with ``kind`` and ``message``; ``None`` where it was.
+    ``entries`` is the journal without the model's raw answers. A property that could not be checked has an ``error``,
+    with ``kind`` and ``message``, and no verdict.
     """
 
     name: str
@@ -70,16 +62,9 @@ class CheckEvidence:
 class EvidenceFile:
     """The evidence of a run.
 
-    Attributes
-    ----------
-    run
-        Its ``id``, when it ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its ``seed``.
-    audit
-        The audit file: its ``name`` and ``text``, and the texts of the ``files`` that it names.
-    checks
-        Its properties, in order.
-    seal_problem
-        What is wrong with the seal, in words; ``None`` where it is whole.
+    ``run`` has its ``id``, when it ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its
+    ``seed``; ``audit`` the audit file's ``name`` and ``text``, and the texts of the ``files`` that it names.
+    ``seal_problem`` says what is wrong with the seal, and is ``None`` where it is whole.
     """
 
     run: Mapping[str, Any]

@@ -29,17 +29,10 @@ def key_of(kind: str, text: str) -> str:
 
 
 class Known:
-    """The known counterexamples of a folder of records.
+    """The known counterexamples in a folder of records, which is made when there is something to keep.
 
     Nothing here raises when the store cannot be read or written: a check that cannot look back is as good a check.
     What went wrong is in ``trouble``, in words. Several processes and threads may read and write at once.
-
-    Parameters
-    ----------
-    folder
-        The folder of records; it is made when there is something to keep.
-    file
-        The SQLite file in it.
     """
 
     def __init__(self, folder: str | Path, file: str = STORE) -> None:

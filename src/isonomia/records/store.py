@@ -28,20 +28,10 @@ ANSWER_PREFIX = "answer "
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run: when, of which audit, in which state.
+    """One run, by its unique name ``id``: when, of what, and in which state.
 
-    Attributes
-    ----------
-    id
-        Its name, unique in the store.
-    begun, ended
-        When, in UTC; ``ended`` is ``None`` while it runs or where it was cut off.
-    title
-        What was audited, in words.
-    request
-        Everything that is needed to run it again, as plain values.
-    versions
-        Of Isonomia, of Python and of the packages that compute.
+    Times are in UTC; ``ended`` is ``None`` while it runs or where it was cut off. ``request`` is all that is needed to
+    run it again, ``versions`` are those of Isonomia, of Python and of the packages that compute.
     """
 
     id: str
@@ -70,15 +60,7 @@ class CheckRecord:
 
 
 class Store:
-    """The runs of a folder.
-
-    Parameters
-    ----------
-    folder
-        The folder; it is made where it does not exist.
-    reading
-        Whether a store that cannot be written will do: then it is only read.
-    """
+    """The runs of a folder, which is made where it does not exist; one that cannot be written may be read."""
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
@@ -193,16 +175,9 @@ class Store:
 
 @dataclass(slots=True)
 class StoredJournal:
-    """The journal of one check in the store.
+    """The journal of one check in the store, which closes its connection.
 
     Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
-
-    Attributes
-    ----------
-    connection
-        To the store; closed by :meth:`close`.
-    run, number
-        Which check of which run.
     """
 
     connection: sqlite3.Connection

@@ -17,12 +17,7 @@ __all__ = ["need_table", "need_writable", "write_file", "write_table", "writing"
 def need_writable(path: Path, what: str) -> None:
     """Make sure, before hours are spent, that a file can be written; whatever is there stays as it is.
 
-    Parameters
-    ----------
-    path
-        The file.
-    what
-        What it is for, such as ``--json``, for the message.
+    ``what`` is what it is for, such as ``--json``, for the message.
     """
     is_new = not path.exists()
     with writing(path, what):
@@ -51,15 +46,7 @@ ENDINGS = (".csv", ".parquet")
 
 
 def need_table(path: Path, what: str) -> None:
-    """Make sure, before any work is done, that a table can be written to a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    what
-        What asks for it, such as ``--points``, for the message.
-    """
+    """Make sure, before any work is done, that a table can be written to a file."""
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but {path} came")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:

@@ -52,14 +52,7 @@ Result: TypeAlias = Verdict | Failure
 class PropertyStatus:
     """One property: written by the thread that checks it, read by the one that shows it.
 
-    Attributes
-    ----------
-    name
-        What it is called, on one line and without anything invisible.
-    began
-        When it began, by the monotonic clock; ``None`` before.
-    result
-        What came of it; ``None`` before.
+    ``began`` is by the monotonic clock; it is ``None`` before the check begins, and ``result`` before it ends.
     """
 
     name: str

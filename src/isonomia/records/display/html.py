@@ -23,15 +23,6 @@ def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
 
     The picture holds no text and is hidden from screen readers: what it shows must stand beside it in words. Every
     number in it is made here, so that nothing from outside gets into the markup.
-
-    Parameters
-    ----------
-    item
-        What to draw.
-    colour
-        The colour of the interval, as CSS has it.
-    width
-        How wide the picture is, in pixels.
     """
     left, right = scale_of(item)
 
@@ -69,14 +60,7 @@ _QUIET = "opacity:.75;font-size:.92em"
 def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = None) -> str:
     """The verdict for a notebook, on light and on dark ground; every text from outside is escaped and cut.
 
-    Parameters
-    ----------
-    verdict
-        What to show.
-    explanation
-        What is claimed, in plain English; it stands before the text of the property.
-    why
-        Why it must hold.
+    An explanation in plain English stands before the text of the property, and why it must hold after it.
     """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
     answer, view = f"{capitalised(answer_line(verdict))}.", view_of(verdict)

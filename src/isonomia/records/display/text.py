@@ -153,13 +153,6 @@ def failure_text(verdict: Verdict, repeat: str | None = None) -> str:
     """Why a property that was asserted does not hold, for a person who reads the log of a test run.
 
     Plain text without control characters, no line longer than ``WIDTH``, but for the command that repeats it.
-
-    Parameters
-    ----------
-    verdict
-        *violated* or *undecided*.
-    repeat
-        A command that repeats it, where there is one.
     """
     lines = [headline(verdict), *wrap(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}", WIDTH)]
     lines += _part("property", _property_lines(verdict))

@@ -24,21 +24,7 @@ class FeatureLine:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One counterexample.
-
-    Attributes
-    ----------
-    title
-        What happens in it, in a line.
-    columns
-        The records that stand side by side.
-    differs, same
-        The features whose values differ, and the others.
-    outputs
-        What the model answered, by name.
-    notes
-        What there is to say besides.
-    """
+    """One counterexample: records side by side, features that differ before the others, and what the model answered."""
 
     title: str
     columns: tuple[str, ...]
@@ -115,14 +101,9 @@ _AROUND = 60
 
 @dataclass(frozen=True, slots=True)
 class ValueCell:
-    """A value: what comes before the stretch that differs, the stretch, and what comes after it.
+    """A value: what comes before the stretch that differs from the first record, the stretch, and what comes after it.
 
-    Attributes
-    ----------
-    before, changed, after
-        The three parts; all in ``before`` for a value that is as in the first record.
-    differs
-        Whether it is not as in the first record.
+    A value that is as in the first record is all in ``before``.
     """
 
     before: str

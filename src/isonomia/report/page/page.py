@@ -215,15 +215,7 @@ def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How many properties had an answer, or had none.
-
-    Attributes
-    ----------
-    answer
-        The answer; ``failed`` or ``open`` for the properties without one.
-    count, words
-        How many, and how that is said.
-    """
+    """How many properties had an answer; ``failed`` or ``open`` for those without one."""
 
     answer: str
     count: int
