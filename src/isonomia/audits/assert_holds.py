@@ -18,7 +18,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
 from isonomia.records.display.text import failure_text
 from isonomia.records.display.words import answer_line
-from isonomia.records.known import Known
+from isonomia.records.store import Known
 from isonomia.records.verdict import Verdict
 
 __all__ = ["PropertyFailure", "assert_holds", "assert_verdict", "checked_undecided"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from isonomia.audits.protocol import Check
-from isonomia.records.known import Known, key_of
+from isonomia.records.store import Known, key_of
 from isonomia.records.verdict import Verdict
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.safety import Safety

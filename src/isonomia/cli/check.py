@@ -33,7 +33,7 @@ from isonomia.records.display.view import view_of
 if TYPE_CHECKING:
     from isonomia.populations.program import Program
     from isonomia.populations.protocol import Population
-    from isonomia.records.known import Known
+    from isonomia.records.store import Known
     from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
@@ -133,7 +133,7 @@ def check(
     from isonomia.audits.check import check as check_property
     from isonomia.audits.known import remember
     from isonomia.audits.protocol import Check
-    from isonomia.records.known import Known
+    from isonomia.records.store import Known
     from isonomia.report import LiveProgress
     from isonomia.report.files import need_writable
 

@@ -17,7 +17,7 @@ from isonomia.audits.assert_holds import PropertyFailure, assert_holds
 from isonomia.audits.check import check
 from isonomia.audits.context import Circumstances, amid, circumstances
 from isonomia.errors import UsageError
-from isonomia.records.known import Known, key_of
+from isonomia.records.store import Known, key_of
 from isonomia.records.verdict import Verdict
 
 PEOPLE = {"hired": [1, 1, 1, 0] * 50, "sex": ["F", "M"] * 100}

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.records.known import MAX_CHARACTERS, MAX_KEPT, Known, key_of
-from isonomia.records.store import Store
+from isonomia.records.store import MAX_CHARACTERS, MAX_KEPT, Known, Store, key_of
 
 KEY = key_of("k-safety", "input x1;\n")
 WRITER = """
 import sys
-from isonomia.records.known import Known
+from isonomia.records.store import Known
 folder, key, name = sys.argv[1:]
 known = Known(folder)
 for turn in range(20):

@@ -27,8 +27,7 @@ from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.models.wrappers import Cached, Guarded, Steady
 from isonomia.populations import Census, Sample
 from isonomia.populations.table import Table
-from isonomia.records.known import Known
-from isonomia.records.store import Store
+from isonomia.records.store import Known, Store
 from isonomia.records.verdict import Verdict
 
 __all__ = ["INTERRUPTED", "CheckRunner", "Done", "Failed", "Outcome", "lanes", "run_in_lanes", "run_in_order"]
