@@ -5,7 +5,7 @@
 :class:`SharedDraws`   people drawn once, in numbered blocks, and the model's answer about each of them, asked for once
 :class:`Asker`         the journal first; then the answers that an earlier pass over a census remembered
                        (:class:`RememberedAnswers`); then the model, in as many threads as are wished for
-the model              as :mod:`isonomia.models.wrappers` has it: cached, watched for changing its answers, behind a gate
+the model              as :mod:`isonomia.models.wrappers` has it: cached, watched for changed answers, behind a gate
 =====================  ================================================================================================
 
 Shared draws are an endless row of people, numbered from 0. Every check that draws from it sees the same people in the

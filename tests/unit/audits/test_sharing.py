@@ -120,7 +120,7 @@ def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
 
 
 def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.audits.answers.MOST_REMEMBERED", 250)
+    monkeypatch.setattr("isonomia.audits.answers.MAX_REMEMBERED", 250)
     memory, model = RememberedAnswers(want_prediction=True, want_score=False), Counting()
     table = Table.of({"x": np.linspace(0.0, 1.0, 100)})
     first, second = (Asker(adapt(model), memory=memory) for _ in range(2))
