@@ -301,7 +301,7 @@ class _Forgetful:
     """A journal that was opened before the other process wrote into it."""
 
     def __init__(self, journal: Any) -> None:
-        journal._kept.clear()
+        journal._entries.clear()
         self.recall, self.keep, self.close = journal.recall, journal.keep, journal.close
 
 
