@@ -19,6 +19,11 @@ def test_no_extra_is_imported_with_the_package_or_with_its_models() -> None:
     assert not EXTRAS & modules_after("import isonomia.models; isonomia.models.load_model; isonomia.models.adapt(len)")
 
 
+def test_pyarrow_is_imported_only_when_a_file_is_read() -> None:
+    program = "import isonomia as iso; assert iso.check('P[x > 1] >= 0.4', None, iso.Census({'x': [1, 2]})).holds"
+    assert "pyarrow" not in modules_after(program)
+
+
 def test_opening_one_kind_of_model_imports_no_other(tmp_path) -> None:
     path = tmp_path / "model.pkl"
     path.write_bytes(b"\x80\x04N.")

@@ -30,7 +30,6 @@ from isonomia.populations.streaming import AT_ONCE, LongTable, of_size
 from isonomia.spec.columns import EXACT
 
 __all__ = [
-    "DatasetReader",
     "PandasForm",
     "as_kind",
     "is_large",
@@ -65,7 +64,7 @@ def read_arrow(file: Path) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatasetReader:
+class _DatasetReader:
     """A dataset of pyarrow, its columns of one type each, as a :class:`TableReader`."""
 
     dataset: Any
@@ -77,16 +76,13 @@ class DatasetReader:
 
     @property
     def stamp(self) -> object | None:
-        """The sizes of the files and when they were written; ``None`` without files."""
         return stamp_of(self.files)
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories; empty where there is none."""
         kind = self.dataset.schema.field(name).type
         return tuple(self.form.categories.get(name, ())) if getattr(kind, "ordered", False) else ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
-        """Give these columns from row ``start`` on."""
         for table in of_size(_parts(self.dataset, columns, start), size):
             yield table if plain else as_kind(table, self.kind, self.form)
 
@@ -100,7 +96,7 @@ def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTab
     with _as_data_error():
         rows = dataset.count_rows()
         form = _pandas_form(dataset, names) if kind == "pandas" else PandasForm()
-    return LongTable(DatasetReader(dataset, names, rows, kind, form, tuple(files)))
+    return LongTable(_DatasetReader(dataset, names, rows, kind, form, tuple(files)))
 
 
 def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:

@@ -23,9 +23,7 @@ from isonomia.spec.tree import Value
 
 __all__ = [
     "AT_ONCE",
-    "LazyFrameReader",
     "LongTable",
-    "RelationReader",
     "TableReader",
     "free_memory",
     "long_lazy",
@@ -253,7 +251,7 @@ def refuse_more_than(free: float, rows: int, size: float) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LazyFrameReader:
+class _LazyFrameReader:
     """A lazy frame of polars. The model is given frames of polars."""
 
     query: Any
@@ -263,14 +261,12 @@ class LazyFrameReader:
     stamp: None = None
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories; empty where there is none."""
         import polars as pl
 
         kind = self.query.collect_schema()[name]
         return tuple(kind.categories) if isinstance(kind, pl.Enum) else ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
-        """Give these columns from row ``start`` on."""
         import polars as pl
 
         query = self.query.select(list(columns))
@@ -297,11 +293,11 @@ def long_lazy(query: Any) -> LongTable | None:
         return None
     names = _run(lambda: tuple(query.collect_schema().names()))
     rows = _run(lambda: query.select(pl.len()).collect(engine="streaming").item())
-    return LongTable(LazyFrameReader(query, names, int(rows)))
+    return LongTable(_LazyFrameReader(query, names, int(rows)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RelationReader:
+class _RelationReader:
     """A relation of DuckDB. The model is given tables of pyarrow."""
 
     relation: Any
@@ -316,7 +312,6 @@ class RelationReader:
         return tuple(dict(kind.children)["values"]) if kind.id == "enum" else ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
-        """Give these columns from row ``start`` on."""
         # As text: an expression for a column called * would stand for all of them.
         chosen = self.relation.project(", ".join(map(_quoted, columns)))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
@@ -326,7 +321,7 @@ class RelationReader:
 def long_relation(relation: Any) -> LongTable:
     """Make a table of a relation of DuckDB, which is then run batch by batch."""
     rows = _run(lambda: relation.aggregate("count(*)").fetchall()[0][0])
-    return LongTable(RelationReader(relation, tuple(relation.columns), int(rows)))
+    return LongTable(_RelationReader(relation, tuple(relation.columns), int(rows)))
 
 
 def _quoted(name: str) -> str:

@@ -149,7 +149,7 @@ def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> TableStore
             f"the array has {array.shape[1]} columns, but names has {len(given)}: {_listed(given)}. "
             "Give one name for each column."
         )
-    return ArrayStore(array, given)
+    return _ArrayStore(array, given)
 
 
 def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
@@ -158,7 +158,7 @@ def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
     if isinstance(data, Mapping):
         return _column_store(data)
     if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
-        return RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
+        return _RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
     store = None if isinstance(data, str | bytes | list) else frame_store(data)
     if store is None:
         raise DataError(f"a table should be {_KINDS}; this is a {type(data).__name__}: {shortened(repr(data), 80)}.")
@@ -171,7 +171,7 @@ def _column_store(data: Mapping[Any, Any]) -> TableStore:
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:_SHOWN])
         raise DataError(f"every column should have the same number of rows, but {listed}.")
-    return ColumnStore(columns, next(iter(lengths.values()), 0))
+    return _ColumnStore(columns, next(iter(lengths.values()), 0))
 
 
 def _native_column(values: object, name: object) -> NDArray[Any]:
@@ -207,7 +207,7 @@ def batch_table(native: Records, what: str = "record") -> Table:
     """Hold a batch of records that are no rows of a table; ``what`` says what one is, in the singular, for messages."""
     if not isinstance(native, list) and not (isinstance(native, np.ndarray) and native.ndim):
         raise DataError(f"expected a batch of {what}s as an array or a list, but a {type(native).__name__} came")
-    return Table(RecordStore(native, what))
+    return Table(_RecordStore(native, what))
 
 
 def check_columns(names: Sequence[object], rows: int) -> None:
@@ -276,7 +276,7 @@ class TableStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ColumnStore:
+class _ColumnStore:
     """A mapping from column name to NumPy array."""
 
     native: dict[str, NDArray[Any]]
@@ -285,28 +285,23 @@ class ColumnStore:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
         return tuple(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column."""
         return column_from(self.native[name], f"column {name!r}")
 
-    def take(self, indices: NDArray[np.intp]) -> ColumnStore:
-        """The rows at these positions, as a copy."""
-        return ColumnStore({name: values[indices] for name, values in self.native.items()}, len(indices))
+    def take(self, indices: NDArray[np.intp]) -> _ColumnStore:
+        return _ColumnStore({name: values[indices] for name, values in self.native.items()}, len(indices))
 
-    def slice(self, start: int, stop: int) -> ColumnStore:
-        """The rows from ``start`` up to ``stop``, as a copy."""
-        return ColumnStore({name: v[start:stop].copy() for name, v in self.native.items()}, stop - start)
+    def slice(self, start: int, stop: int) -> _ColumnStore:
+        return _ColumnStore({name: v[start:stop].copy() for name, v in self.native.items()}, stop - start)
 
-    def select(self, names: Sequence[str]) -> ColumnStore:
-        """These columns, in this order."""
-        return ColumnStore({name: self.native[name] for name in names}, self.rows)
+    def select(self, names: Sequence[str]) -> _ColumnStore:
+        return _ColumnStore({name: self.native[name] for name in names}, self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrayStore:
+class _ArrayStore:
     """A two-dimensional NumPy array with a name for each column."""
 
     native: NDArray[Any]
@@ -315,28 +310,23 @@ class ArrayStore:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
         return int(self.native.shape[0])
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column."""
         return column_from(self.native[:, self.names.index(name)], f"column {name!r}")
 
-    def take(self, indices: NDArray[np.intp]) -> ArrayStore:
-        """The rows at these positions, as a copy."""
-        return ArrayStore(self.native[indices], self.names)
+    def take(self, indices: NDArray[np.intp]) -> _ArrayStore:
+        return _ArrayStore(self.native[indices], self.names)
 
-    def slice(self, start: int, stop: int) -> ArrayStore:
-        """The rows from ``start`` up to ``stop``, as a copy."""
-        return ArrayStore(self.native[start:stop].copy(), self.names)
+    def slice(self, start: int, stop: int) -> _ArrayStore:
+        return _ArrayStore(self.native[start:stop].copy(), self.names)
 
-    def select(self, names: Sequence[str]) -> ArrayStore:
-        """These columns, in this order."""
-        return ArrayStore(self.native[:, [self.names.index(name) for name in names]], tuple(names))
+    def select(self, names: Sequence[str]) -> _ArrayStore:
+        return _ArrayStore(self.native[:, [self.names.index(name) for name in names]], tuple(names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowStore:
+class _RowStore:
     """A list of rows, each a mapping from column name to value; a name that a row lacks is missing there."""
 
     native: list[dict[str, Any]]
@@ -345,28 +335,23 @@ class RowStore:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
         return len(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column."""
         return column_from([row.get(name) for row in self.native], f"column {name!r}")
 
-    def take(self, indices: NDArray[np.intp]) -> RowStore:
-        """The rows at these positions, as a copy."""
-        return RowStore([dict(self.native[i]) for i in indices.tolist()], self.names)
+    def take(self, indices: NDArray[np.intp]) -> _RowStore:
+        return _RowStore([dict(self.native[i]) for i in indices.tolist()], self.names)
 
-    def slice(self, start: int, stop: int) -> RowStore:
-        """The rows from ``start`` up to ``stop``, as a copy."""
-        return RowStore([dict(row) for row in self.native[start:stop]], self.names)
+    def slice(self, start: int, stop: int) -> _RowStore:
+        return _RowStore([dict(row) for row in self.native[start:stop]], self.names)
 
-    def select(self, names: Sequence[str]) -> RowStore:
-        """These columns, in this order."""
-        return RowStore([{name: row[name] for name in names if name in row} for row in self.native], tuple(names))
+    def select(self, names: Sequence[str]) -> _RowStore:
+        return _RowStore([{name: row[name] for name in names if name in row} for row in self.native], tuple(names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordStore:
+class _RecordStore:
     """Records that have no columns, behind the face of a table.
 
     The one column, called after what the records are, is for messages: texts as they are, anything else in a few words.
@@ -378,12 +363,10 @@ class RecordStore:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The one column."""
         return (self.what,)
 
     @property
     def rows(self) -> int:
-        """How many records there are."""
         return len(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
@@ -391,19 +374,17 @@ class RecordStore:
         texts = [record if isinstance(record, str) else described(record) for record in self.native]
         return column_from(texts, f"column {name!r}")
 
-    def take(self, indices: NDArray[np.intp]) -> RecordStore:
-        """The records at these positions, as a copy."""
+    def take(self, indices: NDArray[np.intp]) -> _RecordStore:
         if isinstance(self.native, np.ndarray):
-            return RecordStore(self.native[indices], self.what)
-        return RecordStore([_copied(self.native[index]) for index in indices.tolist()], self.what)
+            return _RecordStore(self.native[indices], self.what)
+        return _RecordStore([_copied(self.native[index]) for index in indices.tolist()], self.what)
 
-    def slice(self, start: int, stop: int) -> RecordStore:
-        """The records from ``start`` up to ``stop``, as a copy."""
+    def slice(self, start: int, stop: int) -> _RecordStore:
         if isinstance(self.native, np.ndarray):
-            return RecordStore(self.native[start:stop].copy(), self.what)
-        return RecordStore([_copied(record) for record in self.native[start:stop]], self.what)
+            return _RecordStore(self.native[start:stop].copy(), self.what)
+        return _RecordStore([_copied(record) for record in self.native[start:stop]], self.what)
 
-    def select(self, names: Sequence[str]) -> RecordStore:
+    def select(self, names: Sequence[str]) -> _RecordStore:
         """The same: there is no more than one column."""
         del names
         return self

@@ -34,7 +34,7 @@ from isonomia.populations.streaming import LongTable, of_size
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 
-__all__ = ["TextReader", "read_json", "read_json_lines", "read_separated", "text_files"]
+__all__ = ["read_json", "read_json_lines", "read_separated", "text_files"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
@@ -88,7 +88,7 @@ def read_json(file: Path) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextReader:
+class _TextReader:
     """Text files of one format, as a :class:`TableReader`."""
 
     files: tuple[Path, ...]
@@ -106,7 +106,6 @@ class TextReader:
 
     @property
     def stamp(self) -> object | None:
-        """The sizes of the files and when they were written."""
         return stamp_of(self.files)
 
     def order(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
@@ -114,7 +113,6 @@ class TextReader:
         return ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
-        """Give these columns from row ``start`` on."""
         for table in of_size(self._parts(columns), size, start):
             yield table if plain else as_kind(table, self.kind, self.form)
 
@@ -147,7 +145,7 @@ def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: s
     gaps = frozenset(name for name in seen.schema.names if seen.present[name] < seen.rows)
     form = PandasForm(gaps, frozenset(seen.large & gaps & whole))
     folders = _folder_columns(files, base)
-    return LongTable(TextReader(tuple(files), separator, seen.schema, folders, seen.rows, kind, form))
+    return LongTable(_TextReader(tuple(files), separator, seen.schema, folders, seen.rows, kind, form))
 
 
 @dataclass(slots=True)
@@ -211,9 +209,8 @@ def _folder_value(text: str | None) -> str | None:
 def _header(file: Path, separator: str) -> tuple[list[str], bool]:
     """The names of the columns, which are the first line, and whether any row follows."""
     with _explained(file, separator), _open_text(file) as lines:
-        rows = csv.reader(lines, delimiter=separator)
-        names = next(rows, [])
-        has_rows = any(rows)
+        names = next(csv.reader(lines, delimiter=separator), [])
+        has_rows = any(line.strip() for line in lines)
     if not names:
         raise DataError(f"{file}: the file is empty. Its first line should name the columns.")
     for index, name in enumerate(names):

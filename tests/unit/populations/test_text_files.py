@@ -216,6 +216,11 @@ def test_cells_have_the_first_type_that_all_of_them_fit(tmp_path, cells, expecte
     assert read_table(tmp_path / "a.csv").column("x").tolist() == expected
 
 
+def test_a_cell_may_be_longer_than_pythons_own_reader_takes(tmp_path):
+    (tmp_path / "a.csv").write_text(f"x,y\n{'a' * 200_000},1\n")
+    assert len(read_table(tmp_path / "a.csv").column("x")[0]) == 200_000
+
+
 def test_a_header_without_rows_is_refused_with_its_columns(tmp_path):
     for text in ("a,b", "a,b\n"):
         (tmp_path / "a.csv").write_text(text)
