@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
-MOST_TOLD = 5
+MAX_DIFFERENCES = 5
 """How many differences of one property are told one by one."""
 
 
@@ -152,10 +152,10 @@ def _show_results(results: Sequence[Recomputed], console: Console) -> bool:
 
 
 def _list(name: str, differences: Sequence[object], console: Console) -> None:
-    for difference in differences[:MOST_TOLD]:
+    for difference in differences[:MAX_DIFFERENCES]:
         _say(console, f"{name}: {difference}")
-    if len(differences) > MOST_TOLD:
-        _say(console, f"{name}: and {len(differences) - MOST_TOLD} more")
+    if len(differences) > MAX_DIFFERENCES:
+        _say(console, f"{name}: and {len(differences) - MAX_DIFFERENCES} more")
 
 
 def _models(

@@ -78,11 +78,11 @@ def _circumstances(item: pytest.Item) -> Circumstances:
 # ---------------------------------------------------------------------------------------------------------- the summary
 # Verdicts travel as properties of their test, which pytest writes into JUnit and pytest-xdist brings from its workers.
 
-PROPERTY = "isonomia"
+USER_PROPERTY = "isonomia"
 """What such a property of a test is called."""
 
-_SIGNIFICANT = ("answer", "samples", "counted", "risk", "delta", "method", "seed", "stopped")
-_LONGEST_NAME = 48
+_FIELDS = ("answer", "samples", "counted", "risk", "delta", "method", "seed", "stopped")
+_MAX_NAME = 48
 
 
 def _user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
@@ -96,9 +96,9 @@ def _user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
     content = {
         "property": on_one_line(verdict.name or verdict.text),
         "cost": cost(verdict),
-        **{key: getattr(verdict, key) for key in _SIGNIFICANT},
+        **{key: getattr(verdict, key) for key in _FIELDS},
     }
-    return PROPERTY, json.dumps({**content, "trouble": trouble}, ensure_ascii=False)
+    return USER_PROPERTY, json.dumps({**content, "trouble": trouble}, ensure_ascii=False)
 
 
 def _write_summary(reporter: Any) -> None:
@@ -122,7 +122,7 @@ def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
     longest: dict[str, list[str]] = {}
     for reports in reporter.stats.values():
         for report in reports:
-            values = [value for name, value in getattr(report, "user_properties", ()) if name == PROPERTY]
+            values = [value for name, value in getattr(report, "user_properties", ()) if name == USER_PROPERTY]
             if values and len(values) >= len(longest.get(report.nodeid, ())):
                 longest[report.nodeid] = values
     for node in sorted(longest):
@@ -134,4 +134,4 @@ def _row(verdict: dict[str, Any]) -> tuple[str, str, str, str]:
 
     risk = f"risk {chance(verdict['risk'])}" if verdict["risk"] else "exact"
     risk = "nothing claimed" if verdict["answer"] == "undecided" else risk
-    return verdict["answer"], shortened(verdict["property"], _LONGEST_NAME), verdict["cost"], risk
+    return verdict["answer"], shortened(verdict["property"], _MAX_NAME), verdict["cost"], risk

@@ -15,6 +15,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
 
 __all__ = [
+    "FAILED",
     "ORDER",
     "UNFINISHED",
     "Audit",
@@ -127,19 +128,19 @@ def audit_exit_code(audit: Audit) -> int:
 
 _ONE = {"violated": "is violated", "undecided": "is undecided", "holds": "holds"}
 _MANY = {"violated": "are violated", "undecided": "are undecided", "holds": "hold"}
-_FAILED, _OPEN = "could not be checked", "not checked to the end"
+FAILED, _OPEN = "could not be checked", "not checked to the end"
 
 
 def missing_answer(failure: Failure) -> str:
     """What is said of a property in the place of an answer."""
-    return _OPEN if failure.kind == UNFINISHED else _FAILED
+    return _OPEN if failure.kind == UNFINISHED else FAILED
 
 
 def summary_sentence(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
     """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
     answers: list[str] = [verdict.answer for verdict in verdicts]
     without = [missing_answer(failure) for failure in failures]
-    parts = [f"{without.count(words):,} {words}" for words in (_FAILED, _OPEN) if words in without]
+    parts = [f"{without.count(words):,} {words}" for words in (FAILED, _OPEN) if words in without]
     parts += [
         f"{answers.count(answer):,} {(_ONE if answers.count(answer) == 1 else _MANY)[answer]}"
         for answer in ORDER
@@ -162,12 +163,10 @@ def _as_html(audit: Audit) -> str:
     lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
     more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))
     rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
-    title, summary = (
-        safe(audit.title, 200),
-        summary_sentence((entry.verdict for entry in audit.entries), audit.failures),
-    )
+    summary = summary_sentence((entry.verdict for entry in audit.entries), audit.failures)
     return (
-        f"<div style='max-width:64em;line-height:1.45'><p style='margin:.2em 0'><strong>{title}</strong></p>"
+        "<div style='max-width:64em;line-height:1.45'>"
+        f"<p style='margin:.2em 0'><strong>{safe(audit.title, 200)}</strong></p>"
         f"<p style='margin:.2em 0'>{summary}</p>{lines}{rest}</div>"
     )
 

@@ -14,7 +14,7 @@ from isonomia.wording import shortened
 __all__ = ["as_markdown", "github_lines", "model_card", "summary"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
-_MOST = 200
+_MAX_CODE = 200
 
 
 def summary(audit: Audit) -> str:
@@ -136,7 +136,7 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return shortened(_on_one_line(text).replace("`", "'"), _MOST)
+    return shortened(_on_one_line(text).replace("`", "'"), _MAX_CODE)
 
 
 def _on_one_line(text: str) -> str:

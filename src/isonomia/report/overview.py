@@ -10,20 +10,20 @@ from rich.text import Text
 
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import cost, risk
-from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
-from isonomia.report.status import FAILED, OPEN, STYLES, finding_of, sign_of
+from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
+from isonomia.report.status import OPEN, STYLES, finding_of, sign_of
 from isonomia.report.terminal import show
 from isonomia.wording import visible
 
 __all__ = ["overview", "print_lines", "show_entry", "show_trouble"]
 
-MOST = 60
+MAX_LINES = 60
 """Lines at most; of more properties, those that do not hold come first."""
 
 WIDE = 100
 """From how many columns on the summary says what each answer cost; the verdicts in full say so always."""
 
-IN_FULL = 5
+MAX_IN_FULL = 5
 """Verdicts at most that are shown in full."""
 
 
@@ -31,9 +31,9 @@ def overview(audit: Audit, console: Console) -> None:
     """Print a line for each property, and how many there are of each answer."""
     shown = _worst_first(audit)
     if shown:
-        print_lines(shown[:MOST], console)
-    if len(shown) > MOST:
-        console.print(f"and {len(shown) - MOST:,} more, which isonomia show lists")
+        print_lines(shown[:MAX_LINES], console)
+    if len(shown) > MAX_LINES:
+        console.print(f"and {len(shown) - MAX_LINES:,} more, which isonomia show lists")
     console.print(summary_sentence([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
 
 
@@ -55,7 +55,7 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
 def show_trouble(audit: Audit, console: Console) -> None:
     """Print the first verdicts that do not hold in full."""
     trouble = [entry for entry in audit.entries if entry.verdict.answer != "holds"]
-    for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:IN_FULL]:
+    for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:MAX_IN_FULL]:
         show_entry(entry, console)
 
 
@@ -68,7 +68,7 @@ def show_entry(entry: Entry, console: Console) -> None:
 def _worst_first(audit: Audit) -> list[Entry | Failure]:
     """In the order of the file where all can be shown, else those first that need attention."""
     every: list[Entry | Failure] = [*audit.failures, *audit.entries]
-    if len(every) <= MOST:
+    if len(every) <= MAX_LINES:
         return sorted(every, key=lambda item: item.line or 0)
     return sorted(every, key=lambda item: 0 if isinstance(item, Failure) else 1 + ORDER.index(item.verdict.answer))
 

@@ -16,13 +16,12 @@ from isonomia.engine.observer import Progress
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import cost
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Failure
+from isonomia.report.entries import FAILED, Failure
 from isonomia.wording import on_one_line, visible
 
 __all__ = [
     "COLOURS",
     "COUNT_WORDS",
-    "FAILED",
     "OPEN",
     "STYLES",
     "PropertyStatus",
@@ -34,9 +33,6 @@ __all__ = [
     "title_of",
 ]
 
-
-FAILED = "could not be checked"
-"""What is said in the place of an answer."""
 
 OPEN = "not finished"
 """What is said of a property that was not checked to the end."""
