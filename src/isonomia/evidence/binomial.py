@@ -89,7 +89,7 @@ def least_sequential_draws(delta: float, threshold: float) -> int:
 def draws_for_width(delta: float, width: float) -> int:
     """The fewest draws whose Clopper-Pearson interval is at most this wide, however many say yes.
 
-    The interval is widest at a half, so only the middle is looked at. Source: Proposition 3 of the responsiveness
+    The interval is widest at a half, so only the middle is tried. Source: Proposition 3 of the responsiveness
     paper: 402 draws at ``delta = 0.05`` and a width of 0.1.
     """
     _check(delta=delta, width=width)

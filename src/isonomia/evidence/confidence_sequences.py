@@ -59,9 +59,9 @@ HALF = 0.5
 is one, and of the beta-binomial prior. Any weight is valid; this one has nearly the least regret."""
 
 FINITE_MARGIN = 1e-9
-"""Nats by which a total must be refuted beyond the limit, to cover rounding. It *can* change an interval by one person;
-it covers groups of up to about a hundred thousand, and for larger ones rounding changes the risk by a factor of
-``1 + N * 1e-14`` or so."""
+"""Nats by which a total must be refuted beyond the limit, to cover rounding, which is about ``N * 5e-15``. It *can*
+change an interval by one person. It covers groups of up to two hundred thousand; for larger ones rounding may raise the
+risk by a factor of ``1 + N * 5e-15``."""
 
 MAX_HALVINGS = 60
 """Halvings of an interval's end, after which it is exact to rounding. The far side is returned, so it only widens."""

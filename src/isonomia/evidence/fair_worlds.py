@@ -332,20 +332,8 @@ def effect_interval(
     ``delta`` being the region's, the interval contains the true effect at all times, for all effects of the same region
     together. As the sample grows it shrinks to the sharp bounds for the true table, which need not be a point.
 
-    Parameters
-    ----------
-    region
-        What the draws so far do not refute; its channels are the attribute values and its cells those of ``shape``.
-    shape
-        How many values attribute, prediction and outcome have.
-    effect
-        What to enclose.
-    normalised
-        Whether to enclose ``tau``, the effect within its stratum, or ``tau'``, its share of the whole population.
-    zero
-        Effects that are fixed at zero, for joint statements.
-    assumptions
-        What is taken for granted.
+    The region's channels are the attribute values and its cells those of ``shape``. ``normalised`` asks for ``tau``,
+    the effect within its stratum, instead of ``tau'``, its share of the whole population.
     """
     over = stratum_row(shape, effect.stratum) if normalised else None
     return functional_interval(region, assumed_set(shape, assumptions, zero=zero), effect_row(shape, effect), over)

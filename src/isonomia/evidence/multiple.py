@@ -121,7 +121,7 @@ def unfair_at_discovery_rate(log_wealths: ArrayLike, delta: float) -> Booleans:
     Guarantee: at one stopping time, chosen in any way from the past; e-values there, hence the wealths *now*, not their
     peaks. However the subgroups depend on each other (Wang and Ramdas 2022).
     """
-    # The exponential of 700 is nearly the largest double. A lower e-value is valid too, and this one is never needed.
+    # The exponential of 700 is nearly the largest double. A lower e-value is valid too, and no usual delta needs more.
     return e_bh(np.exp(np.minimum(log_wealths, 700.0)), delta)
 
 

@@ -206,10 +206,10 @@ def _stops(
         size = max(FIRST_BATCH, int((growth - 1.0) * n))
         n += size
         state = step(process, state, _draw(test, means, shares, size, len(running), rng))
-        won = state.peak >= needed
-        stops[running[won]] = n
-        running = running[~won]
-        state = Wealth(state.log_wealth[~won], state.peak[~won], state.tally[~won])
+        refuted = state.peak >= needed
+        stops[running[refuted]] = n
+        running = running[~refuted]
+        state = Wealth(state.log_wealth[~refuted], state.peak[~refuted], state.tally[~refuted])
     return stops
 
 

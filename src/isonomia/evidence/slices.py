@@ -120,16 +120,9 @@ class SlicedWealth:
 def begin_slices(process: SlicedEProcess) -> SlicedWealth:
     """Cut the range into equal slices, each with a wealth of 1."""
     edges = np.linspace(*process.span, FIRST_SLICES + 1)
-    stakes, intercepts = np.zeros((FIRST_SLICES, len(process.slopes) + 2)), np.ones((FIRST_SLICES, 1))
-    return SlicedWealth(
-        edges[:-1],
-        edges[1:],
-        np.zeros(FIRST_SLICES),
-        np.zeros(FIRST_SLICES),
-        stakes,
-        intercepts,
-        np.zeros(len(process.prior)),
-    )
+    none, stakes = np.zeros(FIRST_SLICES), np.zeros((FIRST_SLICES, len(process.slopes) + 2))
+    intercepts, tally = np.ones((FIRST_SLICES, 1)), np.zeros(len(process.prior))
+    return SlicedWealth(edges[:-1], edges[1:], none, none, stakes, intercepts, tally)
 
 
 def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) -> SlicedWealth:
@@ -161,7 +154,7 @@ def bet_on_slices(
 ) -> tuple[Stakes, Floats]:
     """Bet on one batch against each slice, and settle: the stakes, and the logarithm of each slice's factor.
 
-    Slices, tallies and counts have a row each.
+    Ends, tallies and counts have one row per slice.
     """
     payoffs = process.payoffs(*ends)
     bounds = np.zeros(payoffs.shape[:2])

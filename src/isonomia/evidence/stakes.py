@@ -53,8 +53,8 @@ TOLERANCE = 1e-11
 MAX_SPREAD = 1e6
 """How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
 of 1, asks for unbounded stakes; there a bound that rounding moved beyond the edge would be mistaken for evidence. So it
-*can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than 1 nat
-up to 5e9 draws."""
+*can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than a nat
+up to some 1e9 draws, with and without replacement."""
 
 MIN_SHARE = 1e-100
 """No share of a yes/no estimate is taken to be smaller, so that no factor is 0."""
