@@ -238,11 +238,11 @@ class Causal:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
         """Open the model for one run; each batch brings its own randomness, so the seed goes unused."""
-        asked = wanted or Wanted()
-        for version in asked.versions:
+        needed = wanted or Wanted()
+        for version in needed.versions:
             if isinstance(version, Do):
                 check_version(self.world, version)
-        return WorldSource(self.world, asked, self.directions, self.among)
+        return WorldSource(self.world, needed, self.directions, self.among)
 
     def focused(self, conditions: Sequence[Row | None]) -> Causal:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
@@ -257,9 +257,9 @@ class Causal:
         return fingerprint_of(self.kind, *parts, among, repr(sorted(self.declared.items())))
 
     def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
-        made = object.__new__(Causal)
-        made._fill(world, self.declared, among, directions)
-        return made
+        changed = object.__new__(Causal)
+        changed._fill(world, self.declared, among, directions)
+        return changed
 
     def _need(self, name: str) -> None:
         if name not in self.names:

@@ -70,9 +70,9 @@ class Program:
         """Read a program from its text."""
         if not isinstance(text, str):
             raise UsageError(f"expected the text of a program, but {text!r} of type {type(text).__name__} came")
-        made = object.__new__(cls)
-        made._fill(text, name)
-        return made
+        program = object.__new__(cls)
+        program._fill(text, name)
+        return program
 
     def _fill(self, text: str, name: str) -> None:
         tree = read_program(text, name)
@@ -124,19 +124,19 @@ class Program:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
         """Open the program for one run; each batch brings its own randomness, so the seed goes unused."""
-        asked = wanted or Wanted()
-        for version in asked.versions:
+        needed = wanted or Wanted()
+        for version in needed.versions:
             if isinstance(version, Do):
                 self._check(version)
-        return WorldSource(self.world, asked, self.directions)
+        return WorldSource(self.world, needed, self.directions)
 
     def focused(self, conditions: Sequence[Row | None]) -> Program:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
-        made = object.__new__(Program)
+        program = object.__new__(Program)
         for name in ("text", "name", "kinds", "world"):
-            object.__setattr__(made, name, getattr(self, name))
-        object.__setattr__(made, "directions", focused(self.world, conditions))
-        return made
+            object.__setattr__(program, name, getattr(self, name))
+        object.__setattr__(program, "directions", focused(self.world, conditions))
+        return program
 
     def fingerprint(self) -> str:
         """Tell this program from others by its text."""

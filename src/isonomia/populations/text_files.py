@@ -49,12 +49,7 @@ def read_separated(file: Path, separator: str) -> pa.Table:
     """Read a whole comma- or tab-separated file."""
     schema = pa.schema([(name, pa.string()) for name in _header(file, separator)[0]])
     cells = pa.Table.from_batches(_cells(file, separator), schema)
-    typed = {}
-    for name in cells.column_names:
-        seen = _Cells()
-        seen.add(cells[name])
-        typed[name] = _typed(cells[name], seen.type)
-    return pa.table(typed)
+    return pa.table({name: _inferred(cells[name]) for name in cells.column_names})
 
 
 def read_json_lines(file: Path) -> pa.Table:
@@ -140,17 +135,17 @@ def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: s
 
     The model is given tables of the library ``kind``. Without a separator they are JSON lines.
     """
-    seen = _all_objects(files) if separator is None else _all_cells(files, separator)
-    whole = {column.name for column in seen.schema if types.is_integer(column.type)}
-    gaps = frozenset(name for name in seen.schema.names if seen.present[name] < seen.rows)
-    form = PandasForm(gaps, frozenset(seen.large & gaps & whole))
+    survey = _all_objects(files) if separator is None else _all_cells(files, separator)
+    whole = {column.name for column in survey.schema if types.is_integer(column.type)}
+    gaps = frozenset(name for name in survey.schema.names if survey.present[name] < survey.rows)
+    form = PandasForm(gaps, frozenset(survey.large & gaps & whole))
     folders = _folder_columns(files, base)
-    return LongTable(_TextReader(tuple(files), separator, seen.schema, folders, seen.rows, kind, form))
+    return LongTable(_TextReader(tuple(files), separator, survey.schema, folders, survey.rows, kind, form))
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What a pass over all rows has shown."""
+class _Survey:
+    """What a first pass over all rows has shown."""
 
     schema: Any
     rows: int = 0
@@ -158,9 +153,9 @@ class _Seen:
     large: set[str] = field(default_factory=set)  # columns with whole numbers that a float would round
 
 
-def _all_cells(files: Sequence[Path], separator: str) -> _Seen:
+def _all_cells(files: Sequence[Path], separator: str) -> _Survey:
     names, _ = _header(files[0], separator)
-    columns = {name: _Cells() for name in names}
+    columns = {name: _CellProfile() for name in names}
     rows = 0
     for file in files:
         refuse_other_columns(_header(file, separator)[0], file, set(names), files[0])
@@ -170,21 +165,21 @@ def _all_cells(files: Sequence[Path], separator: str) -> _Seen:
                 column.add(part.column(name))
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     present = Counter({name: column.values for name, column in columns.items()})
-    return _Seen(schema, rows, present, {name for name, column in columns.items() if column.is_large})
+    return _Survey(schema, rows, present, {name for name, column in columns.items() if column.is_large})
 
 
-def _all_objects(files: Sequence[Path]) -> _Seen:
-    seen = _Seen(pa.schema([]))
+def _all_objects(files: Sequence[Path]) -> _Survey:
+    survey = _Survey(pa.schema([]))
     for file in files:
         for part in _objects(file):
             with _explained(file):
-                seen.schema = pa.unify_schemas([seen.schema, part.schema], promote_options="permissive")
-            seen.rows += part.num_rows
+                survey.schema = pa.unify_schemas([survey.schema, part.schema], promote_options="permissive")
+            survey.rows += part.num_rows
             for name in part.column_names:
-                seen.present[name] += part.num_rows - part[name].null_count
+                survey.present[name] += part.num_rows - part[name].null_count
                 if is_large(part[name]):
-                    seen.large.add(name)
-    return seen
+                    survey.large.add(name)
+    return survey
 
 
 def _folder_columns(files: Sequence[Path], base: Path) -> pa.Table:
@@ -193,9 +188,7 @@ def _folder_columns(files: Sequence[Path], base: Path) -> pa.Table:
     columns = {}
     for name in dict.fromkeys(name for each in keys for name in each):
         cells = pa.chunked_array([[_folder_value(each.get(name)) for each in keys]], pa.string())
-        seen = _Cells()
-        seen.add(cells)
-        columns[name] = _typed(cells, seen.type)
+        columns[name] = _inferred(cells)
     return pa.table(columns)
 
 
@@ -254,7 +247,7 @@ def _check_rows(file: Path, lines: Iterable[str], separator: str) -> None:
 
 
 @dataclass(slots=True)
-class _Cells:
+class _CellProfile:
     """What the cells of a column can be, as far as they have been seen."""
 
     is_number: bool = True
@@ -317,6 +310,13 @@ class _Cells:
         return pa.int64() if self.high < 2**63 else pa.uint64()
 
 
+def _inferred(cells: Any) -> Any:
+    """All cells of a column as the first type that they fit."""
+    profile = _CellProfile()
+    profile.add(cells)
+    return _typed(cells, profile.type)
+
+
 def _cast(cells: Any, kind: Any) -> Any | None:
     """Text as numbers of a type; ``None`` where it does not fit."""
     try:
@@ -372,7 +372,7 @@ def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:
     taken = {column.name for column in table.schema if types.is_timestamp(column.type)}
     if taken:
         times.update(taken)
-        return _parsed(block, schema, times)
+        return _parsed(block, schema, times).select(table.column_names)
     table.validate(full=True)  # which finds bytes that are no text
     return table
 

@@ -171,6 +171,7 @@ def test_json_lines_mean_the_same_held_or_read_as_they_go(tmp_path, request, lon
     rows = rows_from(tmp_path / "a.jsonl")
     assert isinstance(rows, LongTable if long else Table)
     table = rows.table() if isinstance(rows, LongTable) else rows
+    assert table.names == ("id", "day", "x", "large", "late")
     assert table.column("day").tolist() == ["2024-01-02"] * 1000
     assert table.column("x").tolist() == [float(row["x"]) for row in objects()]
     assert table.column("late").tolist() == [row.get("late") for row in objects()]
