@@ -20,9 +20,9 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value
-from isonomia.spec.walk import nodes, outputs_of, versions_of
+from isonomia.spec.walk import nodes, versions_of
 
-__all__ = ["OWN", "OWN_SCORE", "Actions", "Responsiveness", "classes_named", "condition_of", "speaks_of", "target_of"]
+__all__ = ["OWN", "OWN_SCORE", "Actions", "Responsiveness", "classes_named", "condition_of", "target_of"]
 
 
 OWN = "own"
@@ -274,11 +274,6 @@ def condition_of(text: str) -> Row:
     if versions_of(row):
         raise SpecError(f"expected a condition about one point, but `{text}` speaks of other versions of a person")
     return row
-
-
-def speaks_of(row: Row, name: str) -> bool:
-    """Whether a condition needs the model's ``prediction`` or ``score``."""
-    return any(output.name == name for output in outputs_of(row))
 
 
 def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
