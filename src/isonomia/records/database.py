@@ -26,6 +26,7 @@ __all__ = [
     "STORE",
     "VERSION",
     "Database",
+    "error_family",
     "read_only_address",
     "record_error",
     "resume_command",
@@ -195,24 +196,36 @@ def read_only_address(path: Path) -> str | None:
     return None
 
 
+_NOT_WRITABLE = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
+_NOT_A_STORE = "It is no store of records: move it away, or choose another folder with --records FOLDER"
+_BUSY = "Another run has been writing for a long time: wait for it, then go on with --resume"
+_HINTS = {
+    "FULL": "The disk is full: make room, then go on with --resume. Nothing that was written before is lost",
+    "IOERR": (
+        "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing that "
+        "was written before is lost"
+    ),
+    "READONLY": _NOT_WRITABLE,
+    "CANTOPEN": _NOT_WRITABLE,
+    "BUSY": _BUSY,
+    "LOCKED": _BUSY,
+    "NOTADB": _NOT_A_STORE,
+    "CORRUPT": _NOT_A_STORE,
+}
+"""What a person can do, by the family of SQLite's result codes."""
+
+
 def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
     """What SQLite says, with what a person can do about it."""
-    message, where = excerpt(str(error), 200), f" at {path}" if path is not None else ""
-    hint = "Look at the file, or choose another folder with --records FOLDER"
-    if "full" in message:
-        hint = "The disk is full: make room, then go on with --resume. Nothing that was written before is lost"
-    elif "disk I/O error" in message:
-        hint = (
-            "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing "
-            "that was written before is lost"
-        )
-    elif "readonly" in message or "unable to open" in message:
-        hint = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
-    elif "locked" in message:
-        hint = "Another run has been writing for a long time: wait for it, then go on with --resume"
-    elif "not a database" in message or "malformed" in message:
-        hint = "It is no store of records: move it away, or choose another folder with --records FOLDER"
-    return RecordError(f"expected to {what}{where}, but: {message}. {hint}")
+    where = f" at {path}" if path is not None else ""
+    hint = _HINTS.get(error_family(error), "Look at the file, or choose another folder with --records FOLDER")
+    return RecordError(f"expected to {what}{where}, but: {excerpt(str(error), 200)}. {hint}")
+
+
+def error_family(error: sqlite3.Error) -> str:
+    """Such as ``IOERR`` for ``SQLITE_IOERR_WRITE``; empty for an error of the Python module itself."""
+    name = getattr(error, "sqlite_errorname", "")
+    return name.removeprefix("SQLITE_").partition("_")[0]
 
 
 # ----------------------------------------------------------------------------------------------- versions and commands

@@ -24,6 +24,7 @@ from isonomia.records.database import (
     LOCK_TIMEOUT,
     STORE,
     Database,
+    error_family,
     record_error,
     versions,
     with_records,
@@ -350,7 +351,7 @@ class Known:
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
                 # Two processes that make the store at once: one changes the mode, the other finds it locked, unasked.
-                if "locked" not in str(error):
+                if error_family(error) not in {"BUSY", "LOCKED"}:
                     raise
             connection.execute(KNOWN_TABLE)
         except sqlite3.Error:
