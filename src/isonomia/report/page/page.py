@@ -27,6 +27,166 @@ from isonomia.wording import chance, excerpt, visible
 
 __all__ = ["Section", "certainty", "commands", "odds", "page", "section_of", "write_page"]
 
+
+def write_page(audit: Audit, path: str | PathLike[str]) -> None:
+    """Write the report of an audit as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    audit
+        What to show.
+    path
+        The file; it is replaced if it is there.
+
+    Raises
+    ------
+    UsageError
+        Where the file cannot be written.
+    """
+    write_file(page(audit), Path(path), "the report")
+
+
+def page(audit: Audit) -> str:
+    """The report of an audit, as the text of one HTML file.
+
+    It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
+    that are undecided, then those that hold.
+    """
+    template = _environment().get_template("page.html")
+    limits = limits_for(len(audit.entries))
+    ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
+    sections = [section_of(number, entry, limits) for number, entry in enumerate(ordered, start=1)]
+    verdicts = [entry.verdict for entry in audit.entries]
+    return str(
+        template.render(
+            audit=audit,
+            title=short(audit.title, 200) or "Audit",
+            sections=sections,
+            tiles=_tiles(sections, audit),
+            when=_day(audit.when),
+            conclusion=summary_sentence(verdicts, audit.failures),
+            together=_together(verdicts),
+            commands=commands(audit),
+            models=_names(verdicts),
+            specs=chart_specs(),
+            bundle=bundle(),
+            script=own_script(),
+            style=style(),
+            policy=policy(bundle(), own_script()),
+            version=__version__,
+        )
+    )
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("isonomia.report.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+    )
+    environment.filters["data"] = as_data
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Whatever the templates print, with nothing invisible in it; markup of our own as it is."""
+    return value if hasattr(value, "__html__") else visible(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """How many properties had an answer; ``failed`` or ``open`` for those without one."""
+
+    answer: str
+    count: int
+    words: str
+
+
+def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
+    """One for each answer, and one for those that have none, where there are such."""
+    answers = [section.answer for section in sections]
+    unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
+    without = [
+        Tile("failed", len(audit.failures) - unfinished, "could not be checked"),
+        Tile("open", unfinished, "not checked to the end"),
+    ]
+    words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
+    if answers.count("holds") == 1:
+        words["holds"] = "holds"
+    return [tile for tile in without if tile.count] + [
+        Tile(answer, answers.count(answer), words[answer]) for answer in ORDER
+    ]
+
+
+def _day(when: str | None) -> str | None:
+    """A moment as people write it, such as ``15 November 2026, 17:55 UTC``; as it is where it is none."""
+    if when is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(when)
+    except ValueError:
+        return short(when, 40)
+    zone = moment.strftime("%Z") if moment.tzinfo is not None else ""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} {zone}".rstrip()
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+"""In English, as the page is, whatever the machine's language."""
+
+
+def _together(verdicts: Sequence[Verdict]) -> str:
+    """What can be said of all answers at once: the risks that were chosen beforehand add up, at worst."""
+    chances = [verdict.delta for verdict in verdicts if not verdict.exact]
+    if not chances:
+        return "Every answer is exact: none depends on chance." if verdicts else ""
+    if sum(chances) >= 1:
+        return (
+            "Each answer has its own risk of being wrong, which its section states; there is no risk for all at once."
+        )
+    return (
+        f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
+        "that were chosen beforehand, added up."
+    )
+
+
+def _names(verdicts: Sequence[Verdict]) -> list[str]:
+    """The models that were audited, each once."""
+    names = dict.fromkeys(short(str(verdict.model["name"]), 80) for verdict in verdicts if "name" in verdict.model)
+    shown = list(names)[:5]
+    return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown
+
+
+def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
+    """What each command does, and the command; empty for an audit that was not kept and has no file."""
+    lines = []
+    if audit.run is not None:
+        run = quote(audit.run)
+
+        def about(command: str) -> str:
+            return with_records(command, audit.records)
+
+        lines += [
+            ("Show the record of this run again", about(f"isonomia show {run}")),
+            ("Write this page again from the record", about(f"isonomia report {run}")),
+            ("Hand over the evidence, as one sealed file", about(f"isonomia export {run} -o evidence.json")),
+            ("Recompute every verdict from that file alone", "isonomia replay evidence.json"),
+        ]
+    if audit.file is not None:
+        again = run_command(audit.file, audit.records)
+        lines.append(("Run the audit again: the same seed, the same answers", again))
+    return tuple(lines)
+
+
+# ------------------------------------------------------------------------------------------------------------ a property
+
 METHODS = {
     "bets": (
         "Bets. Before each batch of data a bet is placed against the opposite of the claim, and another against the "
@@ -190,160 +350,3 @@ def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 
 def _fingerprint(of: object) -> str:
     return short(str(of.get("fingerprint", "-")), 80) if isinstance(of, dict) else "-"
-
-
-def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """What each command does, and the command; empty for an audit that was not kept and has no file."""
-    lines = []
-    if audit.run is not None:
-        run = quote(audit.run)
-
-        def about(command: str) -> str:
-            return with_records(command, audit.records)
-
-        lines += [
-            ("Show the record of this run again", about(f"isonomia show {run}")),
-            ("Write this page again from the record", about(f"isonomia report {run}")),
-            ("Hand over the evidence, as one sealed file", about(f"isonomia export {run} -o evidence.json")),
-            ("Recompute every verdict from that file alone", "isonomia replay evidence.json"),
-        ]
-    if audit.file is not None:
-        again = run_command(audit.file, audit.records)
-        lines.append(("Run the audit again: the same seed, the same answers", again))
-    return tuple(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """How many properties had an answer; ``failed`` or ``open`` for those without one."""
-
-    answer: str
-    count: int
-    words: str
-
-
-def write_page(audit: Audit, path: str | PathLike[str]) -> None:
-    """Write the report of an audit as one HTML file that needs nothing else.
-
-    Parameters
-    ----------
-    audit
-        What to show.
-    path
-        The file; it is replaced if it is there.
-
-    Raises
-    ------
-    UsageError
-        Where the file cannot be written.
-    """
-    write_file(page(audit), Path(path), "the report")
-
-
-def page(audit: Audit) -> str:
-    """The report of an audit, as the text of one HTML file.
-
-    It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
-    that are undecided, then those that hold.
-    """
-    template = _environment().get_template("page.html")
-    limits = limits_for(len(audit.entries))
-    ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
-    sections = [section_of(number, entry, limits) for number, entry in enumerate(ordered, start=1)]
-    verdicts = [entry.verdict for entry in audit.entries]
-    return str(
-        template.render(
-            audit=audit,
-            title=short(audit.title, 200) or "Audit",
-            sections=sections,
-            tiles=_tiles(sections, audit),
-            when=_day(audit.when),
-            conclusion=summary_sentence(verdicts, audit.failures),
-            together=_together(verdicts),
-            commands=commands(audit),
-            models=_names(verdicts),
-            specs=chart_specs(),
-            bundle=bundle(),
-            script=own_script(),
-            style=style(),
-            policy=policy(bundle(), own_script()),
-            version=__version__,
-        )
-    )
-
-
-def _environment() -> Any:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("isonomia.report.page"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-    )
-    environment.filters["data"] = as_data
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    """Whatever the templates print, with nothing invisible in it; markup of our own as it is."""
-    return value if hasattr(value, "__html__") else visible(str(value))
-
-
-def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
-    """One for each answer, and one for those that have none, where there are such."""
-    answers = [section.answer for section in sections]
-    unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
-    without = [
-        Tile("failed", len(audit.failures) - unfinished, "could not be checked"),
-        Tile("open", unfinished, "not checked to the end"),
-    ]
-    words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
-    if answers.count("holds") == 1:
-        words["holds"] = "holds"
-    return [tile for tile in without if tile.count] + [
-        Tile(answer, answers.count(answer), words[answer]) for answer in ORDER
-    ]
-
-
-def _day(when: str | None) -> str | None:
-    """A moment as people write it, such as ``15 November 2026, 17:55 UTC``; as it is where it is none."""
-    if when is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(when)
-    except ValueError:
-        return short(when, 40)
-    zone = moment.strftime("%Z") if moment.tzinfo is not None else ""
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} {zone}".rstrip()
-
-
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-"""In English, as the page is, whatever the machine's language."""
-
-
-def _together(verdicts: Sequence[Verdict]) -> str:
-    """What can be said of all answers at once: the risks that were chosen beforehand add up, at worst."""
-    chances = [verdict.delta for verdict in verdicts if not verdict.exact]
-    if not chances:
-        return "Every answer is exact: none depends on chance." if verdicts else ""
-    if sum(chances) >= 1:
-        return (
-            "Each answer has its own risk of being wrong, which its section states; there is no risk for all at once."
-        )
-    return (
-        f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
-        "that were chosen beforehand, added up."
-    )
-
-
-def _names(verdicts: Sequence[Verdict]) -> list[str]:
-    """The models that were audited, each once."""
-    names = dict.fromkeys(short(str(verdict.model["name"]), 80) for verdict in verdicts if "name" in verdict.model)
-    shown = list(names)[:5]
-    return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown
