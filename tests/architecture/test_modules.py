@@ -1,4 +1,4 @@
-"""One person can find a way through the modules: no crumbs, no giants."""
+"""One person can find a way through the modules: no cycles, no crumbs, no giants, one meaning a name."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ ALONE = {
     "isonomia.cli.plan",
 }
 """Small modules with one importer next door that stand alone all the same, each with its reason."""
+
+TWICE = {
+    "Audit",  # what is run, and what is reported of it
+    "OneHot",  # constraints of interventions, and features of a domain
+    "Ordinal",
+}
+"""Public class names that two rooms have, each for a reason of its own."""
 
 MODULES = {
     ".".join(("isonomia", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -58,3 +65,27 @@ def test_no_small_module_is_a_private_part_of_its_neighbour() -> None:
 
 def test_no_module_is_too_long_to_be_read_at_once() -> None:
     assert not [name for name in MODULES if _lines(name) > LARGE]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    imports, done = _imports(), set[str]()
+
+    def circle(name: str, path: tuple[str, ...]) -> tuple[str, ...]:
+        if name in path:
+            return (*path[path.index(name) :], name)
+        if name in done:
+            return ()
+        found = next((way for other in sorted(imports[name]) if (way := circle(other, (*path, name)))), ())
+        done.add(name)
+        return found
+
+    assert not [way for name in MODULES if (way := circle(name, ()))]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name for name, modules in places.items() if len(modules) > 1} == TWICE
