@@ -227,3 +227,18 @@ def test_a_header_without_rows_is_refused_with_its_columns(tmp_path):
         (tmp_path / "a.csv").write_text(text)
         with pytest.raises(DataError, match=r"a\.csv: the table has no rows \(columns: 'a', 'b'\)"):
             read_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'[{"a": "\xf6"}]', r"a\.json should be text in UTF-8, but byte 9 of line 1 is 0xf6"),
+        (b"[1, 2]", r"a\.json: every row should be an object"),
+        (b'{"a": [1, 2], "b": [1]}', r"a\.json: every column should have the same number of rows"),
+        (b'[{"a": 1}, {"a": "x"}]', r"a\.json cannot be read as \.json: Arrow"),
+    ],
+)
+def test_a_json_document_that_is_no_table_is_refused_by_name(tmp_path, content, message):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_table(tmp_path / "a.json")
