@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.closed_form import ClosedBounds, closed_bounds, proposition_1
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds, proposition_1
 from isonomia.evidence.strata.effects import PrincipalEffect, everyone, outcome_under, unaffected
 from isonomia.evidence.strata.repair import OBJECTIVES, repair
 from isonomia.evidence.strata.worlds import Observed, TableShape

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from benchmarks.closed_form import ClosedBounds, closed_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,6 @@ from isonomia.evidence.strata.bounds import (
     fair_world,
     normalised_bounds,
 )
-from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds
 from isonomia.evidence.strata.effects import (
     PrincipalEffect,
     effect_row,

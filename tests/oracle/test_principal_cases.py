@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.closed_form import closed_bounds, proposition_1
 
 from isonomia.evidence.strata.bounds import Bounds, Contradiction, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.closed_form import closed_bounds, proposition_1
 from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
 from isonomia.evidence.strata.repair import Repair, repair
 from isonomia.evidence.strata.worlds import Observed, TableShape

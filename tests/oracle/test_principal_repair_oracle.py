@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.closed_form import closed_bounds
 
-from isonomia.evidence.strata.closed_form import closed_bounds
 from isonomia.evidence.strata.repair import Repair, repair
 from isonomia.evidence.strata.worlds import Observed
 

@@ -45,11 +45,9 @@ from isonomia.evidence.strata.effects import (
 from isonomia.evidence.strata.worlds import TableShape, observation
 
 __all__ = [
-    "Directions",
     "FairWorlds",
     "FairWorldsState",
     "assumed_set",
-    "directions",
     "effect_interval",
     "fair_set",
     "fair_worlds",
@@ -59,7 +57,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-Integers = NDArray[np.intp]
 Side: TypeAlias = Literal[">=", "<="]
 
 
@@ -197,58 +194,6 @@ def fair_worlds(
     if margin > 0:
         unfair = unfair_sets(shape, effects, margin, normalised=normalised, assumptions=assumptions)
     return FairWorlds(delta, fair, unfair, assumed if assumptions else None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Directions:
-    """For each effect the mixtures in which it is at least a value, and those in which it is at most the value.
-
-    Guarantee: for each effect and each subgroup, "above" is ever said of an effect that is not above the value with
-    probability at most ``delta``, and "below" of one that is not below it with probability at most ``delta``. Nothing
-    is said about several effects or subgroups together; for that divide ``delta`` by their number.
-    """
-
-    delta: float
-    at_least: tuple[IdentifiedSet, ...]
-    at_most: tuple[IdentifiedSet, ...]
-
-    def begin(self, subgroups: int = 1) -> tuple[Wealth, ...]:
-        """A wealth of 1 everywhere."""
-        return tuple(begin(identified, subgroups) for identified in (*self.at_least, *self.at_most))
-
-    def step(self, state: tuple[Wealth, ...], counts: Floats) -> tuple[Wealth, ...]:
-        """Take in one batch: ``counts[g, a, c]`` draws of subgroup ``g`` with attribute value ``a`` in cell ``c``."""
-        pairs = zip((*self.at_least, *self.at_most), state, strict=True)
-        return tuple(step(identified, before, counts) for identified, before in pairs)
-
-    def signs(self, state: tuple[Wealth, ...]) -> Integers:
-        """1 for above, -1 for below, 0 for not known: shape ``(subgroups, effects)``.
-
-        It is 0 also where both are refuted, which can only be by chance or because an assumption is false.
-        """
-        refuted = np.stack([one.peak >= np.log(1.0 / self.delta) for one in state], axis=-1).astype(np.intp)
-        return np.asarray(refuted[:, len(self.at_least) :] - refuted[:, : len(self.at_least)])
-
-
-def directions(
-    shape: TableShape,
-    effects: Sequence[PrincipalEffect],
-    delta: float,
-    *,
-    value: float = 0.0,
-    normalised: bool = False,
-    assumptions: Sequence[LinearAssumption] = (),
-) -> Directions:
-    """Prepare the bets on the directions of effects, compared with ``value``; the rest is as in :func:`fair_worlds`."""
-    check_delta(delta)
-
-    def all_at(side: Side) -> tuple[IdentifiedSet, ...]:
-        return tuple(
-            one_sided_set(shape, effect, value, side, normalised=normalised, assumptions=assumptions)
-            for effect in effects
-        )
-
-    return Directions(delta, all_at(">="), all_at("<="))
 
 
 def assumed_set(

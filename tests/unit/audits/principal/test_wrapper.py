@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.closed_form import closed_bounds
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
@@ -21,7 +22,6 @@ from isonomia.audits.principal.wrapper import PrincipalRepair
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import FairWorld, fair_world
-from isonomia.evidence.strata.closed_form import closed_bounds
 from isonomia.evidence.strata.repair import AdjustedTable, adjust_outcomes
 from isonomia.evidence.strata.worlds import Observed, TableShape, tally
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from benchmarks.closed_form import ClosedBounds, closed_bounds, corollary_1, proposition_1
 
 from isonomia.errors import DataError
-from isonomia.evidence.strata.closed_form import ClosedBounds, closed_bounds, corollary_1, proposition_1
 
 TABLE_4 = np.asarray([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 

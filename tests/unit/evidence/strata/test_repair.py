@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.closed_form import closed_bounds
 from scipy.stats import binomtest
 
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import Contradiction, FairWorld, fair_world
-from isonomia.evidence.strata.closed_form import closed_bounds
 from isonomia.evidence.strata.effects import Definition
 from isonomia.evidence.strata.repair import OBJECTIVES, Objective, Repair, repair
 from isonomia.evidence.strata.worlds import Observed, TableShape
