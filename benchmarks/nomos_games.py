@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 import isonomia as iso
 from benchmarks.nomos_harder import DATA, Row
 from isonomia.populations.domains import Games, LunarLander
-from isonomia.populations.domains.playing import Bench
+from isonomia.populations.domains.games import VectorEnvironment
 
 PUBLISHED = {"Relax": 124.5, "Unrelax": 3334.5}
 POOL = 1000
@@ -80,7 +80,7 @@ def mean_reward(games: int = 100) -> float:
     """What the policy earns a game, from the states of the first seeds."""
     game, act = LunarLander(), policy()
     columns = game.states(range(games))
-    bench = Bench(game)
+    bench = VectorEnvironment(game)
     states = [{name: column[i] for name, column in columns.items()} for i in range(games)]
     observations, _ = bench.begin(states, list(range(games)))
     playing = list(range(games))

@@ -5,11 +5,10 @@ A domain offers inputs, their features, and functions on them. It works on whole
 
 from isonomia.populations.domains.arrays import ArrayDomain
 from isonomia.populations.domains.changes import Change, Parameter
-from isonomia.populations.domains.games import Environment, Game, Games, StateChange
+from isonomia.populations.domains.games import Ending, Environment, Game, Games, StateChange
 from isonomia.populations.domains.images import Images
 from isonomia.populations.domains.items import ItemRecords, Items
 from isonomia.populations.domains.lunar import LunarLander
-from isonomia.populations.domains.playing import Ending
 from isonomia.populations.domains.protocol import Ask, Domain, Function, Kind, Records
 from isonomia.populations.domains.sounds import Sounds
 from isonomia.populations.domains.tables import TableDomain, TableRecords

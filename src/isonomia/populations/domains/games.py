@@ -1,51 +1,34 @@
-"""Games, Gymnasium environments.
+"""Initial states of a game as inputs, and games played from them with the model as the policy.
 
-Initial states of a game as inputs, and playing the game from them with the model as the policy.
-
-Any environment of Gymnasium as a game whose states are seeds; Gymnasium is imported when it is first needed.
+A game is Gymnasium's environment or anything with the methods of :class:`Game`. Many games are played in lockstep: the
+policy is asked once a step, about all games that are not over. Gymnasium is imported when it is first needed.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.domains.playing import Benches, Ending, State, first_observations, played
 from isonomia.populations.domains.protocol import Ask, Function
 from isonomia.populations.domains.tables import TableDomain, TableRecords
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, batch_table
 
-__all__ = ["Environment", "Game", "Games", "StateChange", "made"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
+__all__ = ["Ending", "Environment", "Game", "Games", "State", "StateChange", "VectorEnvironment", "make_environment"]
 
-Changed: TypeAlias = Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """A way to change a state, such as making a game easier.
-
-    Attributes
-    ----------
-    call
-        Takes a state, further arguments as many as ``arguments`` says, and where it is random a generator. It gives the
-        features that change, or ``None`` where the state cannot be changed so; such a case is turned away and counted.
-    arguments
-        How many further arguments a specification writes.
-    random
-        Whether it draws.
-    """
-
-    call: Callable[..., Changed]
-    arguments: int = 0
-    random: bool = False
+State: TypeAlias = Mapping[str, Any]
+"""A state: its numbers by name."""
 
 
 class Game(Protocol):
@@ -83,17 +66,44 @@ class Game(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
-    """What the functions of one domain share."""
+class StateChange:
+    """A way to change a state, such as making a game easier.
 
-    game: Game
-    benches: Benches
-    names: tuple[str, ...]
-    domain: TableDomain = field(repr=False)
+    Attributes
+    ----------
+    call
+        Takes a state, further arguments as many as ``arguments`` says, and where it is random a generator. It gives the
+        features that change, or ``None`` where the state cannot be changed so; such a case is turned away and counted.
+    arguments
+        How many further arguments a specification writes.
+    random
+        Whether it draws.
+    """
 
-    def states(self, records: TableRecords) -> list[State]:
-        columns = [self.domain.column(records, name).tolist() for name in self.names]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    call: Callable[..., Mapping[str, Any] | None]
+    arguments: int = 0
+    random: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a game ended.
+
+    Attributes
+    ----------
+    total, last
+        The sum of its rewards, and the last of them.
+    steps
+        How many steps it had.
+    terminated, truncated
+        Whether the game itself ended it, or a limit did.
+    """
+
+    total: float
+    last: float
+    steps: int
+    terminated: bool
+    truncated: bool
 
 
 def Games(  # noqa: N802  (a kind of domain, named like the others)
@@ -140,45 +150,11 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     if lacking:
         raise DataError(f"expected states with {', '.join(game.states([0]))}, but these have no {lacking[0]!r}")
     plain = TableDomain(table)
-    shared = _Shared(game, Benches(game, workers), table.names, plain)
+    shared = _Shared(game, EnvironmentPool(game, workers), table.names, plain)
     offered = {name: _changing(shared, name, change) for name, change in game.changes.items()}
     offered["play"] = Function(partial(_play, shared), 2, "number", asks=True)
-    view = partial(first_observations, game)
+    view = partial(_first_observations, game)
     return replace(plain, functions={**offered, **(functions or {})}, name="the games", view=view, what="state")
-
-
-def _changing(shared: _Shared, name: str, change: StateChange) -> Function:
-    return Function(partial(_change, shared, name, change), 1 + change.arguments, "record", random=change.random)
-
-
-def _change(shared: _Shared, name: str, change: StateChange, records: TableRecords, *columns: NDArray[Any]) -> Any:
-    """Change every state; one that cannot be changed stays as it is and is marked."""
-    if not isinstance(records, TableRecords):
-        raise DataError(f"{name}(...) takes a state first, such as an input")
-    rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()] * len(records)
-    made: list[Mapping[str, Any]] = []
-    none = np.zeros(len(records), dtype=bool)
-    for number, (state, row) in enumerate(zip(shared.states(records), rows, strict=True)):
-        arguments = (*row[:-1], np.random.default_rng(row[-1])) if change.random else row
-        found = change.call(state, *arguments)
-        none[number] = found is None
-        made.append(state if found is None else {**state, **found})
-    return TableRecords(records.rows, {**records.changed, **_columns(shared, name, made)}), none
-
-
-def _columns(shared: _Shared, name: str, states: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-    new = set().union(*states) - set(shared.names)
-    if new:
-        raise DataError(f"{name}(...) set {sorted(new)[0]!r}, but a state has {', '.join(shared.names)}")
-    return {key: column_from([state[key] for state in states], f"{name}(...)") for key in shared.names}
-
-
-def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    if not isinstance(records, TableRecords):
-        raise DataError("play(state, seed) takes a state first and a whole number then")
-    if seeds.dtype.kind not in "iu" or (seeds < 0).any():
-        raise DataError(f"play(...) takes a seed from 0 on, a whole number, but {seeds.tolist()[0]!r} came")
-    return played(shared.benches, shared.states(records), [int(seed) for seed in seeds.tolist()], ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +193,7 @@ class Environment:
 
     def make(self) -> Any:
         """The environment."""
-        return made(self.name, "gymnasium", self.options)
+        return make_environment(self.name, "gymnasium", self.options)
 
     def begin(self, environment: Any, state: State, rng: np.random.Generator) -> Any:
         """Reset with the seed that is the state, then go on with the generator."""
@@ -236,14 +212,8 @@ class Environment:
         return ending.total >= self.win
 
 
-def made(name: str, package: str, options: Mapping[str, Any]) -> Any:
-    """An environment without its wrappers.
-
-    Raises
-    ------
-    UsageError
-        Where Gymnasium, or what the environment needs besides, is not installed, or there is no such environment.
-    """
+def make_environment(name: str, package: str, options: Mapping[str, Any]) -> Any:
+    """An environment of Gymnasium without its wrappers."""
     install = f"Install it: pip install 'isonomia[games]', or pip install '{package}'"
     try:
         import gymnasium
@@ -255,3 +225,245 @@ def made(name: str, package: str, options: Mapping[str, Any]) -> Any:
         raise UsageError(f"{name} needs a package that is not installed ({error}). {install}") from error
     except (gymnasium.error.Error, TypeError) as error:
         raise UsageError(f"expected an environment of Gymnasium, but {name!r} cannot be made: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The states of one domain and the environments to play from them."""
+
+    game: Game
+    pool: EnvironmentPool
+    names: tuple[str, ...]
+    domain: TableDomain = field(repr=False)
+
+    def states(self, records: TableRecords) -> list[State]:
+        columns = [self.domain.column(records, name).tolist() for name in self.names]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _changing(shared: _Shared, name: str, change: StateChange) -> Function:
+    return Function(partial(_change, shared, name, change), 1 + change.arguments, "record", random=change.random)
+
+
+def _change(shared: _Shared, name: str, change: StateChange, records: TableRecords, *columns: NDArray[Any]) -> Any:
+    """Change every state; one that cannot be changed stays as it is and is marked."""
+    if not isinstance(records, TableRecords):
+        raise DataError(f"{name}(...) takes a state first, such as an input")
+    rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()] * len(records)
+    states: list[Mapping[str, Any]] = []
+    none = np.zeros(len(records), dtype=bool)
+    for number, (state, row) in enumerate(zip(shared.states(records), rows, strict=True)):
+        arguments = (*row[:-1], np.random.default_rng(row[-1])) if change.random else row
+        features = change.call(state, *arguments)
+        none[number] = features is None
+        states.append(state if features is None else {**state, **features})
+    return TableRecords(records.rows, {**records.changed, **_columns(shared, name, states)}), none
+
+
+def _columns(shared: _Shared, name: str, states: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    new = set().union(*states) - set(shared.names)
+    if new:
+        raise DataError(f"{name}(...) set {sorted(new)[0]!r}, but a state has {', '.join(shared.names)}")
+    return {key: column_from([state[key] for state in states], f"{name}(...)") for key in shared.names}
+
+
+def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    if not isinstance(records, TableRecords):
+        raise DataError("play(state, seed) takes a state first and a whole number then")
+    if seeds.dtype.kind not in "iu" or (seeds < 0).any():
+        raise DataError(f"play(...) takes a seed from 0 on, a whole number, but {seeds.tolist()[0]!r} came")
+    return _play_all(shared.pool, shared.states(records), [int(seed) for seed in seeds.tolist()], ask)
+
+
+def _play_all(
+    pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Play a game from each state; gives 1 for a win and 0 for a loss, and why there is neither."""
+    results: list[bool | str] = []
+    for start in range(0, len(states), TOGETHER):
+        stop = start + TOGETHER
+        results += _lockstep(pool, states[start:stop], seeds[start:stop], ask)
+    wins = np.array([int(result is True) for result in results])
+    why = [result if isinstance(result, str) else None for result in results]
+    return wins, np.fromiter(why, dtype=object, count=len(why)) if any(why) else None
+
+
+def _lockstep(pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask) -> list[bool | str]:
+    observations, over = pool.begin(states, seeds)
+    ended = dict(over)
+    playing = [number for number in range(len(states)) if number not in ended]
+    while playing:
+        predictions, why = ask(_observed(observations))
+        if why is not None:
+            ended |= {number: reason for number, reason in zip(playing, why, strict=True) if reason is not None}
+        going = [index for index, number in enumerate(playing) if number not in ended]
+        answers = predictions.tolist()
+        observations, over = pool.step([playing[index] for index in going], [answers[index] for index in going])
+        ended |= over
+        playing = [number for number in playing if number not in ended]
+    return [ended[number] for number in range(len(states))]
+
+
+def _observed(rows: NDArray[Any]) -> Table:
+    """What the policy is given: an array with a row for each game, whatever an observation is made of."""
+    return Table.of(rows) if rows.ndim == 2 else batch_table(rows, "observation")
+
+
+def _first_observations(game: Any, rows: Table) -> Table:
+    """What the policy is given of initial states."""
+    environment, columns = game.make(), [rows.column(name).tolist() for name in rows.names]
+    states = [dict(zip(rows.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return _observed(np.array([np.copy(game.begin(environment, state, np.random.default_rng(0))) for state in states]))
+
+
+Ended: TypeAlias = dict[int, bool | str]
+"""Games that are over: whether each was won, or in words why that cannot be said."""
+
+TOGETHER = 1024
+"""How many games are played side by side."""
+
+WORTH_SHARING = 16
+"""Games for each process below which talking to processes costs more than it saves."""
+
+
+@dataclass(slots=True)
+class EnvironmentPool:
+    """Environments in this process, or shared out over several others; opened when they are first needed.
+
+    Where there are several workers, the game has to be one that can be pickled.
+    """
+
+    game: Any
+    workers: int = 1
+    _local: VectorEnvironment | None = None
+    _processes: list[ProcessPoolExecutor] = field(default_factory=list)
+    _spread: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
+            raise UsageError(f"expected workers, a number of processes from 1 on, but workers={self.workers!r} came")
+
+    def begin(self, states: Sequence[State], seeds: Sequence[int]) -> tuple[NDArray[Any], Ended]:
+        """Begin games, as :meth:`VectorEnvironment.begin` does."""
+        self._spread = self.workers > 1 and len(states) >= WORTH_SHARING * self.workers
+        if not self._spread:
+            self._local = self._local or VectorEnvironment(self.game)
+            return self._local.begin(states, seeds)
+        self._open_workers()
+        futures = [
+            worker.submit(_begin, states[first :: self.workers], seeds[first :: self.workers])
+            for first, worker in enumerate(self._processes)
+        ]
+        return self._gathered(futures, [list(range(w, len(states), self.workers)) for w in range(self.workers)])
+
+    def _open_workers(self) -> None:
+        """One process for each worker, so that a game is always stepped where it began."""
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        while len(self._processes) < self.workers:
+            # Spawned and not forked, since threads may be running.
+            self._processes.append(ProcessPoolExecutor(1, get_context("spawn"), _open, (self.game,)))
+
+    def step(self, numbers: Sequence[int], predictions: Sequence[Any]) -> tuple[NDArray[Any], Ended]:
+        """Take one step in some games, as :meth:`VectorEnvironment.step` does."""
+        if not self._spread and self._local is not None:
+            return self._local.step(numbers, predictions)
+        shares = [[i for i, number in enumerate(numbers) if number % self.workers == w] for w in range(self.workers)]
+        futures = [
+            worker.submit(_step, [numbers[i] // self.workers for i in share], [predictions[i] for i in share])
+            for worker, share in zip(self._processes, shares, strict=True)
+        ]
+        return self._gathered(futures, [[numbers[i] for i in share] for share in shares])
+
+    def _gathered(self, futures: list[Future[Any]], shares: list[list[int]]) -> tuple[NDArray[Any], Ended]:
+        """What the workers give, in the order of the games."""
+        parts, numbers = [], []
+        ended: Ended = {}
+        for worker, (future, share) in enumerate(zip(futures, shares, strict=True)):
+            observations, over = future.result()
+            ended |= {local * self.workers + worker: how for local, how in over.items()}
+            if len(observations):
+                parts.append(observations)
+                numbers += [number for number in share if number not in ended]
+        return (np.concatenate(parts)[np.argsort(numbers)] if parts else np.array([])), ended
+
+
+@dataclass(slots=True)
+class VectorEnvironment:
+    """Environments side by side, each used for one game after the other.
+
+    Nothing of one game is seen by another, so it does not matter which environment a game is played in.
+    """
+
+    game: Any
+    environments: list[Any] = field(default_factory=list)
+    totals: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+    def begin(self, states: Sequence[State], seeds: Sequence[int]) -> tuple[NDArray[Any], Ended]:
+        """Begin a game from each state; gives first observations, and those games that could not begin."""
+        while len(self.environments) < len(states):
+            self.environments.append(self.game.make())
+        self.totals, self.steps = [0.0] * len(states), [0] * len(states)
+        observations: list[Any] = []
+        ended: Ended = {}
+        for number, (state, seed) in enumerate(zip(states, seeds, strict=True)):
+            rng = np.random.default_rng(seed)
+            try:
+                observations.append(self.game.begin(self.environments[number], state, rng))
+            except Exception as error:  # whatever an environment raises is part of what is reported
+                ended[number] = _reason(error)
+        return np.array(observations), ended
+
+    def step(self, numbers: Sequence[int], predictions: Sequence[Any]) -> tuple[NDArray[Any], Ended]:
+        """Take one step in some games; gives the observations of those that go on, in order, and those that ended."""
+        observations: list[Any] = []
+        ended: Ended = {}
+        for number, prediction in zip(numbers, predictions, strict=True):
+            environment = self.environments[number]
+            try:
+                observation, reward, terminated, truncated = self.game.step(environment, prediction)
+                self.totals[number] += reward
+                self.steps[number] += 1
+                truncated = truncated or self.steps[number] >= self.game.steps
+                if not (terminated or truncated):
+                    observations.append(observation)
+                    continue
+                ending = Ending(self.totals[number], reward, self.steps[number], terminated, truncated)
+                ended[number] = bool(self.game.won(environment, ending))
+            except Exception as error:
+                ended[number] = _reason(error)
+        return np.array(observations), ended
+
+
+def _reason(error: Exception) -> str:
+    """Why a game was neither won nor lost."""
+    return f"the game raised {type(error).__name__}: {error}"
+
+
+_OPENED: list[VectorEnvironment] = []
+"""The environments of a worker process."""
+
+
+def _open(game: Any) -> None:
+    _OPENED[:] = [VectorEnvironment(game)]
+    Thread(target=_leave_with_the_parent, daemon=True).start()
+
+
+def _leave_with_the_parent() -> None:
+    """A process whose parent was killed would wait for games for ever."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _begin(states: Sequence[State], seeds: Sequence[int]) -> tuple[NDArray[Any], Ended]:
+    return _OPENED[0].begin(states, seeds)
+
+
+def _step(numbers: Sequence[int], predictions: Sequence[Any]) -> tuple[NDArray[Any], Ended]:
+    return _OPENED[0].step(numbers, predictions)

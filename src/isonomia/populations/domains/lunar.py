@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.populations.domains.games import StateChange, made
-from isonomia.populations.domains.playing import Ending, State
+from isonomia.populations.domains.games import Ending, State, StateChange, make_environment
 
 __all__ = ["LunarLander"]
 
@@ -107,7 +106,7 @@ class LunarLander:
             raise UsageError(
                 "expected LunarLander with its four actions, but options says continuous=True: leave it out"
             )
-        environment = made("LunarLander-v3", "gymnasium[box2d]", self.options)
+        environment = make_environment("LunarLander-v3", "gymnasium[box2d]", self.options)
         # The environment asks at every step whether its action is one of four, and a fifth of its time goes into that.
         environment.action_space = _Four()
         return environment
