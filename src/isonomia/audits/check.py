@@ -23,7 +23,6 @@ from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
-from isonomia.spec.safety import Safety
 from isonomia.spec.safety import property as safety_property
 
 if TYPE_CHECKING:
@@ -253,8 +252,8 @@ def new_check(
     number = fresh_seed() if seed is None else seed
     root(number)
     prop = checked_property(property)
-    imports = isinstance(prop, Safety) and bool(prop.spec.imports)  # an import may offer the inputs
-    people: Any = None if population is None and imports else checked_population(population)
+    audit = audit_for(prop)
+    people: Any = None if population is None and audit.imports(prop) else checked_population(population)
     at_random = checked_flag("random_model", random_model)
     new = Check(
         prop,
@@ -269,7 +268,7 @@ def new_check(
         ranges=checked_ranges(ranges or {}),
         random_model=at_random,
     )
-    return audit_for(prop).prepare(new)
+    return audit.prepare(new)
 
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:

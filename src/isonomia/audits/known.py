@@ -1,29 +1,22 @@
 """Known counterexamples of a property: which are tried first, and what is remembered of a verdict.
 
-Only k-safety properties have counterexamples that stand for themselves: inputs and choices from which the violation is
-computed anew, whatever the population is. A statement about rates has none. That of responsiveness is a row of one
-table and the points around it; looking at some people first would either spend a risk of its own, or give a verdict
-about others than those who were asked for.
+Only some audits have counterexamples that stand for themselves (:class:`~isonomia.audits.protocol.KnownFirst`):
+k-safety has, whose inputs and choices are enough to compute a violation anew. A statement about rates has none. That of
+responsiveness is a row of one table and the points around it; looking at some people first would either spend a risk of
+its own, or give a verdict about others than those who were asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isonomia.audits.protocol import Check
+from isonomia.audits.protocol import Check, KnownFirst
+from isonomia.audits.registry import audit_for
 from isonomia.records.store import Known, key_of
 from isonomia.records.verdict import Verdict
-from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.safety import Safety
 
 __all__ = ["remember", "with_known"]
-
-KIND = "k-safety"
-
-_KEPT = ("inputs", "choices", "rows", "minimal")
-"""What is kept of a counterexample; the rest is the model's answer, which may be another one tomorrow."""
 
 
 def with_known(check: Check[Any], known: Known) -> Check[Any]:
@@ -32,14 +25,8 @@ def with_known(check: Check[Any], known: Known) -> Check[Any]:
     Guarantee: the risk stays what it was. A known counterexample that violates the property still is proof by itself;
     where none does, the check goes on as if they had not been tried.
     """
-    prop = check.prop
-    if not isinstance(prop, Safety) or not _strict(prop):
-        return check
-    own = [_kept(item) if isinstance(item, Mapping) else item for item in prop.known]
-    found = [item for item in known.of(_key(prop)) if _kept(item) not in own]
-    if not found:
-        return check
-    return replace(check, prop=replace(prop, known=(*prop.known, *found)))
+    known_first = _known_first(check)
+    return check if known_first is None else known_first.with_known(check, known.of(_key(check)))
 
 
 def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
@@ -61,30 +48,21 @@ def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool 
     Verdict
         The same verdict, with a remark where the known counterexamples could not be read or written.
     """
-    prop = check.prop
-    if isinstance(prop, Safety) and _strict(prop):
-        if verdict.answer == "violated":
-            known.add(_key(prop), [_kept(item) for item in _proofs(prop, verdict)])
-        elif forget and verdict.answer == "holds" and prop.stop_early:  # otherwise one of them may violate it still
-            known.drop(_key(prop), [_kept(item) for item in prop.known])
+    known_first = _known_first(check)
+    if known_first is not None and verdict.answer == "violated":
+        known.add(_key(check), known_first.proofs(check, verdict))
+    elif known_first is not None and verdict.answer == "holds" and forget:
+        known.drop(_key(check), known_first.outdated(check))
     if known.trouble is None:
         return verdict
     return replace(verdict, remarks=(*verdict.remarks, f"known counterexamples were left aside: {known.trouble}"))
 
 
-def _key(prop: Safety) -> str:
-    return key_of(KIND, str(prop))
+def _known_first(check: Check[Any]) -> KnownFirst | None:
+    """How the audit tries known counterexamples; ``None`` where they would prove nothing."""
+    known_first = audit_for(check.prop).known_first
+    return known_first if known_first is not None and known_first.applies(check) else None
 
 
-def _strict(prop: Safety) -> list[str]:
-    """The conditions that must always be true; one case that breaks another condition proves nothing."""
-    return [expression_text(item.condition) for item in prop.spec.ensures if item.rate is None or item.rate >= 1.0]
-
-
-def _proofs(prop: Safety, verdict: Verdict) -> Sequence[Mapping[str, Any]]:
-    strict = set(_strict(prop))
-    return [item for item in verdict.counterexamples if strict & set(item.get("violates", ()))]
-
-
-def _kept(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: found[name] for name in _KEPT if name in found}
+def _key(check: Check[Any]) -> str:
+    return key_of(audit_for(check.prop).kind, str(check.prop))

@@ -29,6 +29,7 @@ __all__ = [
     "Check",
     "Entries",
     "FileKey",
+    "KnownFirst",
     "Permissions",
     "PropertyTable",
     "Recheck",
@@ -220,6 +221,38 @@ Entries: TypeAlias = Mapping[str, Entry]
 """The entries of a journal by their keys."""
 
 
+class KnownFirst(Protocol):
+    """How an audit tries counterexamples of earlier runs before anything else.
+
+    Only counterexamples that stand for themselves can be tried: from one of them the violation is computed anew,
+    whatever the population is.
+    """
+
+    def applies(self, check: Check[Any]) -> bool:
+        """Whether one counterexample can be proof by itself, of this very property."""
+        ...
+
+    def with_known(self, check: Check[Any], known: Sequence[Mapping[str, Any]]) -> Check[Any]:
+        """The same check, which tries these besides its own.
+
+        Guarantee: the risk stays what it was. A known counterexample that violates the property is proof by itself;
+        where none does, the check goes on as if they had not been tried.
+        """
+        ...
+
+    def as_recorded(self, check: Check[Any], entries: Entries) -> Check[Any]:
+        """The same check with those that the check tried whose journal has these entries, and no others."""
+        ...
+
+    def proofs(self, check: Check[Any], verdict: Verdict) -> Sequence[Mapping[str, Any]]:
+        """What to keep of a verdict *violated* for the next time: counterexamples that are proof by themselves."""
+        ...
+
+    def outdated(self, check: Check[Any]) -> Sequence[Mapping[str, Any]]:
+        """Those of a check that tried them which, where it came to *holds*, do not violate the property any more."""
+        ...
+
+
 class Audit(Protocol):
     """One kind of property, and how it is checked."""
 
@@ -241,6 +274,15 @@ class Audit(Protocol):
     @property
     def file_keys(self) -> Mapping[str, FileKey]:
         """The keys of an audit file that state such a property."""
+        ...
+
+    @property
+    def known_first(self) -> KnownFirst | None:
+        """How known counterexamples are tried first; ``None`` where they do not stand for themselves."""
+        ...
+
+    def imports(self, prop: Any) -> Sequence[str]:
+        """What a property names that may offer people or inputs, so that it can do without a population."""
         ...
 
     def prepare(self, check: Check[Any]) -> Check[Any]:

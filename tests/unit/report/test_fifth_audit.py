@@ -49,7 +49,7 @@ VIEW = View(
 def registered() -> Iterator[None]:
     register(VIEW)
     yield
-    del views._VIEWS["drift"]
+    del views.VIEWS["drift"]
 
 
 def _verdict() -> iso.Verdict:

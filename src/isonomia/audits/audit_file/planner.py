@@ -19,7 +19,6 @@ from isonomia.models.loader import load_model, load_object
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import Cached, Guarded, watch
 from isonomia.populations import Census, Generator, Sample
-from isonomia.spec.safety import Safety
 
 __all__ = ["PlannedCheck", "StatedProperty", "Wrapping", "plan_audit", "planned_for", "property_of", "stated_in"]
 
@@ -180,7 +179,7 @@ def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
 
 def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any]) -> Any:
     """Whom a property is about: those that it names, else those that its specification imports, else the default."""
-    imported = prop.spec.imports if isinstance(prop, Safety) and "population" not in entry.content else ()
+    imported = () if "population" in entry.content else audit_for(prop).imports(prop)
     named = [populations[name] for name in imported if name in populations]
     return named[0] if named else _chosen(entry, "population", populations)
 

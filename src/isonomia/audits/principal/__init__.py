@@ -35,11 +35,17 @@ class PrincipalAudit:
     kind = "principal fairness"
     property_type = PrincipalFairness
     view = VIEW
+    known_first = None
 
     @property
     def file_keys(self) -> Mapping[str, FileKey]:
         """``principal = true``, with everything under ``with``."""
         return {"principal": FileKey("truth", "principal fairness", _principal)}
+
+    def imports(self, prop: PrincipalFairness) -> Sequence[str]:
+        """Nothing: it is about the people of a population."""
+        del prop
+        return ()
 
     def prepare(self, check: Check[PrincipalFairness]) -> Check[PrincipalFairness]:
         """Its bets have no alternative."""

@@ -27,6 +27,7 @@ class RatesAudit:
     kind = "rates"
     property_type = Property
     view = VIEW
+    known_first = None
 
     @property
     def file_keys(self) -> Mapping[str, FileKey]:
@@ -35,6 +36,11 @@ class RatesAudit:
             "check": FileKey("text", "a formula over rates and means", _formula),
             "fairness": FileKey("text", "a named fairness property", _fairness),
         }
+
+    def imports(self, prop: Property) -> Sequence[str]:
+        """Nothing: it is about the people of a population."""
+        del prop
+        return ()
 
     def prepare(self, check: Check[Property]) -> Check[Property]:
         """Every check of rates fits."""

@@ -27,7 +27,6 @@ from isonomia.errors import IsonomiaError, RecordError
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
-from isonomia.spec.safety import Safety
 from isonomia.wording import visible
 
 __all__ = [
@@ -265,7 +264,7 @@ def said_otherwise(
 def _people(each: StatedProperty, populations: dict[str, FileTable]) -> str | None:
     """Which population of the file a property is about; ``None`` where its specification imports one."""
     name = each.entry.get("population")
-    imported = each.prop.spec.imports if name is None and isinstance(each.prop, Safety) else ()
+    imported = audit_for(each.prop).imports(each.prop) if name is None else ()
     return None if any(item in populations for item in imported) else name or DEFAULT
 
 

@@ -25,7 +25,6 @@ from isonomia.models.protocol import Model
 from isonomia.records.compare import ValueDifference
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
-from isonomia.spec.safety import Safety
 
 __all__ = ["Anew", "AskedAgain", "asked_again", "run_anew"]
 
@@ -112,11 +111,10 @@ def _fingerprint(what: str) -> str:
 
 def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
     """With the known counterexamples that the recorded check tried first."""
-    prop = planned.check.prop
-    if not isinstance(prop, Safety):
+    known_first = audit_for(planned.check.prop).known_first
+    if known_first is None:
         return planned
-    known = tuple(check.entries.get("known", {}).get("known", ()))
-    return replace(planned, check=replace(planned.check, prop=replace(prop, known=known)))
+    return replace(planned, check=known_first.as_recorded(planned.check, check.entries))
 
 
 def _without_cache(check: CheckEvidence) -> CheckEvidence:

@@ -39,11 +39,17 @@ class ResponsivenessAudit:
     kind = "responsiveness"
     property_type = Responsiveness
     view = VIEW
+    known_first = None
 
     @property
     def file_keys(self) -> Mapping[str, FileKey]:
         """The name of a test."""
         return {"responsiveness": FileKey("text", f"a named test: {', '.join(_NAMED)}", _named)}
+
+    def imports(self, prop: Responsiveness) -> Sequence[str]:
+        """Nothing: it is about the people of a population."""
+        del prop
+        return ()
 
     def prepare(self, check: Check[Responsiveness]) -> Check[Responsiveness]:
         """A share of changes that reach a prediction needs a model."""

@@ -318,16 +318,17 @@ class View:
         return [self.counterexample(verdict, item) for item in verdict.counterexamples]
 
 
-_VIEWS: dict[str, View] = {}
+VIEWS: dict[str, View] = {}
+"""Every view that is known, by its kind."""
 
 
 def register(view: View) -> None:
     """Make a view known; whatever renders a verdict of its kind uses it from now on."""
-    _VIEWS[view.kind] = view
+    VIEWS[view.kind] = view
 
 
 def view_of(verdict: Verdict) -> View:
     """The view of a verdict; a plain one for a kind that nobody registered."""
     kind = verdict.details.get("audit", RATES)
     kind = kind if isinstance(kind, str) else RATES
-    return _VIEWS.get(kind) or View(kind, kind)
+    return VIEWS.get(kind) or View(kind, kind)
