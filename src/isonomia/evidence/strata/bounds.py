@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import NumericalError
 from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
 from isonomia.evidence.strata.effects import (
     Definition,
@@ -110,7 +111,9 @@ def normalised_bounds(
 
     Guarantee: as there, over the distributions that have somebody in the stratum. Numerator and denominator vary
     together: the linear-fractional program becomes linear in ``u = w t`` with ``t = 1 / P(stratum)`` (Charnes and
-    Cooper 1962). The ends are attained, since ``|tau'| <= P(stratum)`` keeps the program bounded.
+    Cooper 1962). The ends are attained, since ``|tau'| <= P(stratum)`` keeps the program bounded. Its variables reach
+    ``1 / P(stratum)``, so that for a stratum of a few in a hundred million the solver's accuracy is not enough: then
+    the bounds are -1 and 1, which always hold, and are not sharp.
     """
     masses = stratum_bounds(observed, effect, zero=zero, assumptions=assumptions)
     if isinstance(masses, Contradiction):
@@ -118,7 +121,12 @@ def normalised_bounds(
     if masses.upper <= NEGLIGIBLE:
         return EmptyStratum()
     program = _program(observed, effect_row(observed.shape, effect), zero, assumptions)
-    return _range(_scaled(program, effect, observed))
+    try:
+        bounds = _range(_scaled(program, effect, observed))
+    except NumericalError:
+        bounds = None
+    # Somebody can be in the stratum, as the program before has proved, so a contradiction here is one of rounding.
+    return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, masses.proofs)
 
 
 def fair_world(

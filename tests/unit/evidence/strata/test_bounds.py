@@ -191,3 +191,11 @@ def test_every_bound_carries_a_small_gap() -> None:
     assert isinstance(found, Bounds)
     for proof in found.proofs:
         assert max(proof.gap, proof.primal_residual, proof.dual_residual) < 1e-10
+
+
+@pytest.mark.parametrize("seen", [(1, 1), (2, 1), (3, 2)])
+def test_a_stratum_of_a_few_in_a_hundred_million_is_no_contradiction(seen: tuple[int, int]) -> None:
+    counts = np.array([[[6e7, seen[0]], [4e7 - 2, seen[1]]], [[5e6, 2e6], [2e6, 1e6]]])
+    found = normalised_bounds(Observed.from_counts(counts), ONE)
+    assert isinstance(found, Bounds)
+    assert -1.0 <= found.lower <= found.upper <= 1.0
