@@ -10,8 +10,7 @@ from scipy import stats
 
 import isonomia as iso
 from isonomia.populations.protocol import Wanted
-from isonomia.populations.worlds.directed import direction_for
-from isonomia.populations.worlds.source import WorldSource
+from isonomia.populations.worlds.source import WorldSource, direction_for
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Do, Literal, Setting

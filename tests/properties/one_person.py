@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from isonomia.populations.worlds.distributions import StepTable
-from isonomia.populations.worlds.run import Kept
+from isonomia.populations.worlds.run import StepTable, StoredNoise
 from isonomia.populations.worlds.world import World
 from isonomia.spec.fairsquare.tree import (
     Assign,
@@ -36,7 +35,7 @@ class ImpossibleError(Exception):
 class Person:
     """One person: their noise, what is set from outside, and what has been set so far."""
 
-    def __init__(self, kept: Kept, row: int, fixed: dict[str, Any]) -> None:
+    def __init__(self, kept: StoredNoise, row: int, fixed: dict[str, Any]) -> None:
         self.kept, self.row, self.fixed = kept, row, fixed
         self.values: dict[str, Any] = dict(fixed)
 
@@ -103,5 +102,5 @@ def _holds(sign: str, a: Any, b: Any) -> bool:
     return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[sign])
 
 
-def one_by_one(world: World, kept: Kept, fixed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def one_by_one(world: World, kept: StoredNoise, fixed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [Person(kept, row, fixed[row]).run(world.statements) for row in range(kept.rows)]

@@ -16,7 +16,7 @@ from one_person import one_by_one
 from isonomia.errors import DataError
 from isonomia.populations.causal import Causal
 from isonomia.populations.worlds.abduction import abduct
-from isonomia.populations.worlds.run import Kept
+from isonomia.populations.worlds.run import StoredNoise
 from isonomia.spec.tree import Do, Literal, Setting
 
 SETTINGS = settings(
@@ -87,7 +87,7 @@ def models(draw: st.DrawFn) -> tuple[Causal, dict[str, str]]:
     return Causal(equations), known
 
 
-def run(model: Causal, kept: Kept, fixed: dict[str, Any]) -> dict[str, Any]:
+def run(model: Causal, kept: StoredNoise, fixed: dict[str, Any]) -> dict[str, Any]:
     changes = Do(tuple(Setting(name, Literal(value)) for name, value in fixed.items()))
     return model.world.rerun(kept, {}, changes, model.names)
 
@@ -102,7 +102,7 @@ def change(known: dict[str, str], draw: st.DrawFn) -> dict[str, Any]:
 @given(models(), st.data())
 def test_columns_are_what_single_persons_come_to(found: Any, data: st.DataObject) -> None:
     model, known = found
-    kept = Kept(ROWS, np.random.default_rng(1))
+    kept = StoredNoise(ROWS, np.random.default_rng(1))
     fixed = data.draw(st.one_of(st.just({}), st.builds(lambda: change(known, data.draw))))
     people = one_by_one(model.world, kept, [fixed] * ROWS)
     for name, column in run(model, kept, fixed).items():
@@ -116,7 +116,7 @@ def test_undoing_the_equations_leads_back_to_every_bit_and_to_the_same_counterfa
 ) -> None:
     model, known = found
     assert model.cannot_be_undone == {}
-    kept = Kept(ROWS, np.random.default_rng(2))
+    kept = StoredNoise(ROWS, np.random.default_rng(2))
     people = run(model, kept, {})
     fixed = change(known, data.draw)
     expected = run(model, kept, fixed)

@@ -15,7 +15,7 @@ from one_person import ImpossibleError, Person, one_by_one
 
 from isonomia.errors import DataError, SpecError
 from isonomia.populations.worlds.compile import compile_block
-from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.populations.worlds.run import Frame, Run, StoredNoise
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare import read_program
 from isonomia.spec.fairsquare.tree import If, draws_of
@@ -99,7 +99,7 @@ def worlds(draw: st.DrawFn) -> tuple[World, dict[str, str]]:
 # ---------------------------------------------------------------------------- whole columns
 
 
-def in_columns(world: World, kept: Kept, wanted: set[str], fixed: dict[str, Any]) -> dict[str, Any]:
+def in_columns(world: World, kept: StoredNoise, wanted: set[str], fixed: dict[str, Any]) -> dict[str, Any]:
     frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), dict(fixed))
     with np.errstate(all="ignore"):
         compile_block(world.statements, frozenset(wanted), frozenset(fixed)).run(frame)
@@ -124,7 +124,7 @@ def settings_for(kinds: dict[str, str], draw: st.DrawFn, names: list[str]) -> di
 @given(worlds(), st.data())
 def test_columns_are_what_single_persons_come_to_with_the_same_noise(found: Any, data: st.DataObject) -> None:
     world, kinds = found
-    kept = Kept(ROWS, np.random.default_rng(data.draw(st.integers(0, 99))))
+    kept = StoredNoise(ROWS, np.random.default_rng(data.draw(st.integers(0, 99))))
     names = data.draw(st.lists(st.sampled_from(sorted(kinds)), unique=True, max_size=2))
     fixed = settings_for(kinds, data.draw, names)
     try:
@@ -144,7 +144,7 @@ def test_columns_are_what_single_persons_come_to_with_the_same_noise(found: Any,
 @given(worlds())
 def test_what_fails_in_columns_fails_for_somebody(found: Any) -> None:
     world, kinds = found
-    kept = Kept(ROWS, np.random.default_rng(5))
+    kept = StoredNoise(ROWS, np.random.default_rng(5))
     try:
         in_columns(world, kept, set(kinds), {})
     except DataError:
@@ -161,7 +161,7 @@ def test_what_fails_in_columns_fails_for_somebody(found: Any) -> None:
 @given(worlds(), st.data())
 def test_an_intervention_reruns_each_person_with_their_noise(found: Any, data: st.DataObject) -> None:
     world, kinds = found
-    kept = Kept(ROWS, np.random.default_rng(7))
+    kept = StoredNoise(ROWS, np.random.default_rng(7))
     names = data.draw(st.lists(st.sampled_from(sorted(kinds)), unique=True, min_size=1, max_size=2))
     fixed = settings_for(kinds, data.draw, names)
     version = Do(tuple(Setting(name, Literal(value)) for name, value in fixed.items()))
@@ -193,7 +193,7 @@ def test_a_mediator_is_what_it_would_have_been_with_all_other_noise_bearing_vari
 ) -> None:
     world, kinds = found
     assume(len(kinds) >= 3)
-    kept = Kept(ROWS, np.random.default_rng(11))
+    kept = StoredNoise(ROWS, np.random.default_rng(11))
     mediator, changed, also = data.draw(st.permutations(sorted(kinds)))[:3]
     as_if = settings_for(kinds, data.draw, [changed])
     fixed = settings_for(kinds, data.draw, [also]) if data.draw(st.booleans()) else {}

@@ -14,8 +14,7 @@ from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
-from isonomia.populations.worlds.abduction import had_been_set, under_interventions, why_not
-from isonomia.populations.worlds.directed import Direction, direction_for, focused, told
+from isonomia.populations.worlds.abduction import counterfactual, not_invertible, under_interventions
 from isonomia.populations.worlds.equations import (
     condition_of,
     identity_of_equations,
@@ -24,7 +23,7 @@ from isonomia.populations.worlds.equations import (
     values_of_variable,
     world_of,
 )
-from isonomia.populations.worlds.source import WorldSource
+from isonomia.populations.worlds.source import Direction, WorldSource, direction_for, stream_remarks, streams_for
 from isonomia.populations.worlds.world import Columns, World, check_version
 from isonomia.spec.terms import Term
 from isonomia.spec.text import to_text
@@ -138,7 +137,7 @@ class Causal:
     @property
     def remarks(self) -> tuple[str, ...]:
         """How groups that are drawn directly are drawn, in words."""
-        return told(self.directions)
+        return stream_remarks(self.directions)
 
     def draw(self, n: int, seed: int = 0) -> Table:
         """Draw ``n`` people, the same ones for the same seed."""
@@ -197,7 +196,7 @@ class Causal:
         table = Table.of(people)
         for name in settings:
             self._need(name)
-        return had_been_set(self.world, table, settings)
+        return counterfactual(self.world, table, settings)
 
     def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
         """The columns of real people under interventions."""
@@ -221,7 +220,7 @@ class Causal:
     @property
     def cannot_be_undone(self) -> dict[str, str]:
         """The variables whose noise cannot be found out from people's values, each with the reason."""
-        return why_not(self.world)
+        return not_invertible(self.world)
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column, declared, known or seen in pilot draws, numbers before text, ascending."""
@@ -248,7 +247,7 @@ class Causal:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
         if self.among is not None:
             return self
-        return self._changed(self.world, None, focused(self.world, conditions))
+        return self._changed(self.world, None, streams_for(self.world, conditions))
 
     def fingerprint(self) -> str:
         """Tell this model from others by its equations."""

@@ -13,8 +13,7 @@ from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.protocol import Wanted
-from isonomia.populations.worlds.directed import Direction, focused, told
-from isonomia.populations.worlds.source import WorldSource
+from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program
 from isonomia.spec.fairsquare.tree import Kind
@@ -111,7 +110,7 @@ class Program:
     @property
     def remarks(self) -> tuple[str, ...]:
         """How groups that are drawn directly are drawn, in words."""
-        return told(self.directions)
+        return stream_remarks(self.directions)
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column: both truth values, or the numbers that occur among 10,000 pilot draws."""
@@ -135,7 +134,7 @@ class Program:
         program = object.__new__(Program)
         for name in ("text", "name", "kinds", "world"):
             object.__setattr__(program, name, getattr(self, name))
-        object.__setattr__(program, "directions", focused(self.world, conditions))
+        object.__setattr__(program, "directions", streams_for(self.world, conditions))
         return program
 
     def fingerprint(self) -> str:

@@ -1,10 +1,7 @@
-"""The noise behind real people; counterfactuals.
+"""Counterfactuals of real people: abduction finds the noise behind them, and the equations run again with it.
 
-People who cannot have come from the equations of a causal model: the first one is named by the row.
-
-Abduction: the noise behind people whose variables are known.
-
-What real people would have been like: the noise behind them is found out, and the equations run again with it.
+Each equation is undone in turn: an expression is peeled off its one draw, a Python function has its inverse. People who
+cannot have come from the equations are refused, the first one by the number of the row.
 """
 
 from __future__ import annotations
@@ -20,10 +17,9 @@ from isonomia.errors import DataError, SpecError
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
-from isonomia.populations.worlds.distributions import StepTable
 from isonomia.populations.worlds.equations import settings_for
 from isonomia.populations.worlds.mechanisms import Mechanism
-from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.populations.worlds.run import Frame, Run, StepTable, StoredNoise
 from isonomia.populations.worlds.world import Columns, World, check_version
 from isonomia.spec.fairsquare.tree import (
     Assign,
@@ -40,18 +36,7 @@ from isonomia.spec.fairsquare.tree import (
 )
 from isonomia.spec.tree import Do
 
-__all__ = [
-    "TOLERANCE",
-    "abduct",
-    "had_been_set",
-    "need_equal",
-    "need_noise",
-    "need_telling",
-    "numbers",
-    "under_interventions",
-    "why_not",
-]
-
+__all__ = ["abduct", "counterfactual", "not_invertible", "under_interventions"]
 
 Array = NDArray[Any]
 
@@ -59,204 +44,68 @@ TOLERANCE = 1e-6
 """How far, relative to its size, a value may lie from what an equation without noise gives for it."""
 
 
-def numbers(target: str, value: Array) -> Array:
-    """The values of a variable whose equation draws numbers."""
-    if value.dtype.kind not in "biuf":
+def counterfactual(world: World, people: Table, settings: Mapping[str, Any]) -> Table:
+    """People as they would have been with some variables set, each to one value or to one for each person."""
+    fixed = settings_for(world, settings, people.rows)
+    noise = abduct(world, _variables(world, people), people.rows)
+    return Table.of(world.rerun_with(noise, fixed, world.names))
+
+
+def under_interventions(world: World, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
+    """The columns of people under each of several interventions."""
+    for version in wanted:
+        check_version(world, version)
+    columns = _variables(world, people)
+    noise = abduct(world, columns, people.rows)
+    return {version: world.rerun(noise, columns, version, names) for version, names in wanted.items()}
+
+
+def _variables(world: World, people: Table) -> Columns:
+    missing = [name for name in world.names if name not in people.names]
+    if missing:
         raise DataError(
-            f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
-            "the column"
+            f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
         )
-    return np.asarray(value, dtype=float)
+    return {name: people.column(name) for name in world.names}
 
 
-def need_telling(target: str, hidden: Array, frame: Frame) -> None:
-    """Refuse people whose draw does not show, because it counts for nothing."""
-    if hidden.any():
-        first = int(np.argmax(hidden))
-        row = _row(first, frame.origin)
-        raise DataError(
-            f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
-            "choice, such as `gaussian(5, 1) if employed else 0`"
-        )
-
-
-def need_noise(target: str, value: Array, noise: Array, frame: Frame) -> None:
-    """Refuse people whom no noise explains, and those of whom a value is missing."""
-    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        row = _row(first, frame.origin)
-        if plain_value(value[first]) is None:
-            raise DataError(
-                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
-                "is known of complete people only; leave the others out"
-            )
-        raise DataError(
-            f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
-            "come from the equations; mend the equation, or leave the person out"
-        )
-
-
-def need_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
-    """Refuse people who are not what an equation gives for them."""
-    expected = np.broadcast_to(given, value.shape)
-    if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
-        right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
-    else:
-        right = np.asarray(value == expected)
-    if not np.all(right):
-        first = int(np.argmin(right))
-        row = _row(first, origin)
-        raise DataError(
-            f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
-            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
-        )
-
-
-def _row(place: int, origin: Array | None) -> int:
-    """The number of a person in the whole table, by their place among those of a branch."""
-    return place if origin is None else int(origin[place])
-
-
-def why_not(world: World) -> dict[str, str]:
-    """For each variable whose noise cannot be found out, why."""
-    reasons = {}
-    for item in world.statements:
-        if isinstance(item, If):
-            raise SpecError("people of a program with branches cannot be abducted: write it as equations, Causal(...)")
-        if isinstance(item, Mechanism):
-            if item.takes_noise and item.abduct_needs_inverse:
-                reasons[item.target] = (
-                    "its function has noise and no inverse; give one, Equation(function, inverse=...)"
-                )
-        elif draws_of(item.value) and not _solvable(item.value):
-            reasons[item.target] = "its draw cannot be isolated; write it as one draw, plus or times what has no draw"
-    return reasons
-
-
-def abduct(world: World, people: Mapping[str, Array], rows: int) -> Kept:
+def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
     """Find the noise behind people."""
-    reasons = why_not(world)
+    reasons = not_invertible(world)
     if reasons:
         name, reason = next(iter(reasons.items()))
         raise SpecError(f"the equation of {name!r} cannot be undone: {reason}")
-    kept = Kept(rows, np.random.default_rng(0), known={})
-    frame = Frame(rows, Run(rows, kept.rng, kept), dict(people))
+    noise = StoredNoise(rows, np.random.default_rng(0), observed={})
+    frame = Frame(rows, Run(rows, noise.rng, noise), dict(people))
     with np.errstate(all="ignore"):
         for item in world.statements:
             value = np.asarray(frame.read(item.target)) if not isinstance(item, If) else np.empty(0)
             match item:
                 case Mechanism(target=target):
                     _abduct_mechanism(item, value, frame)
-                    _settle(kept, target, value, item.run(frame))
+                    _observe(noise, target, value, item.run(frame))
                 case Assign(target, expression):
                     _abduct_expression(target, expression, value, frame)
-                    _settle(kept, target, value, compile_expression(expression)(frame))
+                    _observe(noise, target, value, compile_expression(expression)(frame))
                 case If():
-                    raise AssertionError("why_not has refused branches")
-    return kept
+                    raise AssertionError("not_invertible has refused branches")
+    return noise
 
 
-def _settle(kept: Kept, target: str, value: Array, computed: Any) -> None:
-    """Note what a variable is, and what its equation makes of the noise that was found."""
-    if kept.known is None:
-        raise AssertionError("what abducted people are like is always known")
-    need_equal(target, value, np.asarray(computed), None)
-    kept.known[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
-
-
-def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
-    if not item.random:
-        return
-    noise = item.abduct(frame)
-    if noise is None:
-        raise AssertionError("why_not has refused what cannot be inverted")
-    need_noise(item.target, value, noise, frame)
-    item.keep(frame, noise)
-    share = frame.run.kept.shares.get((item.target, 0)) if frame.run.kept else None
-    if share is not None:
-        possible = (share >= -TOLERANCE) & (share <= 1.0 + TOLERANCE)
-        need_noise(item.target, value, np.where(possible, share, np.nan), frame)
-
-
-def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
-    """Peel an expression off its one draw, and undo the draw."""
-    if not draws_of(expression):
-        need_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
-        return
-    value = numbers(target, value)
-    match expression:
-        case Gaussian():
-            _abduct_gaussian(target, expression, value, frame)
-        case StepDensity(cells, site):
-            table = StepTable(cells)
-            share = np.where(table.possible(value), table.share(value), np.nan)
-            need_noise(target, value, share, frame)
-            _keep(frame, site, ndtri(share), share)
-        case UnaryMinus(operand):
-            _abduct_expression(target, operand, -value, frame)
-        case BinaryOperation():
-            _abduct_arithmetic(target, expression, value, frame)
-        case Choice(condition, then, otherwise):
-            met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
-            for arm, chosen in ((then, met), (otherwise, ~met)):
-                _abduct_some(target, arm, value, frame, chosen)
-        case _:
-            raise AssertionError("why_not has refused other expressions")
-
-
-def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
-    """Undo an expression for some of the people; of the noise of the others nothing is known."""
-    rows = np.flatnonzero(chosen)
-    if len(rows):
-        _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
-
-
-def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
-    middle = _everybody(draw.mean, frame)
-    spread = _everybody(draw.variance, frame)
-    # Where there never is variance any noise will do, if only the value is right.
-    noise = (value - middle) / np.sqrt(spread)
-    if draw.variance == Number(0.0):
-        noise = np.where(value == middle, 0.0, np.nan)
-    else:
-        need_telling(target, (spread == 0) & (value == middle), frame)
-    need_noise(target, value, noise, frame)
-    _keep(frame, draw.site, noise, ndtr(noise))
-
-
-def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, frame: Frame) -> None:
-    on_left = bool(draws_of(expression.left))
-    known = _everybody(expression.right if on_left else expression.left, frame)
-    inner = expression.left if on_left else expression.right
-    match expression.sign, on_left:
-        case "+", _:
-            peeled = value - known
-        case "-", True:
-            peeled = value + known
-        case "-", False:
-            peeled = known - value
-        case "*", _:
-            peeled = value / known
-        case "/", True:
-            peeled = np.where(known != 0, value * known, np.nan)
-        case _:
-            peeled = known / value
-    if expression.sign == "*" or (expression.sign == "/" and not on_left):
-        need_telling(target, (known == 0) & (value == 0), frame)
-    need_noise(target, value, peeled, frame)
-    _abduct_expression(target, inner, peeled, frame)
-
-
-def _everybody(expression: Expression, frame: Frame) -> Array:
-    """The numbers that an expression gives, one a person."""
-    return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
-
-
-def _keep(frame: Frame, site: Site, normals: Array, shares: Array) -> None:
-    if frame.run.kept is None:
-        raise AssertionError("abducted noise is always kept")
-    frame.run.kept.keep(site, normals, shares, frame.origin)
+def not_invertible(world: World) -> dict[str, str]:
+    """For each variable whose noise cannot be found out, why."""
+    reasons = {}
+    for item in world.statements:
+        if isinstance(item, If):
+            raise SpecError("people of a program with branches cannot be abducted: write it as equations, Causal(...)")
+        if isinstance(item, Mechanism):
+            if item.lacks_inverse:
+                reasons[item.target] = (
+                    "its function has noise and no inverse; give one, Equation(function, inverse=...)"
+                )
+        elif draws_of(item.value) and not _solvable(item.value):
+            reasons[item.target] = "its draw cannot be isolated; write it as one draw, plus or times what has no draw"
+    return reasons
 
 
 def _solvable(expression: Expression) -> bool:
@@ -278,26 +127,162 @@ def _solvable(expression: Expression) -> bool:
             return False
 
 
-def had_been_set(world: World, people: Table, settings: Mapping[str, Any]) -> Table:
-    """People as they would have been with some variables set, each to one value or to one for each person."""
-    fixed = settings_for(world, settings, people.rows)
-    kept = abduct(world, _variables(world, people), people.rows)
-    return Table.of(world.rerun_with(kept, fixed, world.names))
+def _observe(noise: StoredNoise, target: str, value: Array, computed: Any) -> None:
+    """Note what a variable is, and what its equation makes of the noise behind it."""
+    if noise.observed is None:
+        raise AssertionError("what abducted people are like is always known")
+    _check_equal(target, value, np.asarray(computed), None)
+    noise.observed[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
 
 
-def under_interventions(world: World, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
-    """The columns of people under each of several interventions."""
-    for version in wanted:
-        check_version(world, version)
-    columns = _variables(world, people)
-    kept = abduct(world, columns, people.rows)
-    return {version: world.rerun(kept, columns, version, names) for version, names in wanted.items()}
+def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
+    if not item.random:
+        return
+    noise = item.abduct(frame)
+    if noise is None:
+        raise AssertionError("not_invertible has refused what cannot be inverted")
+    _check_explained(item.target, value, noise, frame)
+    item.store(frame, noise)
+    share = frame.run.stored.shares.get((item.target, 0)) if frame.run.stored else None
+    if share is not None:
+        possible = (share >= -TOLERANCE) & (share <= 1.0 + TOLERANCE)
+        _check_explained(item.target, value, np.where(possible, share, np.nan), frame)
 
 
-def _variables(world: World, people: Table) -> Columns:
-    missing = [name for name in world.names if name not in people.names]
-    if missing:
+def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
+    """Peel an expression off its one draw, and undo the draw."""
+    if not draws_of(expression):
+        _check_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
+        return
+    value = _numbers(target, value)
+    match expression:
+        case Gaussian():
+            _abduct_gaussian(target, expression, value, frame)
+        case StepDensity(cells, site):
+            table = StepTable(cells)
+            share = np.where(table.possible(value), table.share(value), np.nan)
+            _check_explained(target, value, share, frame)
+            _store(frame, site, ndtri(share), share)
+        case UnaryMinus(operand):
+            _abduct_expression(target, operand, -value, frame)
+        case BinaryOperation():
+            _abduct_arithmetic(target, expression, value, frame)
+        case Choice(condition, then, otherwise):
+            met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
+            for arm, chosen in ((then, met), (otherwise, ~met)):
+                _abduct_some(target, arm, value, frame, chosen)
+        case _:
+            raise AssertionError("not_invertible has refused other expressions")
+
+
+def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
+    """Undo an expression for some of the people; of the noise of the others nothing is known."""
+    rows = np.flatnonzero(chosen)
+    if len(rows):
+        _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
+
+
+def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
+    middle = _everybody(draw.mean, frame)
+    spread = _everybody(draw.variance, frame)
+    # Where there never is variance any noise will do, if only the value is right.
+    noise = (value - middle) / np.sqrt(spread)
+    if draw.variance == Number(0.0):
+        noise = np.where(value == middle, 0.0, np.nan)
+    else:
+        _check_informative(target, (spread == 0) & (value == middle), frame)
+    _check_explained(target, value, noise, frame)
+    _store(frame, draw.site, noise, ndtr(noise))
+
+
+def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, frame: Frame) -> None:
+    on_left = bool(draws_of(expression.left))
+    known = _everybody(expression.right if on_left else expression.left, frame)
+    inner = expression.left if on_left else expression.right
+    match expression.sign, on_left:
+        case "+", _:
+            peeled = value - known
+        case "-", True:
+            peeled = value + known
+        case "-", False:
+            peeled = known - value
+        case "*", _:
+            peeled = value / known
+        case "/", True:
+            peeled = np.where(known != 0, value * known, np.nan)
+        case _:
+            peeled = known / value
+    if expression.sign == "*" or (expression.sign == "/" and not on_left):
+        _check_informative(target, (known == 0) & (value == 0), frame)
+    _check_explained(target, value, peeled, frame)
+    _abduct_expression(target, inner, peeled, frame)
+
+
+def _everybody(expression: Expression, frame: Frame) -> Array:
+    """The numbers that an expression gives, one a person."""
+    return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
+
+
+def _store(frame: Frame, site: Site, normals: Array, shares: Array) -> None:
+    if frame.run.stored is None:
+        raise AssertionError("abducted noise is always stored")
+    frame.run.stored.store(site, normals, shares, frame.origin)
+
+
+def _numbers(target: str, value: Array) -> Array:
+    """The values of a variable whose equation draws numbers."""
+    if value.dtype.kind not in "biuf":
         raise DataError(
-            f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
+            f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
+            "the column"
         )
-    return {name: people.column(name) for name in world.names}
+    return np.asarray(value, dtype=float)
+
+
+def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
+    """Refuse people whose draw does not show, because it counts for nothing."""
+    if hidden.any():
+        first = int(np.argmax(hidden))
+        row = _row(first, frame.origin)
+        raise DataError(
+            f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
+            "choice, such as `gaussian(5, 1) if employed else 0`"
+        )
+
+
+def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> None:
+    """Refuse people whom no noise explains, and those of whom a value is missing."""
+    wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        row = _row(first, frame.origin)
+        if plain_value(value[first]) is None:
+            raise DataError(
+                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
+                "is known of complete people only; leave the others out"
+            )
+        raise DataError(
+            f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
+            "come from the equations; mend the equation, or leave the person out"
+        )
+
+
+def _check_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
+    """Refuse people who are not what an equation gives for them."""
+    expected = np.broadcast_to(given, value.shape)
+    if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
+        right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
+    else:
+        right = np.asarray(value == expected)
+    if not np.all(right):
+        first = int(np.argmin(right))
+        row = _row(first, origin)
+        raise DataError(
+            f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
+            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
+        )
+
+
+def _row(index: int, origin: Array | None) -> int:
+    """The number of a person in the whole table, by their index among those of a branch."""
+    return index if origin is None else int(origin[index])

@@ -1,15 +1,8 @@
-"""Statements and expressions on whole columns.
-
-What a variable holds, taken as numbers or as truth values.
-
-The kind of a variable is known beforehand in a program. It is not where a Python function gives the variable.
-
-Expressions and conditions of a program as functions on whole columns.
-
-From a program to functions on whole columns.
+"""Programs compiled to functions on whole columns.
 
 Compiling goes backwards, from what is wanted: a statement that sets nothing wanted is left out. Each branch of an
-``if`` runs for the people who take it, and for nobody else.
+``if`` runs for the people who take it, and for nobody else. Where a Python function gives a variable, its kind is not
+known beforehand, so values are checked as they are used.
 """
 
 from __future__ import annotations
@@ -23,9 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.errors import DataError
-from isonomia.populations.worlds.distributions import StepTable
 from isonomia.populations.worlds.mechanisms import Mechanism
-from isonomia.populations.worlds.run import Frame
+from isonomia.populations.worlds.run import Frame, StepTable
 from isonomia.spec.fairsquare.tree import (
     Assign,
     BinaryOperation,
@@ -48,49 +40,15 @@ from isonomia.spec.fairsquare.tree import (
 
 __all__ = [
     "Block",
-    "Evaluate",
-    "Ways",
     "compile_block",
     "compile_condition",
     "compile_expression",
     "in_double_precision",
-    "in_two_ways",
     "truth_values",
 ]
 
-
-def in_double_precision(value: Any) -> Any:
-    """Numbers for arithmetic: whole ones must not overflow, and truth values count as 0 and 1."""
-    if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.char == "d"):
-        return value
-    column = np.asarray(value)
-    if column.dtype.kind not in "biuf":
-        example = column.flat[0] if column.size else None
-        raise DataError(f"expected a number for arithmetic, but a variable holds {example!r}: compare it by == or !=")
-    return column.astype(np.float64) if column.ndim else float(column)
-
-
-def truth_values(value: Any, expression: Expression) -> Any:
-    """Truth values for a condition; numbers count where all of them are 0 and 1."""
-    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype.char == "?"):
-        return value
-    column = np.asarray(value)
-    if column.dtype.kind in "iuf" and np.all((column == 0) | (column == 1)):
-        return column == 1
-    name = f"{expression.name!r}" if isinstance(expression, Reference) else "a variable"
-    place = expression.place
-    where = f"line {place.line}, column {place.column}: " if place else ""
-    raise DataError(
-        f"{where}expected true or false as a condition, but {name} holds {_odd(column)!r}: compare it with a value"
-    )
-
-
-def _odd(column: Any) -> Any:
-    listed = column.ravel().tolist()
-    return next((item for item in listed if item not in (0, 1)), None)
-
-
 Evaluate: TypeAlias = Callable[[Frame], Any]
+Execute: TypeAlias = Callable[[Frame], None]
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -101,6 +59,84 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Compiled statements, in order.
+
+    ``needs`` are the variables that must be set before; ``sets`` is every variable that may be set, those included that
+    nobody wants.
+    """
+
+    needs: frozenset[str]
+    sets: frozenset[str]
+    actions: tuple[Execute, ...]
+
+    def run(self, frame: Frame) -> None:
+        """Run the statements for the people of a frame."""
+        for action in self.actions:
+            action(frame)
+
+
+def compile_block(
+    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str] = frozenset()
+) -> Block:
+    """Compile the statements that matter for the variables that somebody will read afterwards.
+
+    Variables in ``given`` are set from outside: nothing in the block sets them.
+    """
+    live, sets = wanted, frozenset[str]()
+    actions: list[Execute] = []
+    for statement in reversed(statements):
+        match statement:
+            case Assign(target, value):
+                sets |= {target}
+                if target in live and target not in given:
+                    live = (live - {target}) | reads_of(value)
+                    actions.append(_assign(target, compile_expression(value)))
+            case Mechanism(target=target):
+                sets |= {target}
+                if target in live and target not in given:
+                    live = (live - {target}) | frozenset(statement.parents)
+                    actions.append(_assign(target, statement.run))
+            case If(condition, then, otherwise):
+                branches = compile_block(then, live, given), compile_block(otherwise, live, given)
+                both = branches[0].sets | branches[1].sets
+                sets |= both
+                merged = (both & live) - given
+                if merged:
+                    actions.append(_branch(compile_condition(condition), *branches, tuple(sorted(merged))))
+                    live = branches[0].needs | branches[1].needs | reads_of(condition)
+    return Block(live, sets, tuple(reversed(actions)))
+
+
+def _assign(target: str, evaluate: Evaluate) -> Execute:
+    def assign(frame: Frame) -> None:
+        stored, value = frame.run.stored, evaluate(frame)
+        frame.values[target] = value if stored is None else stored.corrected(target, value)
+
+    return assign
+
+
+def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[str, ...]) -> Execute:
+    def branch(frame: Frame) -> None:
+        split = _split(frame, condition)
+        if isinstance(split, bool):
+            (then if split else otherwise).run(frame)
+            return
+        then.run(split.then)
+        otherwise.run(split.otherwise)
+        for name in merged:
+            frame.values[name] = split.joined(split.then.read(name), split.otherwise.read(name))
+
+    return branch
+
+
+def compile_condition(expression: Expression) -> Evaluate:
+    """Compile a condition to a function that gives truth values, or one for everybody."""
+    evaluate = compile_expression(expression)
+    return lambda frame: truth_values(evaluate(frame), expression)
 
 
 def compile_expression(expression: Expression) -> Evaluate:
@@ -135,52 +171,6 @@ def compile_expression(expression: Expression) -> Evaluate:
             return lambda frame: frame.run.step(site, table, frame)
 
 
-def compile_condition(expression: Expression) -> Evaluate:
-    """Compile a condition to a function that gives truth values, or one for everybody."""
-    evaluate = compile_expression(expression)
-    return lambda frame: truth_values(evaluate(frame), expression)
-
-
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """People of whom some meet a condition and some do not, each in a frame of their own."""
-
-    whole: Frame
-    then: Frame
-    otherwise: Frame
-
-    def joined(self, then: Any, otherwise: Any) -> Any:
-        """One column for everybody, from what each way gives."""
-        values = np.asarray(then), np.asarray(otherwise)
-        column = np.empty(self.whole.rows, dtype=np.result_type(*values))
-        for way, value in zip((self.then, self.otherwise), values, strict=True):
-            column[way.chosen] = value
-        return column
-
-
-def in_two_ways(frame: Frame, condition: Evaluate) -> Ways | bool:
-    """Part people by a condition; where all of them go one way, whether that is the way of those who meet it."""
-    met = np.asarray(condition(frame))
-    if not met.ndim:
-        return bool(met)
-    yes = np.flatnonzero(met)
-    if len(yes) in {0, frame.rows}:
-        return bool(len(yes))
-    return Ways(frame, frame.branch(yes), frame.branch(np.flatnonzero(~met)))
-
-
-def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
-    """Each arm is evaluated for those who take it, so that `1 / x if x != 0 else 0` divides by no 0."""
-
-    def choose(frame: Frame) -> Any:
-        ways = in_two_ways(frame, condition)
-        if isinstance(ways, bool):
-            return (then if ways else otherwise)(frame)
-        return ways.joined(then(ways.then), otherwise(ways.otherwise))
-
-    return choose
-
-
 def _negative(inner: Evaluate) -> Evaluate:
     return lambda frame: -in_double_precision(inner(frame))
 
@@ -194,7 +184,7 @@ def _arithmetic(expression: BinaryOperation) -> Evaluate:
     def divide(frame: Frame) -> Any:
         divisor = in_double_precision(right(frame))
         if not np.all(divisor):
-            raise _wrong("expected a divisor other than 0, but it is 0 for somebody: test it by an `if`", expression)
+            raise _error_at("expected a divisor other than 0, but it is 0 for somebody: test it by an `if`", expression)
         return in_double_precision(left(frame)) / divisor
 
     return divide
@@ -216,6 +206,13 @@ def _chain(expression: Chain) -> Evaluate:
     return chain
 
 
+def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain: Chain) -> Any:
+    try:
+        return relation(left, right)
+    except TypeError:
+        raise _error_at("expected two numbers to compare, but one of them is text", chain) from None
+
+
 def _gaussian(expression: Gaussian) -> Evaluate:
     site, mean = expression.site, compile_expression(expression.mean)
     if isinstance(expression.variance, Number):
@@ -227,108 +224,85 @@ def _gaussian(expression: Gaussian) -> Evaluate:
         spread = np.asarray(in_double_precision(variance(frame)))
         if not np.all(spread >= 0):
             least = float(np.min(spread))
-            raise _wrong(f"expected a variance of at least 0, but it is {least!r} for somebody", expression)
+            raise _error_at(f"expected a variance of at least 0, but it is {least!r} for somebody", expression)
         return frame.run.gaussian(site, in_double_precision(mean(frame)), np.sqrt(spread), frame)
 
     return draw
 
 
-def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain: Chain) -> Any:
-    try:
-        return relation(left, right)
-    except TypeError:
-        raise _wrong("expected two numbers to compare, but one of them is text", chain) from None
-
-
-def _wrong(message: str, expression: Expression) -> DataError:
+def _error_at(message: str, expression: Expression) -> DataError:
     """An error that shows the line: several equations may each have a line 1."""
     place = expression.place
     return DataError(f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message)
 
 
-Execute: TypeAlias = Callable[[Frame], None]
+def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
+    """Each arm is evaluated for those who take it, so that `1 / x if x != 0 else 0` divides by no 0."""
+
+    def choose(frame: Frame) -> Any:
+        split = _split(frame, condition)
+        if isinstance(split, bool):
+            return (then if split else otherwise)(frame)
+        return split.joined(then(split.then), otherwise(split.otherwise))
+
+    return choose
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Compiled statements.
+class _Split:
+    """People of whom some meet a condition and some do not, each in a frame of their own."""
 
-    Attributes
-    ----------
-    needs
-        The variables that must be set before.
-    sets
-        Every variable that may be set, those included that nobody wants.
-    actions
-        What is left of the statements, in order.
-    """
+    whole: Frame
+    then: Frame
+    otherwise: Frame
 
-    needs: frozenset[str]
-    sets: frozenset[str]
-    actions: tuple[Execute, ...]
-
-    def run(self, frame: Frame) -> None:
-        """Run the statements for the people of a frame."""
-        for action in self.actions:
-            action(frame)
+    def joined(self, then: Any, otherwise: Any) -> Any:
+        """One column for everybody, from what each branch gives."""
+        values = np.asarray(then), np.asarray(otherwise)
+        column = np.empty(self.whole.rows, dtype=np.result_type(*values))
+        for branch, value in zip((self.then, self.otherwise), values, strict=True):
+            column[branch.chosen] = value
+        return column
 
 
-def compile_block(
-    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str] = frozenset()
-) -> Block:
-    """Compile the statements that matter for some variables.
-
-    Parameters
-    ----------
-    statements
-        What runs, in order.
-    wanted
-        The variables that somebody will read afterwards.
-    given
-        Variables whose values are set from outside: nothing in the block sets them.
-    """
-    live, sets = wanted, frozenset[str]()
-    actions: list[Execute] = []
-    for statement in reversed(statements):
-        match statement:
-            case Assign(target, value):
-                sets |= {target}
-                if target in live and target not in given:
-                    live = (live - {target}) | reads_of(value)
-                    actions.append(_assign(target, compile_expression(value)))
-            case Mechanism(target=target):
-                sets |= {target}
-                if target in live and target not in given:
-                    live = (live - {target}) | frozenset(statement.parents)
-                    actions.append(_assign(target, statement.run))
-            case If(condition, then, otherwise):
-                branches = compile_block(then, live, given), compile_block(otherwise, live, given)
-                both = branches[0].sets | branches[1].sets
-                sets |= both
-                merged = (both & live) - given
-                if merged:
-                    actions.append(_branch(compile_condition(condition), *branches, tuple(sorted(merged))))
-                    live = branches[0].needs | branches[1].needs | reads_of(condition)
-    return Block(live, sets, tuple(reversed(actions)))
+def _split(frame: Frame, condition: Evaluate) -> _Split | bool:
+    """Split people by a condition; where all of them are on one side, whether that is the side that meets it."""
+    met = np.asarray(condition(frame))
+    if not met.ndim:
+        return bool(met)
+    yes = np.flatnonzero(met)
+    if len(yes) in {0, frame.rows}:
+        return bool(len(yes))
+    return _Split(frame, frame.branch(yes), frame.branch(np.flatnonzero(~met)))
 
 
-def _assign(target: str, evaluate: Evaluate) -> Execute:
-    def assign(frame: Frame) -> None:
-        kept, value = frame.run.kept, evaluate(frame)
-        frame.values[target] = value if kept is None else kept.settled(target, value)
+def in_double_precision(value: Any) -> Any:
+    """Numbers for arithmetic: whole ones must not overflow, and truth values count as 0 and 1."""
+    if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.char == "d"):
+        return value
+    column = np.asarray(value)
+    if column.dtype.kind not in "biuf":
+        example = column.flat[0] if column.size else None
+        raise DataError(f"expected a number for arithmetic, but a variable holds {example!r}: compare it by == or !=")
+    return column.astype(np.float64) if column.ndim else float(column)
 
-    return assign
+
+def truth_values(value: Any, expression: Expression) -> Any:
+    """Truth values for a condition; numbers count where all of them are 0 and 1."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype.char == "?"):
+        return value
+    column = np.asarray(value)
+    if column.dtype.kind in "iuf" and np.all((column == 0) | (column == 1)):
+        return column == 1
+    name = f"{expression.name!r}" if isinstance(expression, Reference) else "a variable"
+    place = expression.place
+    where = f"line {place.line}, column {place.column}: " if place else ""
+    raise DataError(
+        f"{where}expected true or false as a condition, but {name} holds {_other(column)!r}: compare it with a value"
+    )
 
 
-def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[str, ...]) -> Execute:
-    def branch(frame: Frame) -> None:
-        ways = in_two_ways(frame, condition)
-        if isinstance(ways, bool):
-            (then if ways else otherwise).run(frame)
-            return
-        then.run(ways.then)
-        otherwise.run(ways.otherwise)
-        for name in merged:
-            frame.values[name] = ways.joined(ways.then.read(name), ways.otherwise.read(name))
-
-    return branch
+def _other(column: Any) -> Any:
+    """The first value that is neither 0 nor 1."""
+    listed = column.ravel().tolist()
+    return next((item for item in listed if item not in (0, 1)), None)

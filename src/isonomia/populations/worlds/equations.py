@@ -1,11 +1,4 @@
-"""Equations by name, in order; what variables are set to.
-
-Equations by name, put into an order in which each reads only what earlier ones set.
-
-What variables are set to: one value for everybody, or one for each person.
-
-What a causal model is made of, as users write it: declared values, conditions, equations.
-"""
+"""A causal model as users write it: equations by name, put in order, and what variables are set to."""
 
 from __future__ import annotations
 
@@ -22,7 +15,7 @@ from isonomia.populations.columns import column_from
 from isonomia.populations.fingerprint import identity_of
 from isonomia.populations.generator import declared_values
 from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
-from isonomia.populations.worlds.world import World, why_not_set
+from isonomia.populations.worlds.world import World, category_error
 from isonomia.spec.fairsquare.reader import read_equation
 from isonomia.spec.fairsquare.tree import Assign, Boolean, Kind, Number, Text, reads_of
 from isonomia.spec.parser import parse_condition
@@ -34,7 +27,6 @@ __all__ = [
     "identity_of_equations",
     "intervened",
     "parents_in",
-    "settable",
     "settings_for",
     "values_of_variable",
     "world_of",
@@ -57,8 +49,8 @@ def world_of(equations: Mapping[str, Any]) -> World:
             )
     unknown: dict[str, Kind | None] = dict.fromkeys(equations)
     parents = {name: _parents(name, equation, unknown) for name, equation in equations.items()}
-    for name, found in parents.items():
-        for parent in found:
+    for name, read in parents.items():
+        for parent in read:
             if parent not in equations:
                 raise UsageError(
                     f"the equation of {name!r} reads {parent!r}, which has no equation.{nearest(parent, equations)}"
@@ -74,11 +66,11 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
     for name in values:
         if name not in world.names:
             raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
-    values = {name: settable(name, value) for name, value in values.items()}
+    values = {name: _settable(name, value) for name, value in values.items()}
     for name, value in values.items():
-        why = why_not_set(world, name, value)
-        if why is not None:
-            raise UsageError(why)
+        message = category_error(world, name, value)
+        if message is not None:
+            raise UsageError(message)
     statements = tuple(
         item
         if not isinstance(item, Assign | Mechanism) or item.target not in values
@@ -122,7 +114,7 @@ def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assig
     return mechanism_of(name, equation)
 
 
-def settable(name: str, value: Any) -> Value:
+def _settable(name: str, value: Any) -> Value:
     """A value that a variable can be set to, as a plain one."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
@@ -148,7 +140,7 @@ def settings_for(world: World, settings: Mapping[str, Any], rows: int) -> dict[s
 
 def _setting(world: World, name: str, given: Any, rows: int) -> Any:
     if isinstance(given, str) or not hasattr(given, "__len__"):
-        value = settable(name, given)
+        value = _settable(name, given)
         _need_category(world, name, value, "")
         return np.asarray(value, dtype=object) if isinstance(value, str) else value
     column = _column(name, given, rows)
@@ -179,9 +171,9 @@ def _column(name: str, given: Any, rows: int) -> NDArray[Any]:
 
 
 def _need_category(world: World, name: str, value: Any, where: str) -> None:
-    why = why_not_set(world, name, value)
-    if why is not None:
-        raise SpecError(f"{why}{where}")
+    message = category_error(world, name, value)
+    if message is not None:
+        raise SpecError(f"{message}{where}")
 
 
 def values_of_variable(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:

@@ -1,10 +1,11 @@
-"""Equations written in Python: a function of the parents' columns and of noise."""
+"""Equations written in Python: a function of the parents' columns and of noise, or categories drawn by chance alone."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,12 +13,66 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.worlds.distributions import Categories, Custom, Noise, Normal, Uniform
-from isonomia.populations.worlds.run import Frame
+from isonomia.populations.worlds.run import Frame, Intervals
+from isonomia.spec.tree import Value
 
-__all__ = ["Additive", "Categories", "Custom", "Equation", "Mechanism", "Noise", "Normal", "Uniform", "mechanism_of"]
+__all__ = ["Additive", "Categories", "Custom", "Equation", "Mechanism", "Normal", "Uniform", "mechanism_of"]
 
 Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal noise.
+
+    Attributes
+    ----------
+    mean, deviation
+        Its mean and its standard deviation.
+    """
+
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not (np.isfinite(self.mean) and np.isfinite(self.deviation) and self.deviation > 0):
+            raise UsageError(f"expected Normal(mean, deviation) with a deviation above 0, but {self!r} came")
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Noise that is spread evenly between two numbers.
+
+    Attributes
+    ----------
+    low, high
+        The two numbers.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"expected Uniform(low, high) with low below high, but {self!r} came")
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """Noise of one's own.
+
+    Attributes
+    ----------
+    draw
+        ``draw(n, rng)`` gives one value for each of ``n`` people, drawing with ``rng`` and nothing else.
+    """
+
+    draw: Callable[[int, np.random.Generator], Any]
+
+
+Noise: TypeAlias = Normal | Uniform | Custom
 
 STANDARD = Normal()
 
@@ -59,19 +114,107 @@ class Additive:
     noise: Noise = STANDARD
 
 
-@dataclass(frozen=True, slots=True)
-class Mechanism:
-    """An equation with its place in a model: the variable that it sets and those that it reads.
+@dataclass(frozen=True)
+class Categories:
+    """One of several values, each with its probability, whatever the other variables are.
 
     Attributes
     ----------
-    target, parents
-        The variable it sets, and the variables it reads.
-    equation
-        What computes it.
-    takes_noise
-        Whether the equation's function has a parameter ``noise``.
+    shares
+        The values and their probabilities, which add up to 1.
     """
+
+    shares: Mapping[Value, float]
+
+    def __post_init__(self) -> None:
+        """Check the probabilities."""
+        if not isinstance(self.shares, Mapping) or not _are_shares(self.shares.values()):
+            raise UsageError(
+                "expected Categories({value: probability, ...}), such as Categories({'F': 0.5, 'M': 0.5}), but "
+                f"{self.shares!r} came"
+            )
+        if abs(sum(self.shares.values()) - 1.0) > 1e-6:
+            raise UsageError(
+                f"expected probabilities that add up to 1, but those of {self.shares!r} add up to "
+                f"{sum(self.shares.values()):g}"
+            )
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """The shares of noise at which one value ends and the next begins, from 0 to 1."""
+        sums = np.concatenate([[0.0], np.cumsum(list(self.shares.values()))])
+        return np.asarray(sums / sums[-1])
+
+    @cached_property
+    def values(self) -> Array:
+        """The values, in order."""
+        listed = list(self.shares)
+        return (
+            column_from(listed, "categories")
+            if not any(isinstance(value, str) for value in listed)
+            else np.asarray(listed, dtype=object)
+        )
+
+    def intervals(self, wanted: Iterable[Value]) -> Intervals:
+        """The noise that gives one of some values."""
+        chosen = set(wanted)
+        pieces = zip(self.shares, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)
+        return Intervals(tuple((low, high) for value, low, high in pieces if value in chosen and low < high))
+
+    def at(self, share: NDArray[np.float64]) -> Array:
+        """The value for each share of noise."""
+        return self.values[np.clip(np.searchsorted(self.edges, share, side="right") - 1, 0, len(self.values) - 1)]
+
+    def noise_behind(self, values: Array) -> NDArray[np.float64]:
+        """Noise that gives these values: the middle of what does, since nothing else depends on where it lies.
+
+        It is not a number where a value is none of the categories, or one that never occurs.
+        """
+        noise = np.full(len(values), np.nan)
+        for value, low, high in zip(self.values, self.edges[:-1], self.edges[1:], strict=True):
+            if low < high:
+                noise[values == value] = 0.5 * (low + high)
+        return noise
+
+
+def _are_shares(shares: Collection[Any]) -> bool:
+    numbers = all(isinstance(share, int | float | np.number) for share in shares)
+    return bool(shares) and numbers and all(share >= 0 for share in shares)
+
+
+def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
+    """Read the parents of a Python equation off its parameters."""
+    if isinstance(equation, Categories):
+        return Mechanism(target, (), equation, takes_noise=False)
+    written = equation if isinstance(equation, Equation | Additive) else Equation(equation)
+    if not callable(written.function):
+        raise UsageError(f"expected the equation of {target!r} as text or a function, but {written.function!r} came")
+    try:
+        parameters = inspect.signature(written.function).parameters
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"expected an equation of {target!r} whose parameters can be read, but {written.function!r} hides them: "
+            "wrap it, lambda parent, noise: function(parent, noise)"
+        ) from None
+    for name, parameter in parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            raise UsageError(
+                f"expected the parents of {target!r} as named parameters of its equation, but {name!r} is {parameter}"
+            )
+    parents = tuple(name for name in parameters if name != "noise")
+    if isinstance(written, Equation) and written.inverse is not None and "value" in parents:
+        raise UsageError(
+            f"expected parents of {target!r} other than 'value', by which its inverse is given the value to undo: "
+            "rename the variable 'value'"
+        )
+    if isinstance(written, Additive) and "noise" in parameters:
+        raise UsageError(f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it")
+    return Mechanism(target, parents, written, "noise" in parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """An equation in a model: the variable that it sets, those that it reads, and whether it has a ``noise``."""
 
     target: str
     parents: tuple[str, ...]
@@ -84,8 +227,8 @@ class Mechanism:
         return self.takes_noise or not isinstance(self.equation, Equation)
 
     @property
-    def abduct_needs_inverse(self) -> bool:
-        """Whether there is noise that nobody said how to find out."""
+    def lacks_inverse(self) -> bool:
+        """Whether there is noise, but no inverse to find it out."""
         return isinstance(self.equation, Equation) and self.takes_noise and self.equation.inverse is None
 
     def run(self, frame: Frame) -> Array:
@@ -105,20 +248,20 @@ class Mechanism:
 
     def noise(self, frame: Frame) -> Array:
         """The noise of everybody."""
-        site, kept, rng = (self.target, 0), frame.run.kept, frame.run.rng
+        site, stored, rng = (self.target, 0), frame.run.stored, frame.run.rng
         match self._kind_of_noise:
             case Normal(mean, deviation):
-                standard = rng.standard_normal(frame.rows) if kept is None else kept.normal(site)
+                standard = rng.standard_normal(frame.rows) if stored is None else stored.normal(site)
                 return np.asarray(mean + deviation * standard)
             case Uniform(low, high):
-                share = rng.random(frame.rows) if kept is None else kept.share(site)
+                share = rng.random(frame.rows) if stored is None else stored.share(site)
                 return np.asarray(low + (high - low) * share)
             case Custom():
-                drawn = self._custom(frame.rows, rng) if kept is None else kept.other(site, self._custom)
+                drawn = self._custom(frame.rows, rng) if stored is None else stored.other(site, self._custom)
                 return _read_only(drawn, frame.rows)
 
     def abduct(self, frame: Frame) -> Array | None:
-        """The noise that the values of the target and of its parents betray; ``None`` where there is no telling."""
+        """The noise that follows from the values of the target and of its parents; ``None`` without an inverse."""
         value, arguments = np.asarray(frame.read(self.target)), self.arguments(frame)
         if isinstance(self.equation, Categories):
             return self.equation.noise_behind(value)
@@ -130,18 +273,18 @@ class Mechanism:
             return None
         return self._called(self.equation.inverse, {**arguments, "value": value}, frame.rows, "inverse of the equation")
 
-    def keep(self, frame: Frame, noise: Array) -> None:
+    def store(self, frame: Frame, noise: Array) -> None:
         """Put noise where a later run finds it."""
-        kept, site = frame.run.kept, (self.target, 0)
-        if kept is None:
-            raise AssertionError("abducted noise is always kept")
+        stored, site = frame.run.stored, (self.target, 0)
+        if stored is None:
+            raise AssertionError("abducted noise is always stored")
         match self._kind_of_noise:
             case Normal(mean, deviation):
-                kept.normals[site] = np.asarray((noise - mean) / deviation, dtype=float)
+                stored.normals[site] = np.asarray((noise - mean) / deviation, dtype=float)
             case Uniform(low, high):
-                kept.shares[site] = np.asarray((noise - low) / (high - low), dtype=float)
+                stored.shares[site] = np.asarray((noise - low) / (high - low), dtype=float)
             case Custom():
-                kept.others[site] = noise
+                stored.others[site] = noise
 
     @property
     def _kind_of_noise(self) -> Noise:
@@ -165,16 +308,16 @@ class Mechanism:
     def _called(
         self, function: Callable[..., Any], arguments: dict[str, Any], rows: int, what: str = "equation", *more: Any
     ) -> Array:
-        told = f"the {what} of {self.target!r}"
+        name = f"the {what} of {self.target!r}"
         try:
             value = function(*more, **arguments)
         except (Exception, SystemExit) as error:
-            raise DataError(f"{told} should give a column, but raised {type(error).__name__}: {error}") from error
+            raise DataError(f"{name} should give a column, but raised {type(error).__name__}: {error}") from error
         if value is None:
-            raise DataError(f"{told} should give a column, but gave None: does it return its result?")
-        column = column_from(np.full(rows, value) if np.ndim(value) == 0 else value, told)
+            raise DataError(f"{name} should give a column, but gave None: does it return its result?")
+        column = column_from(np.full(rows, value) if np.ndim(value) == 0 else value, name)
         if column.shape != (rows,):
-            raise DataError(f"{told} should give one value for each of {rows:,} people, but has shape {column.shape}")
+            raise DataError(f"{name} should give one value for each of {rows:,} people, but has shape {column.shape}")
         return column
 
 
@@ -186,33 +329,3 @@ def _read_only(value: Array, rows: int) -> Array:
     column = value.view() if value.ndim else np.full(rows, value)
     column.flags.writeable = False
     return column
-
-
-def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
-    """Read the parents of a Python equation off its parameters."""
-    if isinstance(equation, Categories):
-        return Mechanism(target, (), equation, takes_noise=False)
-    made = equation if isinstance(equation, Equation | Additive) else Equation(equation)
-    if not callable(made.function):
-        raise UsageError(f"expected the equation of {target!r} as text or a function, but {made.function!r} came")
-    try:
-        parameters = inspect.signature(made.function).parameters
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"expected an equation of {target!r} whose parameters can be read, but {made.function!r} hides them: wrap "
-            "it, lambda parent, noise: function(parent, noise)"
-        ) from None
-    for name, parameter in parameters.items():
-        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise UsageError(
-                f"expected the parents of {target!r} as named parameters of its equation, but {name!r} is {parameter}"
-            )
-    parents = tuple(name for name in parameters if name != "noise")
-    if isinstance(made, Equation) and made.inverse is not None and "value" in parents:
-        raise UsageError(
-            f"expected parents of {target!r} other than 'value', by which its inverse is given the value to undo: "
-            "rename the variable 'value'"
-        )
-    if isinstance(made, Additive) and "noise" in parameters:
-        raise UsageError(f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it")
-    return Mechanism(target, parents, made, "noise" in parameters)

@@ -1,14 +1,16 @@
-"""One run, and the noise that is kept.
+"""One run of equations for many people at once: their variables, their noise, and how noise becomes draws.
 
-Noise that is kept, so that a person can be run again.
-
-One run of a program for many people at once: where its variables and its noise are kept.
+A :class:`Run` has the randomness, a :class:`Frame` the variables of those who took one way through the program. Noise
+is stored where a person will be run again in other circumstances. Draws can be made within intervals only, at the
+quantiles of the truncated distribution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,88 +18,23 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from isonomia.errors import DataError
-from isonomia.populations.worlds.distributions import Intervals, StepTable, normal_between, normal_mass
 from isonomia.spec.fairsquare.tree import Site
 
-__all__ = ["UNIFORM", "Frame", "Kept", "Run"]
-
+__all__ = [
+    "EVERYTHING",
+    "UNIFORM",
+    "Frame",
+    "Intervals",
+    "Run",
+    "StepTable",
+    "StoredNoise",
+    "normal_between",
+    "normal_mass",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-
-@dataclass(slots=True)
-class Kept:
-    """The noise of every person at every site, kept so that the same person can be run again in other circumstances.
-
-    Noise is a share between 0 and 1, or the standard normal number with that share below it, whichever was drawn; the
-    other follows from it. Noise that no run has asked for yet is drawn when one does.
-
-    Attributes
-    ----------
-    rows, rng
-        How many people, and where fresh noise comes from.
-    normals, shares, others
-        The noise at each site: standard normal, uniform, or of a kind of its own.
-    known
-        For abducted people, what each variable is in their table and what its equation makes of their noise; the two
-        differ by rounding. ``None`` for people who are drawn.
-    """
-
-    rows: int
-    rng: np.random.Generator
-    normals: dict[Site, Floats] = field(default_factory=dict)
-    shares: dict[Site, Floats] = field(default_factory=dict)
-    others: dict[Site, NDArray[Any]] = field(default_factory=dict)
-    known: dict[str, tuple[NDArray[Any], NDArray[Any]]] | None = None
-
-    def normal(self, site: Site) -> Floats:
-        """Standard normal noise, one number a person."""
-        if site not in self.normals:
-            known = self.shares.get(site)
-            self.normals[site] = self._fresh(self.rng.standard_normal) if known is None else ndtri(known)
-        return self.normals[site]
-
-    def share(self, site: Site) -> Floats:
-        """Uniform noise, one number a person."""
-        if site not in self.shares:
-            known = self.normals.get(site)
-            self.shares[site] = self._fresh(self.rng.random) if known is None else ndtr(known)
-        return self.shares[site]
-
-    def other(self, site: Site, draw: Callable[[int, np.random.Generator], NDArray[Any]]) -> NDArray[Any]:
-        """Noise of a kind of its own, one value a person."""
-        if site not in self.others:
-            self.others[site] = draw(self.rows, self.rng)
-        return self.others[site]
-
-    def keep(self, site: Site, normals: Floats, shares: Floats, origin: Indices | None) -> None:
-        """Keep the noise of some people at a site; ``None`` for everybody.
-
-        Both forms are kept, because the draw that a site stands for may be of the other form on another way.
-        """
-        who = slice(None) if origin is None else origin
-        for columns, noise in ((self.normals, normals), (self.shares, shares)):
-            columns.setdefault(site, np.full(self.rows, np.nan))[who] = noise
-
-    def settled(self, name: str, value: Any) -> Any:
-        """What an equation gives, put right where it gives what it gave for the person as they are.
-
-        So abducted people whose parents do not change keep the very value that the table has.
-        """
-        if self.known is None or name not in self.known:
-            return value
-        given, computed = self.known[name]
-        same = np.broadcast_to(value == computed, given.shape)
-        # A column that stays as it is keeps its type too: whole numbers stay whole.
-        return given if same.all() else np.where(same, given, value)
-
-    def _fresh(self, draw: Callable[[int], Floats]) -> Floats:
-        """New noise; of abducted people nothing is known that their values do not tell."""
-        return draw(self.rows) if self.known is None else np.full(self.rows, np.nan)
-
-
-UNIFORM = StepTable(((0.0, 1.0, 1.0),))
 REDRAWN = 100
 """How often a draw that rounding has put outside its interval is made again."""
 
@@ -106,23 +43,14 @@ REDRAWN = 100
 class Run:
     """The randomness of one run.
 
-    Attributes
-    ----------
-    rows
-        How many people are run.
-    rng
-        Where fresh noise comes from.
-    kept
-        Noise to be kept, or kept from an earlier run; ``None`` where nobody will ask for it again.
-    directed
-        Variables whose draws are made within some intervals only.
-    weights
-        The probability that undirected draws would have fallen into those intervals, for each person.
+    Noise goes to ``stored``, or comes from there; ``None`` where nobody is run again. The variables in ``directed`` are
+    drawn within some intervals only, and ``weights`` is each person's probability that undirected draws would have
+    fallen into them.
     """
 
     rows: int
     rng: np.random.Generator
-    kept: Kept | None = None
+    stored: StoredNoise | None = None
     directed: Mapping[str, Intervals] = field(default_factory=dict)
     weights: Floats | None = None
 
@@ -130,10 +58,10 @@ class Run:
         """A normal draw for everybody in the frame."""
         if site[0] in self.directed:
             return self._directed_gaussian(site, mean, deviation, frame)
-        if self.kept is None:
+        if self.stored is None:
             draws = self.rng.standard_normal(frame.rows)
         else:
-            draws = self._told(site, frame.of_everybody(self.kept.normal(site)), frame).copy()
+            draws = self._observable(site, frame.of_everybody(self.stored.normal(site)), frame).copy()
         draws *= deviation
         draws += mean
         return draws
@@ -151,13 +79,13 @@ class Run:
         return self._shares(site, frame)
 
     def _shares(self, site: Site, frame: Frame) -> Floats:
-        if self.kept is None:
+        if self.stored is None:
             return self.rng.random(frame.rows)
-        return self._told(site, frame.of_everybody(self.kept.share(site)), frame)
+        return self._observable(site, frame.of_everybody(self.stored.share(site)), frame)
 
-    def _told(self, site: Site, noise: Floats, frame: Frame) -> Floats:
+    def _observable(self, site: Site, noise: Floats, frame: Frame) -> Floats:
         """Noise that abducted people's values tell; where they do not, what would have been is not known."""
-        if self.kept is not None and self.kept.known is not None and not np.all(np.isfinite(noise)):
+        if self.stored is not None and self.stored.observed is not None and not np.all(np.isfinite(noise)):
             first = int(np.argmin(np.isfinite(noise)))
             row = first if frame.origin is None else int(frame.origin[first])
             raise DataError(
@@ -179,8 +107,8 @@ class Run:
             return noise, np.asarray(noise * deviation + mean)
 
         noise, draws = _drawn_within(wanted, frame.rows, draw) if possible else draw(frame.rows)
-        if self.kept is not None:
-            self.kept.keep(site, noise, ndtr(noise), frame.origin)
+        if self.stored is not None:
+            self.stored.store(site, noise, ndtr(noise), frame.origin)
         return draws
 
     def _directed_step(self, site: Site, table: StepTable, frame: Frame) -> Floats:
@@ -190,12 +118,12 @@ class Run:
 
         def draw(n: int) -> tuple[Floats, Floats]:
             shares = table.share((inside or table).quantile(self.rng.random(n)))
-            # The share is what is kept, so the value must be the one that the share gives.
+            # The share is what is stored, so the value must be the one that the share gives.
             return shares, table.quantile(shares)
 
         shares, draws = draw(frame.rows) if inside is None else _drawn_within(wanted, frame.rows, draw)
-        if self.kept is not None:
-            self.kept.keep(site, ndtri(shares), shares, frame.origin)
+        if self.stored is not None:
+            self.stored.store(site, ndtri(shares), shares, frame.origin)
         return draws
 
     def _weigh(self, frame: Frame, mass: Any) -> None:
@@ -211,18 +139,8 @@ class Run:
 class Frame:
     """The variables of the people who took one way through the program.
 
-    Attributes
-    ----------
-    rows
-        How many they are.
-    run
-        The run that they are part of.
-    values
-        The variables that were set or read here, each a column or one number for all.
-    parent, chosen
-        The frame that they come from, and who of it they are; ``None`` for everybody.
-    origin
-        Who of everybody they are; ``None`` for everybody.
+    ``values`` has what was set or read here, each a column or one number for all. ``chosen`` says who of the parent's
+    people they are, and ``origin`` who of everybody; ``None`` where they are everybody.
     """
 
     rows: int
@@ -254,6 +172,69 @@ class Frame:
         return column if self.origin is None else column[self.origin]
 
 
+@dataclass(slots=True)
+class StoredNoise:
+    """The noise of every person at every site, so that the same person can be run again in other circumstances.
+
+    Noise is a share between 0 and 1, or the standard normal number with that share below it, whichever was drawn; the
+    other follows from it. Noise that no run has asked for yet is drawn when one does. For abducted people, ``observed``
+    has what each variable is in their table and what its equation makes of their noise; the two differ by rounding. It
+    is ``None`` for people who are drawn.
+    """
+
+    rows: int
+    rng: np.random.Generator
+    normals: dict[Site, Floats] = field(default_factory=dict)
+    shares: dict[Site, Floats] = field(default_factory=dict)
+    others: dict[Site, NDArray[Any]] = field(default_factory=dict)
+    observed: dict[str, tuple[NDArray[Any], NDArray[Any]]] | None = None
+
+    def normal(self, site: Site) -> Floats:
+        """Standard normal noise, one number a person."""
+        if site not in self.normals:
+            share = self.shares.get(site)
+            self.normals[site] = self._fresh(self.rng.standard_normal) if share is None else ndtri(share)
+        return self.normals[site]
+
+    def share(self, site: Site) -> Floats:
+        """Uniform noise, one number a person."""
+        if site not in self.shares:
+            normal = self.normals.get(site)
+            self.shares[site] = self._fresh(self.rng.random) if normal is None else ndtr(normal)
+        return self.shares[site]
+
+    def other(self, site: Site, draw: Callable[[int, np.random.Generator], NDArray[Any]]) -> NDArray[Any]:
+        """Noise of a kind of its own, one value a person."""
+        if site not in self.others:
+            self.others[site] = draw(self.rows, self.rng)
+        return self.others[site]
+
+    def store(self, site: Site, normals: Floats, shares: Floats, origin: Indices | None) -> None:
+        """Store the noise of some people at a site; ``None`` for everybody.
+
+        Both forms are stored, because the draw that a site stands for may be of the other form on another way.
+        """
+        who = slice(None) if origin is None else origin
+        for columns, noise in ((self.normals, normals), (self.shares, shares)):
+            columns.setdefault(site, np.full(self.rows, np.nan))[who] = noise
+
+    def corrected(self, name: str, value: Any) -> Any:
+        """What an equation gives, corrected where it gives what it gave for the person as they are.
+
+        So abducted people whose parents do not change keep the very value that the table has.
+        """
+        if self.observed is None or name not in self.observed:
+            return value
+        given, computed = self.observed[name]
+        same = np.broadcast_to(value == computed, given.shape)
+        # A column that stays as it is keeps its type too: whole numbers stay whole.
+        return given if same.all() else np.where(same, given, value)
+
+    def _fresh(self, draw: Callable[[int], Floats]) -> Floats:
+        """New noise; of abducted people nothing is known that their values do not tell."""
+        return draw(self.rows) if self.observed is None else np.full(self.rows, np.nan)
+
+
 def _drawn_within(wanted: Intervals, rows: int, draw: Callable[[int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Draw noise and values within some intervals; rounding may put a value onto an end, and then it is drawn again."""
     noise, values = draw(rows)
@@ -270,3 +251,113 @@ def _normals_within(rng: np.random.Generator, ends: Floats, masses: Floats, n: i
     reached = np.cumsum(masses) / masses.sum()
     piece = np.minimum(np.searchsorted(reached, rng.random(n), side="right"), len(masses) - 1)
     return normal_between(rng.random(n), ends[piece, 0], ends[piece, 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Disjoint intervals, ascending, each of a positive length. Their end points do not matter: no draw hits them."""
+
+    pieces: tuple[tuple[float, float], ...]
+
+    def __and__(self, other: Intervals) -> Intervals:
+        """What lies in both."""
+        shared = ((max(a, c), min(b, d)) for a, b in self.pieces for c, d in other.pieces)
+        return Intervals(tuple(sorted(piece for piece in shared if piece[0] < piece[1])))
+
+    def inside(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which numbers lie in one of them, ends excluded."""
+        inside = np.zeros(len(values), dtype=bool)
+        for low, high in self.pieces:
+            inside |= (values > low) & (values < high)
+        return inside
+
+    def complement(self) -> Intervals:
+        """What does not lie in any."""
+        edges = [-inf, *(edge for piece in self.pieces for edge in piece), inf]
+        return Intervals(tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b))
+
+    def __or__(self, other: Intervals) -> Intervals:
+        """What lies in either."""
+        return (self.complement() & other.complement()).complement()
+
+
+EVERYTHING = Intervals(((-inf, inf),))
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """A density that is constant on each cell ``(low, high, probability)``; cells ascend and do not overlap."""
+
+    cells: tuple[tuple[float, float, float], ...]
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        """The cells that can occur, one a row."""
+        return np.asarray([cell for cell in self.cells if cell[2] > 0], dtype=float)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """The probability below each edge, from 0 to exactly 1."""
+        sums = np.concatenate([[0.0], np.cumsum(self._drawn[:, 2])])
+        return np.asarray(sums / sums[-1])
+
+    @cached_property
+    def _edges(self) -> Floats | None:
+        """The edges where every cell begins where the last one ends; ``None`` where there are gaps."""
+        lows, highs = self._drawn[:, 0], self._drawn[:, 1]
+        return np.append(lows, highs[-1]) if np.array_equal(lows[1:], highs[:-1]) else None
+
+    def quantile(self, u: Floats) -> Floats:
+        """The value below which a share ``u`` of the draws lies."""
+        if self._edges is not None:
+            return np.asarray(np.interp(u, self._sums, self._edges))
+        cell = np.clip(np.searchsorted(self._sums, u, side="right") - 1, 0, len(self._drawn) - 1)
+        low, high, _ = self._drawn[cell].T
+        below, width = self._sums[cell], np.diff(self._sums)[cell]
+        return np.asarray(low + np.clip((u - below) / width, 0.0, 1.0) * (high - low))
+
+    def share(self, value: Floats) -> Floats:
+        """The probability of a draw below a value: the inverse of ``quantile`` wherever a draw can fall."""
+        lows, highs = self._drawn[:, 0], self._drawn[:, 1]
+        points, sums = (
+            np.column_stack([lows, highs]).ravel(),
+            np.column_stack([self._sums[:-1], self._sums[1:]]).ravel(),
+        )
+        return np.asarray(np.interp(value, points, sums))
+
+    def possible(self, value: Floats) -> NDArray[np.bool_]:
+        """Whether a draw can be this value, give or take the rounding of arithmetic that led to it."""
+        slack = 1e-12 * np.maximum(1.0, np.abs(value))
+        low, high = self._drawn[:, 0], self._drawn[:, 1]
+        inside = ((value + slack)[:, None] >= low) & ((value - slack)[:, None] <= high)
+        return np.asarray(inside.any(axis=1))
+
+    def within(self, wanted: Intervals) -> tuple[StepTable | None, float]:
+        """The draw given that it falls into some intervals, and how probable that is."""
+        parts = [
+            (max(low, a), min(high, b), p * (min(high, b) - max(low, a)) / (high - low))
+            for low, high, p in self.cells
+            for a, b in wanted.pieces
+            if min(high, b) > max(low, a) and p > 0
+        ]
+        mass = sum(p for _, _, p in parts)
+        total = sum(p for _, _, p in self.cells)
+        return (StepTable(tuple((a, b, p / mass) for a, b, p in parts)), mass / total) if mass > 0 else (None, 0.0)
+
+
+UNIFORM = StepTable(((0.0, 1.0, 1.0),))
+
+
+def normal_mass(low: Floats, high: Floats) -> Floats:
+    """The probability that a standard normal draw lies between two numbers, accurate in both tails."""
+    flip = low > 0
+    return np.asarray(np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
+
+
+def normal_between(u: Floats, low: Floats, high: Floats) -> Floats:
+    """The ``u`` quantile of a standard normal draw given that it lies between two numbers, accurate in both tails."""
+    flip = low > 0
+    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+    share = np.where(flip, 1.0 - u, u)
+    below, above = ndtr(a), ndtr(b)
+    return np.asarray(np.clip(np.where(flip, -1.0, 1.0) * ndtri(below + share * (above - below)), low, high))

@@ -1,11 +1,4 @@
-"""Equations in order; drawing people; which interventions mean something.
-
-Which variables the statements of a program set, how often, and whether by chance.
-
-A world: equations in order, people drawn from them, and the same people in other circumstances.
-
-Whether an intervention means something in a world.
-"""
+"""A world: equations in order, people drawn from them, and the same people under interventions."""
 
 from __future__ import annotations
 
@@ -20,74 +13,29 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError, nearest
 from isonomia.populations.worlds.compile import Block, compile_block
-from isonomia.populations.worlds.distributions import Intervals
 from isonomia.populations.worlds.mechanisms import Categories, Mechanism
-from isonomia.populations.worlds.run import Frame, Kept, Run
+from isonomia.populations.worlds.run import Frame, Intervals, Run, StoredNoise
 from isonomia.spec.fairsquare.tree import Assign, If, Statement, draws_of
 from isonomia.spec.tree import AsIf, Do, Literal, Setting
 
 __all__ = [
     "Columns",
-    "Drawn",
+    "Draws",
     "World",
     "assignments",
+    "category_error",
     "check_version",
-    "most_assignments",
-    "set_by_chance",
-    "why_not_set",
+    "max_assignments",
 ]
-
-
-def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
-    """Every assignment, those within branches included."""
-    for statement in statements:
-        if isinstance(statement, If):
-            yield from assignments(statement.then)
-            yield from assignments(statement.otherwise)
-        else:
-            yield statement
-
-
-def set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool = False) -> Iterator[str]:
-    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
-    for item in statements:
-        match item:
-            case If(condition, then, otherwise):
-                chance = by_chance or bool(draws_of(condition))
-                yield from set_by_chance((*then, *otherwise), chance)
-            case Mechanism(target=target):
-                if item.random:
-                    yield target
-            case Assign(target, value):
-                if by_chance or draws_of(value):
-                    yield target
-
-
-def most_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
-    """How often a variable is set, on the way that sets it most often."""
-    return sum(
-        max(most_assignments(statement.then, name), most_assignments(statement.otherwise, name))
-        if isinstance(statement, If)
-        else int(statement.target == name)
-        for statement in statements
-    )
-
 
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """People as they are, and as they would be.
+class Draws:
+    """People as they are, and the same people, in the same order, under each intervention.
 
-    Attributes
-    ----------
-    columns
-        Those of the people as they are.
-    versions
-        Those of the same people, in the same order, under each intervention.
-    weights
-        For draws directed at a group: the probability that undirected ones would have met the direction.
+    For draws directed at a group, a weight is the probability that undirected ones would have met the direction.
     """
 
     columns: Columns
@@ -97,15 +45,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class World:
-    """Equations, each of which reads variables that earlier ones set.
-
-    Attributes
-    ----------
-    statements
-        The equations, as statements of a program or as functions.
-    names
-        The variables that are set in every run, in order.
-    """
+    """Equations, each of which reads variables that earlier ones set; every run sets those in ``names``, in order."""
 
     statements: tuple[Statement | Mechanism, ...]
     names: tuple[str, ...]
@@ -116,7 +56,7 @@ class World:
     @cached_property
     def random_names(self) -> frozenset[str]:
         """The variables with noise of their own."""
-        return frozenset(set_by_chance(self.statements))
+        return frozenset(_set_by_chance(self.statements))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what was compiled, which another process compiles again."""
@@ -129,34 +69,26 @@ class World:
         wanted: Sequence[str],
         versions: Mapping[Do, Sequence[str]],
         directed: Mapping[str, Intervals] | None = None,
-    ) -> Drawn:
+    ) -> Draws:
         """Draw people, and run the same people again under each intervention.
 
-        Parameters
-        ----------
-        rows, rng
-            How many, and the randomness.
-        wanted
-            The columns that somebody will read; others are computed only where these need them.
-        versions
-            For each intervention, the columns that somebody will read.
-        directed
-            Variables to be drawn within some intervals only.
+        Only the columns that somebody will read, and what these need, are computed. Variables in ``directed`` are drawn
+        within some intervals only.
         """
-        kept = Kept(rows, rng) if versions else None
-        run = Run(rows, rng, kept, directed or {})
-        asked = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
+        stored = StoredNoise(rows, rng) if versions else None
+        run = Run(rows, rng, stored, directed or {})
+        needed = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
         actual = Frame(rows, run, {})
-        with self._watched():
-            self._block(asked, frozenset()).run(actual)
+        with self._overflow_refused():
+            self._block(needed, frozenset()).run(actual)
             others = {
                 version: _columns(self._version(actual, version, frozenset(names)), names)
                 for version, names in versions.items()
             }
-        return Drawn(_columns(actual, wanted), others, run.weights)
+        return Draws(_columns(actual, wanted), others, run.weights)
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _overflow_refused(self) -> Iterator[None]:
         """Refuse numbers that overflow, since whatever is compared with what is no number counts as false.
 
         Functions of the user's may well go through what is no number, so a model that has one is not watched.
@@ -171,15 +103,17 @@ class World:
                 "variables another scale"
             ) from None
 
-    def rerun(self, kept: Kept, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]) -> Columns:
+    def rerun(
+        self, noise: StoredNoise, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]
+    ) -> Columns:
         """Run people whose noise and actual values are known under an intervention."""
-        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), dict(actual))
+        frame = Frame(noise.rows, Run(noise.rows, noise.rng, noise), dict(actual))
         with np.errstate(all="ignore"):
             return _columns(self._version(frame, version, frozenset(wanted)), wanted)
 
-    def rerun_with(self, kept: Kept, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
+    def rerun_with(self, noise: StoredNoise, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
         """Run people whose noise is known with some variables set, each to one value for all or to one a person."""
-        frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), {})
+        frame = Frame(noise.rows, Run(noise.rows, noise.rng, noise), {})
         with np.errstate(all="ignore"):
             return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
 
@@ -206,11 +140,11 @@ class World:
 
     def _order(self, item: AsIf) -> int:
         """When a mediator is first set: one that causes another comes before it."""
-        targets = [found.target for found in assignments(self.statements)]
+        targets = [assignment.target for assignment in assignments(self.statements)]
         return targets.index(item.name)
 
     def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
-        frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.kept), dict(fixed))
+        frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.stored), dict(fixed))
         self._block(wanted, frozenset(fixed)).run(frame)
         return frame
 
@@ -222,9 +156,9 @@ class World:
         """
         block = self._mediator_block(item)
         changed = {setting.name: _plain(setting) for setting in item.settings}
-        kept = [name for name in block.needs if name not in changed]
-        values = {name: earlier[name] if name in earlier else before.read(name) for name in kept}
-        frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.kept), {**values, **changed})
+        unchanged = [name for name in block.needs if name not in changed]
+        values = {name: earlier[name] if name in earlier else before.read(name) for name in unchanged}
+        frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.stored), {**values, **changed})
         block.run(frame)
         return frame.read(item.name)
 
@@ -237,11 +171,11 @@ class World:
         return self.random_names - changed - {item.name}
 
     def _parents_of_mediators(self, version: Do) -> frozenset[str]:
-        found = frozenset[str]()
+        parents = frozenset[str]()
         for item in version.items:
             if isinstance(item, AsIf):
-                found |= self._mediator_block(item).needs - {setting.name for setting in item.settings}
-        return found
+                parents |= self._mediator_block(item).needs - {setting.name for setting in item.settings}
+        return parents
 
     def _block(self, wanted: frozenset[str], given: frozenset[str]) -> Block:
         key = wanted, given
@@ -265,45 +199,80 @@ def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
     return columns
 
 
+def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
+    """Every assignment, those within branches included."""
+    for statement in statements:
+        if isinstance(statement, If):
+            yield from assignments(statement.then)
+            yield from assignments(statement.otherwise)
+        else:
+            yield statement
+
+
+def _set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool = False) -> Iterator[str]:
+    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
+    for item in statements:
+        match item:
+            case If(condition, then, otherwise):
+                chance = by_chance or bool(draws_of(condition))
+                yield from _set_by_chance((*then, *otherwise), chance)
+            case Mechanism(target=target):
+                if item.random:
+                    yield target
+            case Assign(target, value):
+                if by_chance or draws_of(value):
+                    yield target
+
+
+def max_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
+    """How often a variable is set, on the way that sets it most often."""
+    return sum(
+        max(max_assignments(statement.then, name), max_assignments(statement.otherwise, name))
+        if isinstance(statement, If)
+        else int(statement.target == name)
+        for statement in statements
+    )
+
+
 def check_version(world: World, version: Do) -> None:
     """Make sure that an intervention means something here."""
     for item in version.items:
-        _need(world, item)
+        _need_equation(world, item)
         for setting in item.settings if isinstance(item, AsIf) else (item,):
-            _need(world, setting)
+            _need_equation(world, setting)
             _need_category(world, setting)
         if isinstance(item, AsIf):
             _check_mediator(world, item)
 
 
-def why_not_set(world: World, name: str, value: Any) -> str | None:
-    """Why a variable cannot be set to a value, or ``None`` where it can.
-
-    Equations that read a category compare it with its values. Any other value would take the last way through
-    each of them, silently: a misspelt one must not pass for a group.
-    """
-    found = world.categories(name)
-    if found is None or value in found.shares:
-        return None
-    listed = ", ".join(map(repr, found.shares))
-    hint = nearest(str(value), map(str, found.shares))
-    return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
-
-
-def _need_category(world: World, item: Setting) -> None:
-    if isinstance(item.value, Literal):
-        why = why_not_set(world, item.name, item.value.value)
-        if why is not None:
-            raise SpecError(why, item.place)
-
-
-def _need(world: World, item: Setting | AsIf) -> None:
+def _need_equation(world: World, item: Setting | AsIf) -> None:
     if item.name not in world.names:
         raise SpecError(
             f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
             f"{nearest(item.name, world.names)}",
             item.place,
         )
+
+
+def _need_category(world: World, item: Setting) -> None:
+    if isinstance(item.value, Literal):
+        message = category_error(world, item.name, item.value.value)
+        if message is not None:
+            raise SpecError(message, item.place)
+
+
+def category_error(world: World, name: str, value: Any) -> str | None:
+    """Why a variable cannot be set to a value, or ``None`` where it can.
+
+    Equations that read a category compare it with its values. Any other value would take the last way through
+    each of them, silently: a misspelt one must not pass for a group.
+    """
+    categories = world.categories(name)
+    if categories is None or value in categories.shares:
+        return None
+    listed = ", ".join(map(repr, categories.shares))
+    hint = nearest(str(value), map(str, categories.shares))
+    return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
 
 
 def _check_mediator(world: World, item: AsIf) -> None:
@@ -314,7 +283,7 @@ def _check_mediator(world: World, item: AsIf) -> None:
                 "it on every way",
                 item.place,
             )
-        if most_assignments(world.statements, parent) > 1:
+        if max_assignments(world.statements, parent) > 1:
             raise SpecError(
                 f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
                 "which of its values stays as it is: give the later value another name",

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from isonomia import Categories, Causal, Program
-from isonomia.populations.worlds.directed import direction_for, focused, told
+from isonomia.populations.worlds.source import direction_for, stream_remarks, streams_for
 from isonomia.spec.parser import parse_condition
 
 TEXT = """
@@ -71,7 +71,7 @@ AGE = stats.norm(30, 5)
 def test_a_variable_drawn_once_for_everybody_is_directed_exactly(condition, most):
     direction = direction_for(WORLD, parse_condition(condition))
     assert direction.exact
-    assert direction.most == pytest.approx(most, rel=1e-12)
+    assert direction.max_weight == pytest.approx(most, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_variable_drawn_once_for_everybody_is_directed_exactly(condition, most
 def test_a_variable_drawn_in_branches_is_directed_with_the_largest_mass_as_bound(condition, most):
     direction = direction_for(WORLD, parse_condition(condition))
     assert not direction.exact
-    assert direction.most == pytest.approx(most, rel=1e-9)
+    assert direction.max_weight == pytest.approx(most, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_variable_drawn_in_branches_is_directed_with_the_largest_mass_as_bound
 def test_categories_and_truths_of_a_causal_model_are_directed(condition, most):
     direction = direction_for(CAUSAL, parse_condition(condition))
     assert direction.exact
-    assert direction.most == pytest.approx(most, rel=1e-9)
+    assert direction.max_weight == pytest.approx(most, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -149,28 +149,28 @@ def test_everybody_needs_no_direction():
 def test_no_weight_is_above_the_bound(condition):
     direction = direction_for(WORLD, parse_condition(condition))
     drawn = WORLD.draw(5_000, np.random.default_rng(0), WORLD.names, {}, direction.directed)
-    assert drawn.weights.max() <= direction.most * (1 + 1e-12)
+    assert drawn.weights.max() <= direction.max_weight * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("condition", ["age > 40", "pay > 15 and luck > 3", "young"])
 def test_the_bound_is_reached_where_one_variable_is_drawn_in_branches(condition):
     direction = direction_for(WORLD, parse_condition(condition))
     drawn = WORLD.draw(5_000, np.random.default_rng(0), WORLD.names, {}, direction.directed)
-    assert drawn.weights.max() == pytest.approx(direction.most, rel=1e-12)
+    assert drawn.weights.max() == pytest.approx(direction.max_weight, rel=1e-12)
 
 
 def test_groups_share_one_stream_unless_one_of_them_is_rare():
     minority, lucky, target = map(parse_condition, ["minority", "luck > 9", "target"])
-    assert focused(WORLD, [minority, target]) == (None,)
-    streams = focused(WORLD, [minority, lucky, target, None])
+    assert streams_for(WORLD, [minority, target]) == (None,)
+    streams = streams_for(WORLD, [minority, lucky, target, None])
     assert [stream and stream.condition for stream in streams] == [lucky, minority, None]
-    assert [stream.condition for stream in focused(WORLD, [minority, lucky])] == [lucky, minority]
+    assert [stream.condition for stream in streams_for(WORLD, [minority, lucky])] == [lucky, minority]
 
 
 def test_how_each_stream_is_drawn_is_told():
-    assert told((None,)) == ()
+    assert stream_remarks((None,)) == ()
     exact, weighted = (direction_for(WORLD, parse_condition(text)) for text in ("luck > 9", "pay > 15"))
-    lines = told((exact, weighted, None))
+    lines = stream_remarks((exact, weighted, None))
     assert lines[0] == "people with luck > 9 are drawn directly, luck being drawn from within the condition"
     assert "kept in proportion to how probable that was for them" in lines[1]
     assert lines[2] == "other people are drawn from everybody"

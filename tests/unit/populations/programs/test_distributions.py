@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isonomia.populations.worlds.distributions import Intervals, StepTable, normal_between, normal_mass
+from isonomia.populations.worlds.run import Intervals, StepTable, normal_between, normal_mass
 
 TABLES = {
     "one cell": ((2.0, 5.0, 1.0),),

@@ -3,7 +3,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from isonomia.populations.worlds.distributions import EVERYTHING, Intervals
+from isonomia.populations.worlds.run import EVERYTHING, Intervals
 
 POINTS = np.arange(-6.0, 6.0, 0.25) + 0.1  # no end of an interval
 SETS = [
