@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import NumericalError
 from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
 from isonomia.evidence.strata.effects import (
     Definition,
@@ -121,10 +120,7 @@ def normalised_bounds(
     if masses.upper <= NEGLIGIBLE:
         return EmptyStratum()
     program = _program(observed, effect_row(observed.shape, effect), zero, assumptions)
-    try:
-        bounds = _range(_scaled(program, effect, observed))
-    except NumericalError:
-        bounds = None
+    bounds = _range(_scaled(program, effect, observed))
     # Somebody can be in the stratum, as the program before has proved, so a contradiction here is one of rounding.
     return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, masses.proofs)
 
