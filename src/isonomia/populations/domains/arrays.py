@@ -1,15 +1,7 @@
-"""Arrays as inputs: records, limits, domain.
+"""Arrays as inputs: what images and sounds have in common.
 
-Records that are arrays, such as images and sounds: which input each comes from, and what is done to it.
-
-What is done is noted and computed when somebody looks. So listing, rejecting and sorting cases costs nothing, equal
-records are known to be equal without a look, and never more are in memory than are looked at.
-
-The range and the type of the numbers in an array, and how computed numbers are brought back into it.
-
-An array as a short text that JSON can hold, and back.
-
-A domain whose inputs are arrays: what images and sounds have in common.
+What is done to a record is noted, and computed when somebody looks. So listing, rejecting and sorting cases costs
+nothing, equal records are known to be equal without a look, and never more are in memory than are looked at.
 """
 
 from __future__ import annotations
@@ -34,282 +26,25 @@ from isonomia.populations.table import Table, batch_table
 __all__ = [
     "ArrayDomain",
     "ArrayRecords",
+    "InputPool",
     "Limits",
-    "Places",
-    "Pool",
     "Step",
     "Values",
-    "computed",
-    "joined",
+    "compute",
     "labels_from",
     "limits_of",
-    "numbered",
     "packed",
-    "pieces",
     "unpacked",
 ]
 
-
 Values: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"
 """A batch of arrays: one array where all have the same shape, otherwise a list."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """Inputs as they are.
-
-    Attributes
-    ----------
-    values
-        The arrays.
-    labels
-        Their right answers; ``None`` where they are not known.
-    numbers
-        What number each has for people; its position unless it was brought from elsewhere.
-    """
-
-    values: Values
-    labels: NDArray[Any] | None = None
-    numbers: NDArray[np.intp] | None = None
-
-    def number(self, row: int) -> int:
-        """The number of an input, for people."""
-        return row if self.numbers is None else int(self.numbers[row])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """Something done to every record of a batch.
-
-    Attributes
-    ----------
-    name
-        What it is; steps of one domain with the same name do the same.
-    apply
-        Takes values and columns, gives values. What it makes of one record depends on nothing but that record and its
-        entries of the columns, and the values that it is given stay as they are.
-    arguments
-        The columns.
-    """
-
-    name: str
-    apply: Callable[..., Values]
-    arguments: tuple[NDArray[Any], ...] = ()
-
-    def take(self, indices: NDArray[np.intp]) -> Step:
-        """The step for the records at these positions."""
-        return Step(self.name, self.apply, tuple(column[indices] for column in self.arguments))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrayRecords:
-    """A batch of records: rows of a pool with the steps that are taken from there."""
-
-    pool: Pool
-    rows: NDArray[np.intp]
-    steps: tuple[Step, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, indices: NDArray[np.intp]) -> ArrayRecords:
-        """The records at these positions."""
-        return ArrayRecords(self.pool, self.rows[indices], tuple(step.take(indices) for step in self.steps))
-
-    def then(self, step: Step) -> ArrayRecords:
-        """The same records with one step more."""
-        return ArrayRecords(self.pool, self.rows, (*self.steps, step))
-
-
-def computed(records: ArrayRecords, together: int) -> Values:
-    """The arrays themselves; ``together`` says how many are computed at once."""
-    parts = [_computed(records.take(part)) for part in pieces(len(records), together)]
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(records.pool.values, np.ndarray):
-        return np.concatenate(parts) if parts else records.pool.values[:0]
-    return [value for part in parts for value in part]
-
-
-def _computed(records: ArrayRecords) -> Values:
-    values = _taken(records.pool.values, records.rows)
-    for step in records.steps:
-        values = step.apply(values, *step.arguments)
-    return values
-
-
-def _taken(values: Values, rows: NDArray[np.intp]) -> Values:
-    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows.tolist()]
-
-
-def pieces(n: int, together: int) -> Iterator[NDArray[np.intp]]:
-    """The positions of ``n`` records, so many at a time."""
-    for start in range(0, n, together):
-        yield np.arange(start, min(start + together, n), dtype=np.intp)
-
-
-def joined(parts: Sequence[ArrayRecords], together: int) -> ArrayRecords:
-    """Several batches as one: as they were noted where the same was done to all, otherwise computed."""
-    first = parts[0]
-    if all(part.pool is first.pool and _names(part) == _names(first) for part in parts):
-        steps = tuple(
-            Step(step.name, step.apply, _columns([part.steps[place].arguments for part in parts]))
-            for place, step in enumerate(first.steps)
-        )
-        return ArrayRecords(first.pool, np.concatenate([part.rows for part in parts]), steps)
-    arrays = [computed(part, together) for part in parts]
-    same = all(isinstance(array, np.ndarray) for array in arrays)
-    values: Values = np.concatenate(arrays) if same else [value for array in arrays for value in array]
-    numbers = np.array([part.pool.number(row) for part in parts for row in part.rows.tolist()], dtype=np.intp)
-    return ArrayRecords(Pool(values, _labels(parts), numbers), np.arange(len(numbers), dtype=np.intp))
-
-
-def _labels(parts: Sequence[ArrayRecords]) -> NDArray[Any] | None:
-    found = [part.pool.labels[part.rows] for part in parts if part.pool.labels is not None]
-    return np.concatenate(found) if len(found) == len(parts) else None
-
-
-def _names(records: ArrayRecords) -> tuple[tuple[str, int], ...]:
-    return tuple((step.name, len(step.arguments)) for step in records.steps)
-
-
-def _columns(arguments: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
-    return tuple(np.concatenate(columns) for columns in zip(*arguments, strict=True))
-
-
-def numbered(records: ArrayRecords) -> NDArray[np.intp] | None:
-    """A number for each record, the same only where the same was done to the same input; ``None`` if unknown."""
-    columns = [column for step in records.steps for column in step.arguments]
-    if not columns:
-        return records.rows
-    if any(column.dtype.kind not in "biuf" for column in columns):
-        return None
-    rows = np.stack([records.rows.astype(np.float64), *(column.astype(np.float64) for column in columns)], axis=1)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Numbers of one type from ``low`` to ``high``."""
-
-    dtype: np.dtype[Any]
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """How far the ends are apart."""
-        return self.high - self.low
-
-    @property
-    def whole(self) -> bool:
-        """Whether only whole numbers occur."""
-        return self.dtype.kind in "iu"
-
-    def settled(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """Computed numbers as they can be stored: what lies outside moves to the end, halves go to the even number."""
-        inside = np.clip(values, self.low, self.high)
-        return (np.rint(inside) if self.whole else inside).astype(self.dtype)
-
-    def fits(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which numbers could occur."""
-        if values.dtype.kind not in "biuf":
-            return np.zeros(values.shape, dtype=bool)
-        inside = (values >= self.low) & (values <= self.high)
-        return np.asarray(inside & (values % 1 == 0) if self.whole and values.dtype.kind == "f" else inside)
-
-    def check(self, values: NDArray[Any], what: str) -> None:
-        """Refuse numbers that could not occur."""
-        if values.size and not (values.min() >= self.low and values.max() <= self.high):  # a NaN fails too
-            raise DataError(
-                f"expected {what} between {self.low:g} and {self.high:g}, but they go from {values.min():g} to "
-                f"{values.max():g}. Declare their range: between=(LOWEST, HIGHEST)"
-            )
-
-
-def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: str, usual: str = "") -> Limits:
-    """The range as it was declared, or what the type says by itself.
-
-    Parameters
-    ----------
-    dtype
-        The type of the numbers.
-    between
-        The range, where one was declared.
-    what
-        What the numbers are, for messages.
-    usual
-        Types with a range that goes without saying, as NumPy spells their kinds and sizes: ``"u1 f4"``.
-    """
-    if dtype.kind not in "iuf":
-        raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}")
-    if between is None:
-        if f"{dtype.kind}{dtype.itemsize}" not in usual.split():
-            raise UsageError(f"{what} of type {dtype} need a declared range, such as between=(0, 1)")
-        between = (-1.0, 1.0) if dtype.kind == "f" else (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
-    low, high = _ends(between)
-    if dtype.kind == "f":  # the ends as the type has them, or 0.1 would lie outside (0, 0.1) in 32 bits
-        return Limits(dtype, float(dtype.type(low)), float(dtype.type(high)))
-    held = low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max and max(-low, high) <= 2**53
-    if not held or low % 1 or high % 1:
-        raise UsageError(f"expected a range of whole numbers that {dtype} can hold, but between={between!r} came")
-    return Limits(dtype, low, high)
-
-
-def _ends(between: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in between)
-    except (TypeError, ValueError):
-        low, high = 0.0, 0.0
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise UsageError(f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but {between!r} came")
-    return low, high
-
-
-def packed(array: NDArray[Any]) -> str:
-    """The bytes of an array, low byte first, compressed by zlib and written in base 64."""
-    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return b64encode(zlib.compress(little.tobytes(), 9)).decode("ascii")
-
-
-def unpacked(text: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array that was packed; nothing but exactly that is accepted."""
-    expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    wrong = DataError(f"expected an array of shape {shape} and type {dtype} in base 64, but something else is stored")
-    if not isinstance(text, str):
-        raise wrong
-    try:
-        opener = zlib.decompressobj()
-        # No more is unpacked than there should be, whatever the text claims.
-        content = opener.decompress(b64decode(text.encode("ascii"), validate=True), expected + 1)
-    except (zlib.error, binascii.Error, UnicodeEncodeError) as error:
-        raise wrong from error
-    if len(content) != expected or not opener.eof or opener.unused_data:
-        raise wrong
-    return np.frombuffer(content, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
-
 
 MEMORY = 2**26
 """How many bytes of numbers, in double precision, are computed at once."""
 
 LONGEST = 2**24
 """The most numbers that a stored record is believed to have."""
-
-
-class Places(Protocol):
-    """How the numbers of an array are called as features."""
-
-    def feature(self, feature: str | int) -> str:
-        """The name of a feature, given by name or by number; raises DataError where there is none."""
-        ...
-
-    def read(self, values: Any, feature: str) -> Marked:
-        """One number of every array, and which arrays have none there."""
-        ...
-
-    def write(self, feature: str, values: Any, column: NDArray[Any]) -> Values:
-        """The same arrays with one number set, where they have one there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,7 +71,7 @@ class ArrayDomain:
         What is shown with every record besides, such as the rate of a sound.
     """
 
-    pool: Pool
+    pool: InputPool
     limits: Limits
     places: Places
     functions: Mapping[str, Function]
@@ -397,7 +132,7 @@ class ArrayDomain:
 
     def concatenate(self, parts: Sequence[ArrayRecords]) -> ArrayRecords:
         """Several batches as one."""
-        return joined(parts, self.together)
+        return _joined(parts, self.together)
 
     def equal(self, left: ArrayRecords, right: ArrayRecords) -> NDArray[np.bool_]:
         """Which records have the same numbers."""
@@ -406,10 +141,10 @@ class ArrayDomain:
     def distance(self, left: ArrayRecords, right: ArrayRecords) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How many numbers differ, and how far in all, in ranges; where one is longer, each extra number counts 1."""
         count, far = np.zeros(len(left)), np.zeros(len(left))
-        for part in pieces(len(left), self.together):
+        for part in _chunks(len(left), self.together):
             pairs = zip(self._computed(left.take(part)), self._computed(right.take(part)), strict=True)
-            for place, (before, after) in zip(part.tolist(), pairs, strict=True):
-                count[place], far[place], _ = self._gap(before, after)
+            for index, (before, after) in zip(part.tolist(), pairs, strict=True):
+                count[index], far[index], _ = self._gap(before, after)
         return count, far
 
     def _gap(self, before: NDArray[Any], after: NDArray[Any]) -> tuple[int, float, float]:
@@ -417,8 +152,8 @@ class ArrayDomain:
         if before.shape != after.shape:  # only sounds can differ in length
             shared = min(len(before), len(after))
             more = max(len(before), len(after)) - shared
-            count, far, most = self._gap(before[:shared], after[:shared])
-            return count + more, far + more, max(most, self.limits.width)
+            count, far, largest = self._gap(before[:shared], after[:shared])
+            return count + more, far + more, max(largest, self.limits.width)
         gap = np.abs(before.astype(np.float64) - after.astype(np.float64))
         return int(np.count_nonzero(gap)), float(gap.sum() / self.limits.width), float(gap.max(initial=0.0))
 
@@ -426,12 +161,12 @@ class ArrayDomain:
         """What differs between two records, in words instead of all the numbers; nothing where they are the same."""
         one = np.array([index], dtype=np.intp)
         old, new = self._computed(before.take(one))[0], self._computed(after.take(one))[0]
-        count, _, most = self._gap(old, new)
+        count, _, largest = self._gap(old, new)
         if not count:
             return {}
         number = before.pool.number(int(before.rows[index]))
-        told = f"{count:,} of {max(old.size, new.size):,} differ, by {most:.4g} at most"
-        return {self.part: [f"as in {self.what} {number}", told]}
+        summary = f"{count:,} of {max(old.size, new.size):,} differ, by {largest:.4g} at most"
+        return {self.part: [f"as in {self.what} {number}", summary]}
 
     def show(self, records: ArrayRecords, index: int) -> dict[str, Any]:
         """One record: its number, its shape and type, all its numbers in a short text, and its right answer."""
@@ -453,7 +188,7 @@ class ArrayDomain:
         numbers = np.array([record[self.what] for record in shown], dtype=np.intp)
         labels = None if self.pool.labels is None else column_from([record["label"] for record in shown], "label")
         stacked: Values = np.stack(values) if isinstance(self.pool.values, np.ndarray) else values
-        return ArrayRecords(Pool(stacked, labels, numbers), np.arange(len(values), dtype=np.intp))
+        return ArrayRecords(InputPool(stacked, labels, numbers), np.arange(len(values), dtype=np.intp))
 
     def _restored(self, record: Mapping[str, Any]) -> NDArray[Any]:
         keys = {self.what, "shape", "type", self.part, *self.stated, *(() if self.pool.labels is None else ("label",))}
@@ -471,7 +206,7 @@ class ArrayDomain:
 
     def unique(self, records: ArrayRecords) -> NDArray[np.intp] | None:
         """The same number where the same was done to the same input."""
-        return numbered(records)
+        return _record_numbers(records)
 
     def table(self, records: ArrayRecords) -> Table:
         """The arrays themselves: one array where all have the same shape, otherwise a list."""
@@ -490,7 +225,7 @@ class ArrayDomain:
         return digest.hexdigest()
 
     def _computed(self, records: ArrayRecords) -> Any:
-        return computed(records, self.together)
+        return compute(records, self.together)
 
 
 def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
@@ -502,3 +237,231 @@ def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
     if len(column) != n:
         raise DataError(f"expected a label for each of {n:,} {what}s, but {len(column):,} came")
     return column
+
+
+class Places(Protocol):
+    """How the numbers of an array are called as features."""
+
+    def feature(self, feature: str | int) -> str:
+        """The name of a feature, given by name or by number; raises DataError where there is none."""
+        ...
+
+    def read(self, values: Any, feature: str) -> Marked:
+        """One number of every array, and which arrays have none there."""
+        ...
+
+    def write(self, feature: str, values: Any, column: NDArray[Any]) -> Values:
+        """The same arrays with one number set, where they have one there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputPool:
+    """Inputs as they are, with their right answers where these are known.
+
+    The number that people see is an input's position, unless it was brought from elsewhere.
+    """
+
+    values: Values
+    labels: NDArray[Any] | None = None
+    numbers: NDArray[np.intp] | None = None
+
+    def number(self, row: int) -> int:
+        """The number of an input, for people."""
+        return row if self.numbers is None else int(self.numbers[row])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayRecords:
+    """A batch of records: rows of a pool with the steps that are taken from there."""
+
+    pool: InputPool
+    rows: NDArray[np.intp]
+    steps: tuple[Step, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, indices: NDArray[np.intp]) -> ArrayRecords:
+        """The records at these positions."""
+        return ArrayRecords(self.pool, self.rows[indices], tuple(step.take(indices) for step in self.steps))
+
+    def then(self, step: Step) -> ArrayRecords:
+        """The same records with one step more."""
+        return ArrayRecords(self.pool, self.rows, (*self.steps, step))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Something done to every record of a batch; steps of one domain with the same name do the same.
+
+    ``apply`` takes values and the columns of ``arguments``, and gives values. What it makes of one record depends on
+    nothing but that record and its entries of the columns, and the values that it is given stay as they are.
+    """
+
+    name: str
+    apply: Callable[..., Values]
+    arguments: tuple[NDArray[Any], ...] = ()
+
+    def take(self, indices: NDArray[np.intp]) -> Step:
+        """The step for the records at these positions."""
+        return Step(self.name, self.apply, tuple(column[indices] for column in self.arguments))
+
+
+def compute(records: ArrayRecords, together: int) -> Values:
+    """The arrays themselves; ``together`` says how many are computed at once."""
+    parts = [_compute_at_once(records.take(part)) for part in _chunks(len(records), together)]
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(records.pool.values, np.ndarray):
+        return np.concatenate(parts) if parts else records.pool.values[:0]
+    return [value for part in parts for value in part]
+
+
+def _compute_at_once(records: ArrayRecords) -> Values:
+    values = _taken(records.pool.values, records.rows)
+    for step in records.steps:
+        values = step.apply(values, *step.arguments)
+    return values
+
+
+def _taken(values: Values, rows: NDArray[np.intp]) -> Values:
+    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows.tolist()]
+
+
+def _chunks(n: int, together: int) -> Iterator[NDArray[np.intp]]:
+    """The positions of ``n`` records, so many at a time."""
+    for start in range(0, n, together):
+        yield np.arange(start, min(start + together, n), dtype=np.intp)
+
+
+def _joined(parts: Sequence[ArrayRecords], together: int) -> ArrayRecords:
+    """Several batches as one: as they were noted where the same was done to all, otherwise computed."""
+    first = parts[0]
+    if all(part.pool is first.pool and _names(part) == _names(first) for part in parts):
+        steps = tuple(
+            Step(step.name, step.apply, _columns([part.steps[index].arguments for part in parts]))
+            for index, step in enumerate(first.steps)
+        )
+        return ArrayRecords(first.pool, np.concatenate([part.rows for part in parts]), steps)
+    arrays = [compute(part, together) for part in parts]
+    same = all(isinstance(array, np.ndarray) for array in arrays)
+    values: Values = np.concatenate(arrays) if same else [value for array in arrays for value in array]
+    numbers = np.array([part.pool.number(row) for part in parts for row in part.rows.tolist()], dtype=np.intp)
+    return ArrayRecords(InputPool(values, _labels(parts), numbers), np.arange(len(numbers), dtype=np.intp))
+
+
+def _labels(parts: Sequence[ArrayRecords]) -> NDArray[Any] | None:
+    labels = [part.pool.labels[part.rows] for part in parts if part.pool.labels is not None]
+    return np.concatenate(labels) if len(labels) == len(parts) else None
+
+
+def _names(records: ArrayRecords) -> tuple[tuple[str, int], ...]:
+    return tuple((step.name, len(step.arguments)) for step in records.steps)
+
+
+def _columns(arguments: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+    return tuple(np.concatenate(columns) for columns in zip(*arguments, strict=True))
+
+
+def _record_numbers(records: ArrayRecords) -> NDArray[np.intp] | None:
+    """A number for each record, the same only where the same was done to the same input; ``None`` if unknown."""
+    columns = [column for step in records.steps for column in step.arguments]
+    if not columns:
+        return records.rows
+    if any(column.dtype.kind not in "biuf" for column in columns):
+        return None
+    rows = np.stack([records.rows.astype(np.float64), *(column.astype(np.float64) for column in columns)], axis=1)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Numbers of one type from ``low`` to ``high``."""
+
+    dtype: np.dtype[Any]
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far the ends are apart."""
+        return self.high - self.low
+
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers occur."""
+        return self.dtype.kind in "iu"
+
+    def clip(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """Computed numbers as they can be stored: what lies outside moves to the end, halves go to the even number."""
+        inside = np.clip(values, self.low, self.high)
+        return (np.rint(inside) if self.whole else inside).astype(self.dtype)
+
+    def fits(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which numbers could occur."""
+        if values.dtype.kind not in "biuf":
+            return np.zeros(values.shape, dtype=bool)
+        inside = (values >= self.low) & (values <= self.high)
+        return np.asarray(inside & (values % 1 == 0) if self.whole and values.dtype.kind == "f" else inside)
+
+    def check(self, values: NDArray[Any], what: str) -> None:
+        """Refuse numbers that could not occur."""
+        if values.size and not (values.min() >= self.low and values.max() <= self.high):  # a NaN fails too
+            raise DataError(
+                f"expected {what} between {self.low:g} and {self.high:g}, but they go from {values.min():g} to "
+                f"{values.max():g}. Declare their range: between=(LOWEST, HIGHEST)"
+            )
+
+
+def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: str, usual: str = "") -> Limits:
+    """The range as it was declared, or that of the type.
+
+    ``usual`` lists the types whose range need not be declared, as NumPy spells their kinds and sizes: ``"u1 f4"``.
+    """
+    if dtype.kind not in "iuf":
+        raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}")
+    if between is None:
+        if f"{dtype.kind}{dtype.itemsize}" not in usual.split():
+            raise UsageError(f"{what} of type {dtype} need a declared range, such as between=(0, 1)")
+        between = (-1.0, 1.0) if dtype.kind == "f" else (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
+    low, high = _ends(between)
+    if dtype.kind == "f":  # the ends as the type has them, or 0.1 would lie outside (0, 0.1) in 32 bits
+        return Limits(dtype, float(dtype.type(low)), float(dtype.type(high)))
+    fits = low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max and max(-low, high) <= 2**53
+    if not fits or low % 1 or high % 1:
+        raise UsageError(f"expected a range of whole numbers that {dtype} can hold, but between={between!r} came")
+    return Limits(dtype, low, high)
+
+
+def _ends(between: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in between)
+    except (TypeError, ValueError):
+        low, high = 0.0, 0.0
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise UsageError(f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but {between!r} came")
+    return low, high
+
+
+def packed(array: NDArray[Any]) -> str:
+    """The bytes of an array, low byte first, compressed by zlib and written in base 64."""
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return b64encode(zlib.compress(little.tobytes(), 9)).decode("ascii")
+
+
+def unpacked(text: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The array that was packed; nothing but exactly that is accepted."""
+    expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    wrong = DataError(f"expected an array of shape {shape} and type {dtype} in base 64, but something else is stored")
+    if not isinstance(text, str):
+        raise wrong
+    try:
+        opener = zlib.decompressobj()
+        # No more is unpacked than there should be, whatever the text claims.
+        content = opener.decompress(b64decode(text.encode("ascii"), validate=True), expected + 1)
+    except (zlib.error, binascii.Error, UnicodeEncodeError) as error:
+        raise wrong from error
+    if len(content) != expected or not opener.eof or opener.unused_data:
+        raise wrong
+    return np.frombuffer(content, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)

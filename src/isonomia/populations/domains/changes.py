@@ -64,24 +64,24 @@ def functions_of(changes: Mapping[str, Change], what: str) -> dict[str, Function
 
 def _function(name: str, change: Change, what: str) -> Function:
     needed = sum(parameter.default is None for parameter in change.parameters)
-    least, most = 1 + needed, 1 + len(change.parameters)
+    min_n, max_n = 1 + needed, 1 + len(change.parameters)
     return Function(
-        partial(_noted, name, change, what),
-        takes=least if least == most else (least, most),
+        partial(_note, name, change, what),
+        takes=min_n if min_n == max_n else (min_n, max_n),
         gives="record",
         random=change.random,
     )
 
 
-def _noted(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
+def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
     """The records with the change noted; and, where it is so, for which of them there is no such change."""
     if not isinstance(records, ArrayRecords):
         raise DataError(f"{name}(...) changes a {what}, but its first argument is none")
     given, seeds = (columns[:-1], columns[-1:]) if change.random else (columns, ())
     usable = np.ones(len(records), dtype=bool)
     numbers = []
-    for place, parameter in enumerate(change.parameters):
-        column = given[place] if place < len(given) else np.full(len(records), parameter.default)
+    for index, parameter in enumerate(change.parameters):
+        column = given[index] if index < len(given) else np.full(len(records), parameter.default)
         numbers.append(_usable(name, parameter, column, usable))
     step = Step(name, change.apply, (*numbers, *seeds))
     return records.then(step) if usable.all() else (records.then(step), ~usable)
@@ -103,14 +103,9 @@ def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.boo
 def own_changes(
     functions: Mapping[str, Any], finish: Callable[[str, Any, NDArray[Any]], NDArray[Any]]
 ) -> dict[str, Change]:
-    """Changes that somebody wrote as Python functions of one array and numbers.
+    """Changes that users wrote, each a ``Change`` or a Python function of one array and numbers.
 
-    Parameters
-    ----------
-    functions
-        By name: a function whose first argument is an array and whose others are numbers, or a ``Change``.
-    finish
-        Takes the function's name, what it returned and what it was given; gives an array that may be stored, or raises.
+    ``finish`` takes the function's name, what it returned and what it was given, and gives an array that may be stored.
     """
     return {name: _own(name, function, finish) for name, function in functions.items()}
 
@@ -140,14 +135,14 @@ def _one_by_one(
     values: Values,
     *columns: NDArray[np.float64],
 ) -> Values:
-    made = []
+    results = []
     for value, *numbers in zip(values, *(column.tolist() for column in columns), strict=True):
         try:
             result = function(value.copy(), *numbers)
         except Exception as error:
             raise DataError(f"{name}(...) raised {type(error).__name__}: {error}") from error
-        made.append(finish(name, result, value))
-    return np.stack(made) if isinstance(values, np.ndarray) else made
+        results.append(finish(name, result, value))
+    return np.stack(results) if isinstance(values, np.ndarray) else results
 
 
 def each_distinct(
@@ -157,10 +152,10 @@ def each_distinct(
     choices, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     if len(choices) == 1:
         return change(values, *choices[0].tolist())
-    made = np.empty_like(values)
+    changed = np.empty_like(values)
     order = np.argsort(which.reshape(-1), kind="stable")
     edges = np.searchsorted(which.reshape(-1)[order], np.arange(len(choices) + 1))
-    for place, choice in enumerate(choices.tolist()):
-        rows = order[edges[place] : edges[place + 1]]
-        made[rows] = change(values[rows], *choice)
-    return made
+    for index, choice in enumerate(choices.tolist()):
+        rows = order[edges[index] : edges[index + 1]]
+        changed[rows] = change(values[rows], *choice)
+    return changed

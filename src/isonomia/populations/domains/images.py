@@ -1,11 +1,7 @@
-"""Images and their changes.
-
-What can be done to images: blur, noise, rotate, shift, brightness, contrast.
+"""Images as inputs, and what can be done to them: blur, noise, rotate, shift, brightness, contrast.
 
 Images come as a stack: one a row, then rows of pixels, columns of pixels and perhaps channels. What is computed is
 brought back into the range and the type of the pixels after every change.
-
-Images as inputs.
 """
 
 from __future__ import annotations
@@ -19,107 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.domains.arrays import ArrayDomain, Limits, Pool, labels_from, limits_of
+from isonomia.populations.domains.arrays import ArrayDomain, InputPool, Limits, labels_from, limits_of
 from isonomia.populations.domains.changes import Change, Parameter, each_distinct, functions_of, own_changes
 from isonomia.populations.domains.protocol import Marked
 
-__all__ = ["SPREAD", "Images", "image_changes"]
-
+__all__ = ["Images"]
 
 SPREAD = 0.1
 """The standard deviation of noise, as a share of the range of the pixels, where none is given."""
 
 WIDEST = 100.0
 """The widest blur, in pixels; beyond that the kernel would be larger than any image it is meant for."""
-
-
-def image_changes(limits: Limits) -> Mapping[str, Change]:
-    """The changes of images whose pixels have these limits. Amounts are in pixels, or in the unit of the pixels."""
-    noise = Change(partial(_noise, limits), (Parameter("spread", SPREAD * limits.width, least=0.0),), random=True)
-    return {
-        "blur": Change(partial(_blur, limits), (Parameter("sigma", 1.0, least=0.0, most=WIDEST),)),
-        "noise": noise,
-        "wNoise": noise,
-        "rotate": Change(partial(_rotate, limits), (Parameter("degrees"),)),
-        "shift": Change(partial(_shift, limits), (Parameter("right"), Parameter("down", 0.0))),
-        "brightness": Change(partial(_brightness, limits), (Parameter("by"),)),
-        "contrast": Change(partial(_contrast, limits), (Parameter("factor", least=0.0),)),
-    }
-
-
-def _blur(limits: Limits, images: NDArray[Any], sigma: NDArray[np.float64]) -> NDArray[Any]:
-    """Convolve each image with a Gaussian of this standard deviation, cut off at four; edges are mirrored."""
-    return each_distinct(partial(_blurred, limits), images, sigma)
-
-
-def _blurred(limits: Limits, images: NDArray[Any], sigma: float) -> NDArray[Any]:
-    from scipy.ndimage import gaussian_filter
-
-    # No width along the stack and the channels: nothing may leak from one image, or one colour, into another.
-    widths = (0.0, sigma, sigma, *(0.0,) * (images.ndim - 3))
-    return limits.settled(gaussian_filter(images.astype(np.float64), widths, mode="reflect", truncate=4.0))
-
-
-def _noise(limits: Limits, images: NDArray[Any], spread: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-    """Add independent Gaussian noise to every pixel; each image's noise is that of its seed."""
-    noise = np.stack([np.random.default_rng(seed).standard_normal(images.shape[1:]) for seed in seeds.tolist()])
-    return limits.settled(images + noise * _each(images, spread))
-
-
-def _rotate(limits: Limits, images: NDArray[Any], degrees: NDArray[np.float64]) -> NDArray[Any]:
-    """Turn each image counter-clockwise about its middle; what comes in from outside has the lowest value."""
-    return each_distinct(partial(_rotated, limits), images, degrees)
-
-
-def _rotated(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[Any]:
-    angle = np.deg2rad(degrees)
-    # From a place in the new image to one in the old; rows are counted downwards.
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    middle = (np.array(images.shape[1:3]) - 1) / 2
-    return _placed(limits, images, turn, middle - turn @ middle)
-
-
-def _shift(limits: Limits, images: NDArray[Any], right: NDArray[np.float64], down: NDArray[np.float64]) -> NDArray[Any]:
-    """Move each image; what comes in from outside has the lowest value."""
-    return each_distinct(partial(_shifted, limits), images, right, down)
-
-
-def _shifted(limits: Limits, images: NDArray[Any], right: float, down: float) -> NDArray[Any]:
-    return _placed(limits, images, np.eye(2), np.array([-down, -right]))
-
-
-def _placed(
-    limits: Limits, images: NDArray[Any], turn: NDArray[np.float64], start: NDArray[np.float64]
-) -> NDArray[Any]:
-    """Each new pixel from its place in the old image, between the four pixels nearest to it (bilinear)."""
-    from scipy.ndimage import affine_transform
-
-    matrix = np.eye(images.ndim)
-    matrix[1:3, 1:3] = turn
-    offset = np.zeros(images.ndim)
-    offset[1:3] = start
-    return limits.settled(
-        affine_transform(
-            images.astype(np.float64), matrix, offset, order=1, mode="grid-constant", cval=limits.low, prefilter=False
-        )
-    )
-
-
-def _brightness(limits: Limits, images: NDArray[Any], by: NDArray[np.float64]) -> NDArray[Any]:
-    """Add the same to every pixel of an image."""
-    return limits.settled(images + _each(images, by))
-
-
-def _contrast(limits: Limits, images: NDArray[Any], factor: NDArray[np.float64]) -> NDArray[Any]:
-    """Multiply how far each pixel is from the mean of its image: below 1 flattens, above 1 sharpens."""
-    pixels = images.astype(np.float64)
-    mean = np.array([image.mean() for image in pixels])
-    return limits.settled(_each(images, mean) + (pixels - _each(images, mean)) * _each(images, factor))
-
-
-def _each(images: NDArray[Any], column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A column as something to compute with whole images."""
-    return column.reshape(-1, *(1,) * (images.ndim - 1))
 
 
 def Images(  # noqa: N802  (it reads like the populations, which are classes)
@@ -176,9 +82,9 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
     limits.check(array, "pixels")
     stack = array.view()
     stack.flags.writeable = False
-    changes = {**image_changes(limits), **own_changes(functions or {}, partial(_finished, limits))}
+    changes = {**_changes(limits), **own_changes(functions or {}, partial(_finished, limits))}
     return ArrayDomain(
-        Pool(stack, labels_from(labels, len(stack), "image")),
+        InputPool(stack, labels_from(labels, len(stack), "image")),
         limits,
         Pixels(stack.shape[1:]),
         functions_of(changes, "image"),
@@ -217,7 +123,7 @@ class Pixels:
                 f"there is no pixel {feature!r}: expected its row and column (and channel), counted from 0, such as "
                 f"'{ends}' for the last one, or its number, 0 to {int(np.prod(self.shape)) - 1}"
             )
-        return ",".join(str(place) for place in np.unravel_index(number, self.shape))
+        return ",".join(str(index) for index in np.unravel_index(number, self.shape))
 
     def _number(self, feature: str) -> int | None:
         if feature[:1] == "f" and feature[1:].isdecimal():
@@ -225,34 +131,123 @@ class Pixels:
         parts = [part.strip() for part in feature.split(",")]
         if len(parts) != len(self.shape) or not all(part.isdecimal() for part in parts):
             return None
-        places = tuple(int(part) for part in parts)
-        if any(place >= size for place, size in zip(places, self.shape, strict=True)):
+        index = tuple(int(part) for part in parts)
+        if any(each >= size for each, size in zip(index, self.shape, strict=True)):
             return None
-        return int(np.ravel_multi_index(places, self.shape))
+        return int(np.ravel_multi_index(index, self.shape))
 
     def read(self, values: NDArray[Any], feature: str) -> Marked:
         """One pixel of every image."""
-        place: Any = (slice(None), *_place(feature))
-        return values[place].copy(), None
+        index: Any = (slice(None), *_pixel_index(feature))
+        return values[index].copy(), None
 
     def write(self, feature: str, values: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:
         """The same images with one pixel set."""
-        made = values.copy()
-        place: Any = (slice(None), *_place(feature))
-        made[place] = column
-        return made
+        changed = values.copy()
+        index: Any = (slice(None), *_pixel_index(feature))
+        changed[index] = column
+        return changed
 
 
-def _place(feature: str) -> tuple[int, ...]:
+def _pixel_index(feature: str) -> tuple[int, ...]:
     return tuple(int(part) for part in feature.split(","))
 
 
 def _finished(limits: Limits, name: str, result: Any, before: NDArray[Any]) -> NDArray[Any]:
-    """What a function made of an image, as an image."""
-    made = np.asarray(result)
-    if made.shape != before.shape or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
+    """The image that a function returned."""
+    image = np.asarray(result)
+    if image.shape != before.shape or image.dtype.kind not in "biuf" or not np.isfinite(image).all():
         raise DataError(
             f"expected {name}(...) to return an image of shape {before.shape} with finite numbers, but it returned "
-            f"one of shape {made.shape} and type {made.dtype}"
+            f"one of shape {image.shape} and type {image.dtype}"
         )
-    return limits.settled(made.astype(np.float64))
+    return limits.clip(image.astype(np.float64))
+
+
+def _changes(limits: Limits) -> Mapping[str, Change]:
+    """The changes of images whose pixels have these limits. Amounts are in pixels, or in the unit of the pixels."""
+    noise = Change(partial(_noise, limits), (Parameter("spread", SPREAD * limits.width, least=0.0),), random=True)
+    return {
+        "blur": Change(partial(_blur, limits), (Parameter("sigma", 1.0, least=0.0, most=WIDEST),)),
+        "noise": noise,
+        "wNoise": noise,
+        "rotate": Change(partial(_rotate, limits), (Parameter("degrees"),)),
+        "shift": Change(partial(_shift, limits), (Parameter("right"), Parameter("down", 0.0))),
+        "brightness": Change(partial(_brightness, limits), (Parameter("by"),)),
+        "contrast": Change(partial(_contrast, limits), (Parameter("factor", least=0.0),)),
+    }
+
+
+def _blur(limits: Limits, images: NDArray[Any], sigma: NDArray[np.float64]) -> NDArray[Any]:
+    """Convolve each image with a Gaussian of this standard deviation, cut off at four; edges are mirrored."""
+    return each_distinct(partial(_blurred, limits), images, sigma)
+
+
+def _blurred(limits: Limits, images: NDArray[Any], sigma: float) -> NDArray[Any]:
+    from scipy.ndimage import gaussian_filter
+
+    # No width along the stack and the channels: nothing may leak from one image, or one colour, into another.
+    widths = (0.0, sigma, sigma, *(0.0,) * (images.ndim - 3))
+    return limits.clip(gaussian_filter(images.astype(np.float64), widths, mode="reflect", truncate=4.0))
+
+
+def _noise(limits: Limits, images: NDArray[Any], spread: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+    """Add independent Gaussian noise to every pixel; each image's noise is that of its seed."""
+    noise = np.stack([np.random.default_rng(seed).standard_normal(images.shape[1:]) for seed in seeds.tolist()])
+    return limits.clip(images + noise * _each(images, spread))
+
+
+def _rotate(limits: Limits, images: NDArray[Any], degrees: NDArray[np.float64]) -> NDArray[Any]:
+    """Turn each image counter-clockwise about its middle; what comes in from outside has the lowest value."""
+    return each_distinct(partial(_rotated, limits), images, degrees)
+
+
+def _rotated(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[Any]:
+    angle = np.deg2rad(degrees)
+    # From a position in the new image to one in the old; rows are counted downwards.
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    middle = (np.array(images.shape[1:3]) - 1) / 2
+    return _transformed(limits, images, turn, middle - turn @ middle)
+
+
+def _shift(limits: Limits, images: NDArray[Any], right: NDArray[np.float64], down: NDArray[np.float64]) -> NDArray[Any]:
+    """Move each image; what comes in from outside has the lowest value."""
+    return each_distinct(partial(_shifted, limits), images, right, down)
+
+
+def _shifted(limits: Limits, images: NDArray[Any], right: float, down: float) -> NDArray[Any]:
+    return _transformed(limits, images, np.eye(2), np.array([-down, -right]))
+
+
+def _transformed(
+    limits: Limits, images: NDArray[Any], turn: NDArray[np.float64], start: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Each new pixel from its position in the old image, between the four pixels nearest to it (bilinear)."""
+    from scipy.ndimage import affine_transform
+
+    matrix = np.eye(images.ndim)
+    matrix[1:3, 1:3] = turn
+    offset = np.zeros(images.ndim)
+    offset[1:3] = start
+    return limits.clip(
+        affine_transform(
+            images.astype(np.float64), matrix, offset, order=1, mode="grid-constant", cval=limits.low, prefilter=False
+        )
+    )
+
+
+def _brightness(limits: Limits, images: NDArray[Any], by: NDArray[np.float64]) -> NDArray[Any]:
+    """Add the same to every pixel of an image."""
+    return limits.clip(images + _each(images, by))
+
+
+def _contrast(limits: Limits, images: NDArray[Any], factor: NDArray[np.float64]) -> NDArray[Any]:
+    """Multiply how far each pixel is from the mean of its image: below 1 flattens, above 1 sharpens."""
+    pixels = images.astype(np.float64)
+    mean = np.array([image.mean() for image in pixels])
+    return limits.clip(_each(images, mean) + (pixels - _each(images, mean)) * _each(images, factor))
+
+
+def _each(images: NDArray[Any], column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column as something to compute with whole images."""
+    return column.reshape(-1, *(1,) * (images.ndim - 1))

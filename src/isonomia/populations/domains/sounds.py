@@ -1,11 +1,7 @@
-"""Sounds and their changes.
-
-What can be done to sounds: white noise, gain, shift.
+"""Sounds as inputs, and what can be done to them: white noise, gain, shift.
 
 Sounds come as a list of waves, one array each. What is computed is brought back into the range and the type of the
 samples after every change, so that a sound which becomes too loud is clipped.
-
-Sounds as inputs.
 """
 
 from __future__ import annotations
@@ -22,78 +18,22 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains.arrays import (
     ArrayDomain,
     ArrayRecords,
+    InputPool,
     Limits,
-    Pool,
-    computed,
+    compute,
     labels_from,
     limits_of,
 )
 from isonomia.populations.domains.changes import Change, Parameter, functions_of, own_changes
 from isonomia.populations.domains.protocol import Function, Marked
 
-__all__ = ["DECIBELS", "Sounds", "silence_of", "sound_changes"]
-
+__all__ = ["Sounds"]
 
 DECIBELS = 20.0
 """How much stronger the sound is than white noise, where it is not said: a usual level of speech in noise."""
 
 Waves: TypeAlias = list[NDArray[Any]]
 Floats: TypeAlias = NDArray[np.float64]
-
-
-def silence_of(limits: Limits) -> float:
-    """The value of silence: 0, or the middle of the range where nothing is negative."""
-    if limits.low < 0:
-        return 0.0
-    return float(np.ceil((limits.low + limits.high) / 2)) if limits.whole else (limits.low + limits.high) / 2
-
-
-def sound_changes(limits: Limits, rate: float) -> Mapping[str, Change]:
-    """The changes of sounds with these limits and so many samples a second."""
-    noise = Change(partial(_noise, limits), (Parameter("decibels", DECIBELS, least=-200.0, most=200.0),), random=True)
-    return {
-        "wNoise": noise,
-        "noise": noise,
-        "gain": Change(partial(_gain, limits), (Parameter("decibels", least=-200.0, most=200.0),)),
-        "shift": Change(partial(_shift, limits, rate), (Parameter("seconds"),)),
-    }
-
-
-def _noise(limits: Limits, waves: Waves, decibels: Floats, seeds: NDArray[np.int64]) -> Waves:
-    """Add white Gaussian noise at a signal-to-noise ratio; each sound's noise is that of its seed.
-
-    The ratio is that of the power of the whole sound to the expected power of the noise. Silence stays silence.
-    """
-    made = []
-    for wave, level, seed in zip(waves, decibels.tolist(), seeds.tolist(), strict=True):
-        signal = wave.astype(np.float64) - silence_of(limits)
-        power = float(np.mean(signal * signal)) if len(signal) else 0.0
-        noise = np.random.default_rng(seed).standard_normal(len(signal))
-        made.append(limits.settled(wave + noise * np.sqrt(power * 10.0 ** (-level / 10.0))))
-    return made
-
-
-def _gain(limits: Limits, waves: Waves, decibels: Floats) -> Waves:
-    """Make each sound louder, or quieter where the number is negative."""
-    silence, factors = silence_of(limits), 10.0 ** (decibels / 20.0)
-    return [
-        limits.settled(silence + (wave.astype(np.float64) - silence) * factor)
-        for wave, factor in zip(waves, factors.tolist(), strict=True)
-    ]
-
-
-def _shift(limits: Limits, rate: float, waves: Waves, seconds: Floats) -> Waves:
-    """Let each sound begin later, or earlier where the number is negative, by the nearest whole number of samples.
-
-    Its length stays: what is pushed out is lost, and silence comes in.
-    """
-    made = []
-    for wave, moved in zip(waves, np.rint(seconds * rate).tolist(), strict=True):
-        later = int(np.clip(moved, -len(wave), len(wave)))
-        shifted = np.full_like(wave, silence_of(limits))
-        shifted[max(later, 0) : len(wave) + min(later, 0)] = wave[max(-later, 0) : len(wave) - max(later, 0)]
-        made.append(shifted)
-    return made
 
 
 def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
@@ -137,16 +77,16 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
         raise UsageError(f"expected rate as samples a second, above 0, but {rate!r} came")
-    found, even = _waves(waves)
-    limits = limits_of(found[0].dtype, between, "samples", usual="u1 i2 f4 f8")
-    for wave in found:
+    sounds, even = _waves(waves)
+    limits = limits_of(sounds[0].dtype, between, "samples", usual="u1 i2 f4 f8")
+    for wave in sounds:
         limits.check(wave, "samples")
-    shape = found[0].shape if even else None
-    changes = {**sound_changes(limits, rate), **own_changes(functions or {}, partial(_finished, limits, even))}
+    shape = sounds[0].shape if even else None
+    changes = {**_changes(limits, rate), **own_changes(functions or {}, partial(_finished, limits, even))}
     return ArrayDomain(
-        Pool(found, labels_from(labels, len(found), "sound")),
+        InputPool(sounds, labels_from(labels, len(sounds), "sound")),
         limits,
-        Samples(max(len(wave) for wave in found)),
+        Samples(max(len(wave) for wave in sounds)),
         {**functions_of(changes, "sound"), "seconds": Function(partial(_seconds, rate), 1, "number")},
         what="sound",
         part="samples",
@@ -161,19 +101,19 @@ def _waves(waves: Any) -> tuple[list[NDArray[Any]], bool]:
     if isinstance(waves, str | bytes) or not hasattr(waves, "__iter__"):
         raise DataError(f"expected sounds as a list of arrays, or one array, but a {type(waves).__name__} came")
     even = isinstance(waves, np.ndarray) and waves.dtype != object
-    found = [np.asarray(wave).view() for wave in waves]
-    if not found or any(wave.ndim != 1 or not wave.size for wave in found):
-        shapes = sorted({wave.shape for wave in found}, key=str)[:4]
+    sounds = [np.asarray(wave).view() for wave in waves]
+    if not sounds or any(wave.ndim != 1 or not wave.size for wave in sounds):
+        shapes = sorted({wave.shape for wave in sounds}, key=str)[:4]
         raise DataError(
             f"expected sounds as one-dimensional arrays of at least one sample, but their shapes are {shapes}. Take "
             "one channel, or the mean of them"
         )
-    kinds = {wave.dtype for wave in found}
+    kinds = {wave.dtype for wave in sounds}
     if len(kinds) > 1:
         raise DataError(f"expected sounds of one type, but there are {', '.join(sorted(map(str, kinds)))}")
-    for wave in found:
+    for wave in sounds:
         wave.flags.writeable = False
-    return found, even
+    return sounds, even
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,32 +132,87 @@ class Samples:
 
     def read(self, values: list[NDArray[Any]], feature: str) -> Marked:
         """One sample of every sound; there is none where a sound is too short."""
-        place = int(feature)
-        bad = np.array([len(wave) <= place for wave in values], dtype=bool)
-        column = np.array([0 if short else wave[place] for wave, short in zip(values, bad, strict=True)])
+        index = int(feature)
+        bad = np.array([len(wave) <= index for wave in values], dtype=bool)
+        column = np.array([0 if short else wave[index] for wave, short in zip(values, bad, strict=True)])
         return column, bad if bad.any() else None
 
     def write(self, feature: str, values: list[NDArray[Any]], column: NDArray[Any]) -> list[NDArray[Any]]:
         """The same sounds with one sample set."""
-        place, made = int(feature), [wave.copy() for wave in values]
-        for wave, value in zip(made, column.tolist(), strict=True):
-            wave[place : place + 1] = value
-        return made
+        index, changed = int(feature), [wave.copy() for wave in values]
+        for wave, value in zip(changed, column.tolist(), strict=True):
+            wave[index : index + 1] = value
+        return changed
 
 
 def _seconds(rate: float, records: Any) -> NDArray[np.float64]:
     if not isinstance(records, ArrayRecords):
         raise DataError("seconds(...) takes a sound, but its argument is none")
-    return np.array([len(wave) / rate for wave in computed(records, 1024)])
+    return np.array([len(wave) / rate for wave in compute(records, 1024)])
 
 
 def _finished(limits: Limits, even: bool, name: str, result: Any, before: NDArray[Any]) -> NDArray[Any]:
-    """What a function made of a sound, as a sound; its length may change where lengths differ anyway."""
-    made = np.asarray(result)
-    fits = made.shape == before.shape if even else made.ndim == 1 and made.size > 0
-    if not fits or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
+    """The sound that a function returned; its length may change where lengths differ anyway."""
+    wave = np.asarray(result)
+    fits = wave.shape == before.shape if even else wave.ndim == 1 and wave.size > 0
+    if not fits or wave.dtype.kind not in "biuf" or not np.isfinite(wave).all():
         raise DataError(
             f"expected {name}(...) to return a sound with finite samples{' of the same length' if even else ''}, but "
-            f"it returned an array of shape {made.shape} and type {made.dtype}"
+            f"it returned an array of shape {wave.shape} and type {wave.dtype}"
         )
-    return limits.settled(made.astype(np.float64))
+    return limits.clip(wave.astype(np.float64))
+
+
+def _changes(limits: Limits, rate: float) -> Mapping[str, Change]:
+    """The changes of sounds with these limits and so many samples a second."""
+    noise = Change(partial(_noise, limits), (Parameter("decibels", DECIBELS, least=-200.0, most=200.0),), random=True)
+    return {
+        "wNoise": noise,
+        "noise": noise,
+        "gain": Change(partial(_gain, limits), (Parameter("decibels", least=-200.0, most=200.0),)),
+        "shift": Change(partial(_shift, limits, rate), (Parameter("seconds"),)),
+    }
+
+
+def _silence(limits: Limits) -> float:
+    """The value of silence: 0, or the middle of the range where nothing is negative."""
+    if limits.low < 0:
+        return 0.0
+    return float(np.ceil((limits.low + limits.high) / 2)) if limits.whole else (limits.low + limits.high) / 2
+
+
+def _noise(limits: Limits, waves: Waves, decibels: Floats, seeds: NDArray[np.int64]) -> Waves:
+    """Add white Gaussian noise at a signal-to-noise ratio; each sound's noise is that of its seed.
+
+    The ratio is that of the power of the whole sound to the expected power of the noise. Silence stays silence.
+    """
+    changed = []
+    for wave, level, seed in zip(waves, decibels.tolist(), seeds.tolist(), strict=True):
+        signal = wave.astype(np.float64) - _silence(limits)
+        power = float(np.mean(signal * signal)) if len(signal) else 0.0
+        noise = np.random.default_rng(seed).standard_normal(len(signal))
+        changed.append(limits.clip(wave + noise * np.sqrt(power * 10.0 ** (-level / 10.0))))
+    return changed
+
+
+def _gain(limits: Limits, waves: Waves, decibels: Floats) -> Waves:
+    """Make each sound louder, or quieter where the number is negative."""
+    silence, factors = _silence(limits), 10.0 ** (decibels / 20.0)
+    return [
+        limits.clip(silence + (wave.astype(np.float64) - silence) * factor)
+        for wave, factor in zip(waves, factors.tolist(), strict=True)
+    ]
+
+
+def _shift(limits: Limits, rate: float, waves: Waves, seconds: Floats) -> Waves:
+    """Let each sound begin later, or earlier where the number is negative, by the nearest whole number of samples.
+
+    Its length stays: what is pushed out is lost, and silence comes in.
+    """
+    changed = []
+    for wave, moved in zip(waves, np.rint(seconds * rate).tolist(), strict=True):
+        later = int(np.clip(moved, -len(wave), len(wave)))
+        shifted = np.full_like(wave, _silence(limits))
+        shifted[max(later, 0) : len(wave) + min(later, 0)] = wave[max(-later, 0) : len(wave) - max(later, 0)]
+        changed.append(shifted)
+    return changed

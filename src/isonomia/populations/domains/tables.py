@@ -1,12 +1,7 @@
-"""Rows of a table; one-hot and ordinal features.
+"""The rows of a table as inputs.
 
-Rows of a table, changed here and there.
-
-Several columns, or a column of ordered levels, as one feature whose value is a position.
-
-The rows of a table as inputs: features by number and by name, groups of columns as single features.
-
-A table whose groups of columns, and whose ordered categories, are single features.
+Columns are features, by number and by name. Several columns, or a column of ordered levels, can be one feature whose
+value is a position. Rows at the ends of their columns are known: smallest, largest, zero, missing, each of few values.
 """
 
 from __future__ import annotations
@@ -14,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,10 +18,15 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.domains.table_edits import Gap, differing, replaced, rows_at_ends
+from isonomia.populations.domains.table_edits import replaced
 from isonomia.populations.table import Table
 
-__all__ = ["Group", "OneHot", "Ordinal", "TableDomain", "TableRecords", "table_domain"]
+__all__ = ["Gap", "TableDomain", "TableRecords", "rows_at_ends", "table_domain"]
+
+Booleans = NDArray[np.bool_]
+
+Gap: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]
+"""How far apart the values of two columns are, one number for each pair; it counts only where they differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,63 +50,6 @@ class TableRecords:
     def take(self, indices: NDArray[np.intp]) -> TableRecords:
         """The records at these positions."""
         return TableRecords(self.rows[indices], {name: values[indices] for name, values in self.changed.items()})
-
-
-Column: TypeAlias = Callable[[str], NDArray[Any]]
-Read: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True)
-class OneHot:
-    """Columns of which exactly one is 1: the feature's value is which, counted from 0 in the order given."""
-
-    columns: tuple[str, ...]
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """What the positions are called."""
-        return self.columns
-
-    def read(self, column: Column) -> Read:
-        """The position of the 1; there is none where no column or more than one is set."""
-        hot = np.stack([np.asarray(column(name) == 1, dtype=bool) for name in self.columns])
-        return hot.argmax(axis=0), np.asarray(hot.sum(axis=0) != 1)
-
-    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The columns with the 1 at these positions."""
-        return {
-            name: (positions == place).astype(column(name).dtype if column(name).dtype.kind in "biuf" else np.int64)
-            for place, name in enumerate(self.columns)
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Ordinal:
-    """A column of named levels in an order: the feature's value is the level's number, counted from 0."""
-
-    column: str
-    levels: tuple[Any, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    def read(self, column: Column) -> Read:
-        """The number of each level; there is none for a value that is no level."""
-        values = column(self.column)
-        same = np.stack([np.asarray(values == level, dtype=bool) for level in self.levels])
-        return same.argmax(axis=0), np.asarray(~same.any(axis=0))
-
-    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The column with these levels."""
-        del column
-        levels = np.fromiter(self.levels, dtype=object, count=len(self.levels))[positions.astype(np.intp)]
-        numeric = all(isinstance(level, int | float) for level in self.levels)
-        return {self.column: np.asarray(levels.tolist()) if numeric else levels}
-
-
-Group: TypeAlias = OneHot | Ordinal
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +104,7 @@ class TableDomain:
         return np.asarray(rows[rows_at_ends([self.whole.column(name)[rows] for name in self.columns], most, rng)])
 
     def feature(self, feature: str | int) -> str:
-        """The name of a feature; ``f3`` and 3 are the column number 3, where no feature is called ``f3``.
-
-        Raises
-        ------
-        DataError
-            Where there is no such feature.
-        """
+        """The name of a feature; ``f3`` and 3 are the column number 3, where no feature is called ``f3``."""
         if isinstance(feature, str):
             if feature in self.groups or feature in self.columns:
                 return feature
@@ -181,10 +119,10 @@ class TableDomain:
         return self.columns[feature]
 
     def _offered(self) -> str:
-        told = [f"{number} {name}" for number, name in enumerate(self.columns)][:12]
+        numbered = [f"{number} {name}" for number, name in enumerate(self.columns)][:12]
         more = ", ..." if len(self.columns) > 12 else ""
         groups = f"; groups {', '.join(self.groups)}" if self.groups else ""
-        return f"The features are {', '.join(told)}{more}{groups}."
+        return f"The features are {', '.join(numbered)}{more}{groups}."
 
     def kind(self, feature: str) -> Kind:
         """Numbers for groups; otherwise what the column holds."""
@@ -228,8 +166,8 @@ class TableDomain:
             return records, bad
         bad = ~((values >= 0) & (values < len(group.levels)) & (values % 1 == 0))
         positions = np.where(bad, 0, values)
-        made = group.write(partial(self.column, records), positions)
-        return TableRecords(records.rows, {**records.changed, **made}), bad if bad.any() else None
+        columns = group.write(partial(self.column, records), positions)
+        return TableRecords(records.rows, {**records.changed, **columns}), bad if bad.any() else None
 
     def label(self, records: TableRecords) -> NDArray[Any]:
         """The right answer of every record."""
@@ -262,7 +200,7 @@ class TableDomain:
 
     def _gap(self, left: TableRecords, right: TableRecords, feature: str, columns: tuple[str, ...]) -> Any:
         pairs = [(self.column(left, name), self.column(right, name)) for name in columns]
-        differs = np.any([differing(one, other) for one, other in pairs], axis=0)
+        differs = np.any([_differing(one, other) for one, other in pairs], axis=0)
         if feature in self.groups:
             group = self.groups[feature]
             before, after = (group.read(partial(self.column, side))[0] for side in (left, right))
@@ -327,25 +265,182 @@ def table_domain(
     label: str | None,
     functions: Mapping[str, Function],
 ) -> TableDomain:
-    """A table with its groups; a column whose categories have a declared order is an ordinal feature by itself.
-
-    Raises
-    ------
-    DataError
-        Where a group or the label names a column that the table lacks, or a group's name is already that of a column.
-    """
-    made: dict[str, Group] = {}
+    """A table with its groups; a column whose categories have a declared order is an ordinal feature by itself."""
+    features: dict[str, Group] = {}
     for name, columns in groups.items():
         if name in table.names:
             raise DataError(f"the group {name!r} has the name of a column: call it something else")
-        made[name] = OneHot(tuple(columns))
+        features[name] = OneHotFeature(tuple(columns))
     for name in table.names:
         levels = orders.get(name, table.order(name))
         if levels:
-            made[name] = Ordinal(name, tuple(levels))
+            features[name] = OrdinalFeature(name, tuple(levels))
     unknown = [name for name in orders if name not in table.names]
-    mentioned = [*unknown, *(() if label is None else (label,)), *(c for group in made.values() for c in group.columns)]
+    mentioned = [
+        *unknown,
+        *(() if label is None else (label,)),
+        *(c for group in features.values() for c in group.columns),
+    ]
     for name in mentioned:
         if name not in table.names:
             raise DataError(f"the table has no column {name!r}.{nearest(name, table.names)}")
-    return TableDomain(table, made, label, functions)
+    return TableDomain(table, features, label, functions)
+
+
+Column: TypeAlias = Callable[[str], NDArray[Any]]
+
+Read: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class OneHotFeature:
+    """Columns of which exactly one is 1: the feature's value is which, counted from 0 in the order given."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """What the positions are called."""
+        return self.columns
+
+    def read(self, column: Column) -> Read:
+        """The position of the 1; there is none where no column or more than one is set."""
+        hot = np.stack([np.asarray(column(name) == 1, dtype=bool) for name in self.columns])
+        return hot.argmax(axis=0), np.asarray(hot.sum(axis=0) != 1)
+
+    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The columns with the 1 at these positions."""
+        return {
+            name: (positions == index).astype(column(name).dtype if column(name).dtype.kind in "biuf" else np.int64)
+            for index, name in enumerate(self.columns)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinalFeature:
+    """A column of named levels in an order: the feature's value is the level's number, counted from 0."""
+
+    column: str
+    levels: tuple[Any, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    def read(self, column: Column) -> Read:
+        """The number of each level; there is none for a value that is no level."""
+        values = column(self.column)
+        same = np.stack([np.asarray(values == level, dtype=bool) for level in self.levels])
+        return same.argmax(axis=0), np.asarray(~same.any(axis=0))
+
+    def write(self, column: Column, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The column with these levels."""
+        del column
+        levels = np.fromiter(self.levels, dtype=object, count=len(self.levels))[positions.astype(np.intp)]
+        numeric = all(isinstance(level, int | float) for level in self.levels)
+        return {self.column: np.asarray(levels.tolist()) if numeric else levels}
+
+
+Group: TypeAlias = OneHotFeature | OrdinalFeature
+
+
+def _differing(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two columns have different values; two missing numbers are the same."""
+    unequal = np.asarray(left != right, dtype=bool)
+    if left.dtype.kind == "f" and right.dtype.kind == "f":
+        return np.asarray(unequal & ~(np.isnan(left) & np.isnan(right)))
+    return unequal
+
+
+FEW = 8
+"""As many different values as a column may have for each of them to count as an end."""
+
+LOOKED_THROUGH = 2**15
+"""Rows that are looked through; of a longer table so many at random, and those with a smallest or largest number."""
+
+
+def rows_at_ends(columns: Sequence[NDArray[Any]], max_n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The positions of at most ``max_n`` rows that are at ends of columns, those at many ends at once first.
+
+    Every end that occurs has its turn: of the rows that are there, the one that is at most other ends as well. Of rows
+    at the same ends one is taken, at random, and others only where there is room. What is frequent needs no such
+    search, since whoever draws at random meets it.
+    """
+    if not columns or not len(columns[0]):
+        return np.zeros(0, dtype=np.intp)
+    candidates = _candidates(columns, rng)
+    ends = [end for column in columns for end in _ends(column[candidates])]
+    if not ends:
+        return np.asarray(candidates[rng.permutation(len(candidates))[:max_n]])
+    marks = np.stack([ends[index] for index in rng.permutation(len(ends))])
+    at = marks.sum(axis=0)
+    order = np.lexsort((rng.random(len(candidates)), -at))[: np.count_nonzero(at)]
+    keys = rng.integers(0, 2**63, len(marks), dtype=np.uint64) @ marks.astype(np.uint64)  # one for each set of ends
+    first = np.sort(np.unique(keys[order], return_index=True)[1])
+    chosen = order[first][_in_turn(marks[:, order[first]], max_n)]
+    return np.asarray(candidates[np.concatenate([chosen, np.delete(order, first)])[:max_n]])
+
+
+def _in_turn(marks: Booleans, max_n: int) -> NDArray[np.intp]:
+    """One end after the other, the first row that is there and was not taken yet."""
+    each = [np.flatnonzero(end)[:max_n].tolist() for end in marks]
+    turns = (index for index in chain.from_iterable(zip_longest(*each)) if index is not None)
+    return np.fromiter(dict.fromkeys(turns), dtype=np.intp)
+
+
+def _candidates(columns: Sequence[NDArray[Any]], rng: np.random.Generator) -> NDArray[np.intp]:
+    n = len(columns[0])
+    if n <= LOOKED_THROUGH:
+        return np.arange(n)
+    numbers = [column for column in columns if column.dtype.kind in "iuf" and not _missing(column).all()]
+    outermost = [end(column) for column in numbers for end in (_smallest, _largest)]
+    some = rng.choice(n, LOOKED_THROUGH, replace=False)
+    return np.unique(np.concatenate([some, np.asarray(outermost, dtype=np.intp)]))
+
+
+def _smallest(column: NDArray[Any]) -> int:
+    return int(np.nanargmin(column) if column.dtype.kind == "f" else np.argmin(column))
+
+
+def _largest(column: NDArray[Any]) -> int:
+    return int(np.nanargmax(column) if column.dtype.kind == "f" else np.argmax(column))
+
+
+def _ends(column: NDArray[Any]) -> list[Booleans]:
+    """For each end of a column, which rows are there; none for a column that is the same everywhere."""
+    missing = _missing(column)
+    match column.dtype.kind:
+        case "b":
+            ends = [column, ~column]
+        case "i" | "u" | "f":
+            ends = [] if missing.all() else _of_numbers(column)
+        case _:
+            ends = _of_values(column, missing)
+    return [end for end in (*ends, missing) if end.any() and not end.all()]
+
+
+def _of_numbers(column: NDArray[Any]) -> list[Booleans]:
+    ends = [column == column[_smallest(column)], column == column[_largest(column)]]
+    inside = (column == 0) & ~ends[0] & ~ends[1]
+    return [*ends, inside]
+
+
+def _of_values(column: NDArray[Any], missing: Booleans) -> list[Booleans]:
+    """Each of few values; of many texts, the shortest and the longest."""
+    values = [value for value, gone in zip(column.tolist(), missing, strict=True) if not gone]
+    varieties = dict.fromkeys(map(str, values))
+    texts = np.array(["" if gone else str(value) for value, gone in zip(column.tolist(), missing, strict=True)])
+    if len(varieties) <= FEW:
+        return [(texts == value) & ~missing for value in varieties]
+    lengths = np.where(missing, -1, np.char.str_len(texts))
+    present = lengths[~missing]
+    return [lengths == present.min(), lengths == present.max()]
+
+
+def _missing(column: NDArray[Any]) -> Booleans:
+    if column.dtype.kind == "f":
+        return np.asarray(np.isnan(column))
+    if column.dtype.kind in "biu":
+        return np.zeros(len(column), dtype=bool)
+    return np.array([value is None or value != value for value in column.tolist()], dtype=bool)

@@ -1,8 +1,6 @@
-"""Texts and their rewritings.
+"""Texts as inputs: delete, append, swap and shuffle their sections, change case, misspell.
 
-What a specification can do with texts: delete, append, swap, change case, misspell, shuffle.
-
-Texts made of named sections as inputs, such as what a guest liked and what he did not.
+A text is made of named sections, such as what a guest liked and what he did not.
 """
 
 from __future__ import annotations
@@ -19,125 +17,15 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains.protocol import Function
-from isonomia.populations.domains.table_edits import text_gap
-from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.domains.tables import Gap, TableDomain, TableRecords
 from isonomia.populations.table import Table, batch_table
 
-__all__ = ["Texts", "text_functions"]
-
+__all__ = ["Texts"]
 
 Text = str | None
 
-
-def text_functions(domain: TableDomain, join: str) -> Mapping[str, Function]:
-    """The functions of texts whose sections are the features of a domain."""
-    calls: dict[str, tuple[Callable[..., Any], int, bool]] = {
-        "delete": (partial(_delete, domain), 2, False),
-        "append": (partial(_append, domain, join), 3, False),
-        "swap": (partial(_swap, domain), 3, False),
-        "upper": (partial(_everywhere, domain, str.upper), 1, False),
-        "lower": (partial(_everywhere, domain, str.lower), 1, False),
-        "typo": (partial(_typo, domain), 1, True),
-        "shuffle": (partial(_shuffle, domain), 2, True),
-    }
-    return {
-        name: Function(partial(_of_texts, name, call), takes, "record", random=random)
-        for name, (call, takes, random) in calls.items()
-    }
-
-
-def _of_texts(name: str, call: Callable[..., Any], records: Any, *arguments: Any) -> Any:
-    if not isinstance(records, TableRecords):
-        raise DataError(f"{name}(...) takes a text first, such as an input; a section of one is no text by itself")
-    return call(records, *arguments)
-
-
-def _rewritten(
-    domain: TableDomain, records: TableRecords, sections: NDArray[Any], change: Callable[[int, Text], Text]
-) -> TableRecords:
-    """Every record with one section changed, each its own; ``change`` takes the record's number and the section."""
-    names = [domain.feature(section) for section in sections.tolist()]
-    changed = dict(records.changed)
-    for name in dict.fromkeys(names):
-        column = domain.column(records, name).astype(object)
-        for place in (place for place, other in enumerate(names) if other == name):
-            column[place] = change(place, column[place])
-        changed[name] = column
-    return TableRecords(records.rows, changed)
-
-
-def _delete(domain: TableDomain, records: TableRecords, sections: NDArray[Any]) -> TableRecords:
-    return _rewritten(domain, records, sections, lambda place, text: None)  # noqa: ARG005
-
-
-def _append(
-    domain: TableDomain, join: str, records: TableRecords, sections: NDArray[Any], texts: NDArray[Any]
-) -> TableRecords:
-    more = texts.tolist()
-
-    def change(place: int, text: Text) -> Text:
-        parts = [part for part in (text, more[place]) if part]
-        return join.join(map(str, parts)) if parts else text
-
-    return _rewritten(domain, records, sections, change)
-
-
-def _swap(domain: TableDomain, records: TableRecords, first: NDArray[Any], second: NDArray[Any]) -> TableRecords:
-    before = [_read(domain, records, sections) for sections in (first, second)]
-    half = _rewritten(domain, records, first, lambda place, _: before[1][place])
-    return _rewritten(domain, half, second, lambda place, _: before[0][place])
-
-
-def _read(domain: TableDomain, records: TableRecords, sections: NDArray[Any]) -> list[Text]:
-    names = [domain.feature(section) for section in sections.tolist()]
-    columns = {name: domain.column(records, name) for name in dict.fromkeys(names)}
-    return [columns[name][place] for place, name in enumerate(names)]
-
-
-def _everywhere(domain: TableDomain, change: Callable[[str], str], records: TableRecords) -> TableRecords:
-    changed = dict(records.changed)
-    for name in domain.columns:
-        texts = [None if text is None else change(text) for text in domain.column(records, name).tolist()]
-        changed[name] = np.fromiter(texts, dtype=object, count=len(texts))
-    return TableRecords(records.rows, changed)
-
-
-def _typo(domain: TableDomain, records: TableRecords, seeds: NDArray[Any]) -> tuple[TableRecords, NDArray[np.bool_]]:
-    """Two neighbouring letters exchanged, at a place drawn from all where that makes a difference."""
-    columns = {name: domain.column(records, name).astype(object) for name in domain.columns}
-    none = np.zeros(len(records), dtype=bool)
-    for number, seed in enumerate(seeds.tolist()):
-        places = [(name, place) for name, column in columns.items() for place in _exchangeable(column[number])]
-        if not places:
-            none[number] = True
-            continue
-        name, place = places[int(np.random.default_rng(seed).integers(len(places)))]
-        text = columns[name][number]
-        columns[name][number] = f"{text[:place]}{text[place + 1]}{text[place]}{text[place + 2 :]}"
-    return TableRecords(records.rows, {**records.changed, **columns}), none
-
-
-def _exchangeable(text: Text) -> list[int]:
-    pairs = enumerate(pairwise(text or ""))
-    return [place for place, (one, other) in pairs if one != other and one.isalpha() and other.isalpha()]
-
-
-def _shuffle(
-    domain: TableDomain, records: TableRecords, sections: NDArray[Any], seeds: NDArray[Any]
-) -> tuple[TableRecords, NDArray[np.bool_]]:
-    """The words of a section in an order drawn uniformly from all, so that it may be the same by chance."""
-    none = np.array([len(set((text or "").split())) < 2 for text in _read(domain, records, sections)], dtype=bool)
-
-    def change(place: int, text: Text) -> Text:
-        if none[place] or text is None:
-            return text
-        words = text.split()
-        return " ".join(words[index] for index in np.random.default_rng(int(seeds[place])).permutation(len(words)))
-
-    return _rewritten(domain, records, sections, change), none
-
-
 LABEL = "label"
+
 WHOLE = "text"
 """The one section of texts that have none."""
 
@@ -190,10 +78,10 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
     columns = {name: _section(table, name, frozenset(text.strip() for text in missing)) for name in names}
     label = None if answers is None else _free_name(names)
     whole = Table.of(columns if label is None else {**columns, label: answers})
-    gaps = {name: text_gap(max(len(text or "") for text in column)) for name, column in columns.items()}
+    gaps = {name: _text_gap(max(len(text or "") for text in column)) for name, column in columns.items()}
     view = None if as_table else _joined(tuple(names), join)
     domain = TableDomain(whole, label_column=label, name="the texts", view=view, gaps=gaps, what="text")
-    return replace(domain, functions={**text_functions(domain, join), **(functions or {})})
+    return replace(domain, functions={**_functions(domain, join), **(functions or {})})
 
 
 def _table(documents: object) -> Table:
@@ -223,15 +111,15 @@ def _labelled(
 
 def _section(table: Table, name: str, missing: frozenset[str]) -> NDArray[Any]:
     column = np.empty(table.rows, dtype=object)
-    for place, text in enumerate(table.column(name).tolist()):
+    for row, text in enumerate(table.column(name).tolist()):
         if text is None or (isinstance(text, float) and np.isnan(text)):
             continue
         if not isinstance(text, str):
             raise DataError(
-                f"expected a text in every row of the section {name!r}, but row {place} has {text!r} of type "
+                f"expected a text in every row of the section {name!r}, but row {row} has {text!r} of type "
                 f"{type(text).__name__}. Name the sections: sections=[...]"
             )
-        column[place] = None if text.strip() in missing else text
+        column[row] = None if text.strip() in missing else text
     return column
 
 
@@ -250,3 +138,141 @@ def _joined(names: tuple[str, ...], join: str) -> Any:
         return batch_table([join.join(part for part in document if part) for document in parts], WHOLE)
 
     return view
+
+
+def _functions(domain: TableDomain, join: str) -> Mapping[str, Function]:
+    """The functions of texts whose sections are the features of a domain."""
+    calls: dict[str, tuple[Callable[..., Any], int, bool]] = {
+        "delete": (partial(_delete, domain), 2, False),
+        "append": (partial(_append, domain, join), 3, False),
+        "swap": (partial(_swap, domain), 3, False),
+        "upper": (partial(_everywhere, domain, str.upper), 1, False),
+        "lower": (partial(_everywhere, domain, str.lower), 1, False),
+        "typo": (partial(_typo, domain), 1, True),
+        "shuffle": (partial(_shuffle, domain), 2, True),
+    }
+    return {
+        name: Function(partial(_of_texts, name, call), takes, "record", random=random)
+        for name, (call, takes, random) in calls.items()
+    }
+
+
+def _of_texts(name: str, call: Callable[..., Any], records: Any, *arguments: Any) -> Any:
+    if not isinstance(records, TableRecords):
+        raise DataError(f"{name}(...) takes a text first, such as an input; a section of one is no text by itself")
+    return call(records, *arguments)
+
+
+def _rewritten(
+    domain: TableDomain, records: TableRecords, sections: NDArray[Any], change: Callable[[int, Text], Text]
+) -> TableRecords:
+    """Every record with one section changed, each its own; ``change`` takes the record's number and the section."""
+    names = [domain.feature(section) for section in sections.tolist()]
+    changed = dict(records.changed)
+    for name in dict.fromkeys(names):
+        column = domain.column(records, name).astype(object)
+        for index in (index for index, other in enumerate(names) if other == name):
+            column[index] = change(index, column[index])
+        changed[name] = column
+    return TableRecords(records.rows, changed)
+
+
+def _delete(domain: TableDomain, records: TableRecords, sections: NDArray[Any]) -> TableRecords:
+    return _rewritten(domain, records, sections, lambda _index, _text: None)
+
+
+def _append(
+    domain: TableDomain, join: str, records: TableRecords, sections: NDArray[Any], texts: NDArray[Any]
+) -> TableRecords:
+    more = texts.tolist()
+
+    def change(index: int, text: Text) -> Text:
+        parts = [part for part in (text, more[index]) if part]
+        return join.join(map(str, parts)) if parts else text
+
+    return _rewritten(domain, records, sections, change)
+
+
+def _swap(domain: TableDomain, records: TableRecords, first: NDArray[Any], second: NDArray[Any]) -> TableRecords:
+    before = [_read(domain, records, sections) for sections in (first, second)]
+    half = _rewritten(domain, records, first, lambda index, _: before[1][index])
+    return _rewritten(domain, half, second, lambda index, _: before[0][index])
+
+
+def _read(domain: TableDomain, records: TableRecords, sections: NDArray[Any]) -> list[Text]:
+    names = [domain.feature(section) for section in sections.tolist()]
+    columns = {name: domain.column(records, name) for name in dict.fromkeys(names)}
+    return [columns[name][index] for index, name in enumerate(names)]
+
+
+def _everywhere(domain: TableDomain, change: Callable[[str], str], records: TableRecords) -> TableRecords:
+    changed = dict(records.changed)
+    for name in domain.columns:
+        texts = [None if text is None else change(text) for text in domain.column(records, name).tolist()]
+        changed[name] = np.fromiter(texts, dtype=object, count=len(texts))
+    return TableRecords(records.rows, changed)
+
+
+def _typo(domain: TableDomain, records: TableRecords, seeds: NDArray[Any]) -> tuple[TableRecords, NDArray[np.bool_]]:
+    """Two neighbouring letters exchanged, at a position drawn from all where that makes a difference."""
+    columns = {name: domain.column(records, name).astype(object) for name in domain.columns}
+    none = np.zeros(len(records), dtype=bool)
+    for number, seed in enumerate(seeds.tolist()):
+        choices = [(name, index) for name, column in columns.items() for index in _exchangeable(column[number])]
+        if not choices:
+            none[number] = True
+            continue
+        name, index = choices[int(np.random.default_rng(seed).integers(len(choices)))]
+        text = columns[name][number]
+        columns[name][number] = f"{text[:index]}{text[index + 1]}{text[index]}{text[index + 2 :]}"
+    return TableRecords(records.rows, {**records.changed, **columns}), none
+
+
+def _exchangeable(text: Text) -> list[int]:
+    pairs = enumerate(pairwise(text or ""))
+    return [index for index, (one, other) in pairs if one != other and one.isalpha() and other.isalpha()]
+
+
+def _shuffle(
+    domain: TableDomain, records: TableRecords, sections: NDArray[Any], seeds: NDArray[Any]
+) -> tuple[TableRecords, NDArray[np.bool_]]:
+    """The words of a section in an order drawn uniformly from all, so that it may be the same by chance."""
+    none = np.array([len(set((text or "").split())) < 2 for text in _read(domain, records, sections)], dtype=bool)
+
+    def change(index: int, text: Text) -> Text:
+        if none[index] or text is None:
+            return text
+        words = text.split()
+        return " ".join(words[word] for word in np.random.default_rng(int(seeds[index])).permutation(len(words)))
+
+    return _rewritten(domain, records, sections, change), none
+
+
+def _text_gap(longest: int) -> Gap:
+    """How many characters have to be replaced at least, when one stretch of a text may be, in units of the longest.
+
+    What two texts have in common at their beginnings and at their ends is not counted. So deleting or adding a stretch
+    counts as its length.
+    """
+
+    def gap(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return np.array([_changed(one or "", other or "") for one, other in pairs]) / max(longest, 1)
+
+    return gap
+
+
+def _changed(left: str, right: str) -> float:
+    shorter, longer = sorted((left, right), key=len)
+    head = _common(len(shorter), lambda n: left[:n] == right[:n])
+    tail = _common(len(shorter) - head, lambda n: left[len(left) - n :] == right[len(right) - n :])
+    return float(len(longer) - head - tail)
+
+
+def _common(longest: int, same: Callable[[int], bool]) -> int:
+    """The largest length up to ``longest`` for which two ends are the same, by halving."""
+    low, high = 0, longest
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if same(middle) else (low, middle - 1)
+    return low

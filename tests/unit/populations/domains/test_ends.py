@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.populations.domains import table_edits as ends
-from isonomia.populations.domains.table_edits import rows_at_ends
-from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.domains import tables
+from isonomia.populations.domains.tables import rows_at_ends, table_domain
 from isonomia.populations.table import Table
 
 
@@ -67,7 +66,7 @@ def test_without_any_end_rows_are_taken_at_random() -> None:
 
 
 def test_the_outermost_rows_of_a_long_table_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "LOOKED_THROUGH", 100)
+    monkeypatch.setattr(tables, "LOOKED_THROUGH", 100)
     rng = np.random.default_rng(2)
     columns = [rng.normal(size=5_000), rng.permutation(5_000), np.full(5_000, np.nan)]
     wanted = {int(place) for column in columns[:2] for place in (column.argmin(), column.argmax())}
