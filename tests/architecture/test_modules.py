@@ -19,8 +19,6 @@ ALONE = {
 
 TWICE = {
     "Audit",  # what is run, and what is reported of it
-    "OneHot",  # constraints of interventions, and features of a domain
-    "Ordinal",
 }
 """Public class names that two rooms have, each for a reason of its own."""
 
