@@ -17,8 +17,7 @@ from isonomia.interventions.constraints.base import Bools, Floats
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, decoded, encoded
 from isonomia.interventions.milp import Nothing, any_move
-from isonomia.populations.domains.table_edits import replaced
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, replaced
 
 __all__ = ["Points", "ReachableSets", "reachable_sets"]
 

@@ -19,7 +19,7 @@ from isonomia.spec.tree import Value
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["column_from", "column_from_series", "distinct", "plain_value"]
+__all__ = ["column_from", "column_from_series", "distinct", "holds", "plain_value", "with_type"]
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
@@ -132,3 +132,24 @@ def _present(column: NDArray[Any], name: str) -> set[Any]:
                 f"{value!r} ({type(value).__name__}). Write the values out instead: for g in {{...}}."
             )
     return set(column.tolist()) - {None}
+
+
+def with_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values in a type that keeps their meaning: the wanted one where it can hold them."""
+    if dtype.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
+        wide = np.dtype(np.int64)
+        return values.astype(dtype if holds(dtype, values) else wide) if holds(wide, values) else values
+    if dtype.kind == "f" and values.dtype.kind in "biu":
+        return values.astype(dtype)
+    if dtype.kind == "b" and values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all():
+        return values.astype(dtype)
+    if dtype.kind in "iu" and values.dtype.kind in "biu":
+        return values.astype(np.result_type(dtype, values.dtype) if values.dtype.kind != "b" else dtype)
+    return values
+
+
+def holds(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
+    """Whether a type of whole numbers is wide enough: where it is not, values would turn into others unnoticed."""
+    ends = np.iinfo(dtype)
+    # As floats, the largest whole numbers of 64 bits are rounded up to one that no longer fits.
+    return not len(values) or bool(values.min() >= ends.min and float(values.max()) < float(ends.max) + 1.0)

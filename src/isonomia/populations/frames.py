@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.columns import column_from_series
+from isonomia.populations.columns import column_from_series, holds, with_type
 
-__all__ = ["FrameStore", "frame_store"]
+__all__ = ["FrameStore", "frame_store", "replaced_in_frame"]
+
+_WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,3 +130,35 @@ def _as_arrow(data: object) -> object:
         if hasattr(data, name):
             return getattr(data, name)()
     return data
+
+
+def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
+    """The same data frame with these columns instead of its own, of the same types where these can hold the values."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(native, eager_only=True)
+    series = []
+    for name, values in columns.items():
+        before = frame.get_column(name)
+        alike = with_type(values, _numpy_kind(before))
+        listed = alike if alike.dtype.kind in "biuf" else alike.tolist()
+        made = nw.new_series(name, listed, backend=frame.implementation)
+        series.append(made.cast(before.dtype) if _castable(before.dtype, made.dtype, alike) else made)
+    return frame.with_columns(*series).to_native()
+
+
+def _castable(before: Any, made: Any, values: NDArray[Any]) -> bool:
+    import narwhals as nw
+
+    if before.is_integer():
+        name = str(before).lower()
+        return bool(made.is_integer()) and (name not in _WHOLE or holds(np.dtype(name), values))
+    if before.is_float():
+        return bool(made.is_numeric())
+    return isinstance(before, nw.Categorical | nw.Enum | nw.String) and made == nw.String
+
+
+def _numpy_kind(series: Any) -> np.dtype[Any]:
+    if series.dtype.is_integer():
+        return np.dtype(np.int64)
+    return np.dtype(np.float64) if series.dtype.is_float() else np.dtype(object)

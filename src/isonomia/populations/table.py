@@ -16,11 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
-from isonomia.populations.columns import column_from, plain_value
-from isonomia.populations.frames import FrameStore, frame_store
+from isonomia.populations.columns import column_from, plain_value, with_type
+from isonomia.populations.frames import FrameStore, frame_store, replaced_in_frame
 from isonomia.wording import first_few, shortened
 
-__all__ = ["RECORDS", "Table", "TableStore", "batch_table", "check_columns", "check_known", "described", "joined"]
+__all__ = [
+    "RECORDS",
+    "Table",
+    "TableStore",
+    "batch_table",
+    "check_columns",
+    "check_known",
+    "described",
+    "joined",
+    "replaced",
+]
 
 Records: TypeAlias = "NDArray[Any] | list[Any]"
 """Records side by side: an array with one a row, whatever its other dimensions, or a list."""
@@ -201,6 +211,41 @@ def joined(tables: Sequence[Table]) -> Table:
             import narwhals as nw
 
             return Table.of(nw.concat([nw.from_native(native) for native in natives], how="vertical").to_native())
+
+
+def replaced(table: Table, columns: Mapping[str, NDArray[Any]]) -> Table:
+    """The same table with these columns instead of its own; the kind of table stays.
+
+    A column of whole numbers stays one where the new values are whole, so that a model sees the types it knows.
+    """
+    if not columns:
+        return table
+    native = table.native
+    match table.kind:
+        case "array":
+            return Table.of(_replaced_in_array(native, table.names, columns), names=table.names)
+        case "columns":
+            same = {name: with_type(values, native[name].dtype) for name, values in columns.items()}
+            return Table.of({**native, **same})
+        case "rows":
+            same = {name: with_type(values, table.column(name).dtype) for name, values in columns.items()}
+            return Table.of([_replaced_in_row(row, same, i) for i, row in enumerate(native)])
+        case _:
+            return Table.of(replaced_in_frame(native, columns))
+
+
+def _replaced_in_array(
+    native: NDArray[Any], names: tuple[str, ...], columns: Mapping[str, NDArray[Any]]
+) -> NDArray[Any]:
+    kinds = [native.dtype, *(with_type(values, native.dtype).dtype for values in columns.values())]
+    copied = native.astype(np.result_type(*kinds) if native.dtype != object else object)
+    for name, values in columns.items():
+        copied[:, names.index(name)] = values
+    return copied
+
+
+def _replaced_in_row(row: dict[str, Any], columns: Mapping[str, NDArray[Any]], index: int) -> dict[str, Any]:
+    return {**row, **{name: values[index : index + 1].tolist()[0] for name, values in columns.items()}}
 
 
 def batch_table(native: Records, what: str = "record") -> Table:

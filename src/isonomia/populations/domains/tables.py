@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest
 from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.domains.table_edits import replaced
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, replaced
 
 __all__ = ["Gap", "TableDomain", "TableRecords", "rows_at_ends", "table_domain"]
 

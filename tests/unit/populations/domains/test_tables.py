@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.populations.domains.table_edits import replaced
 from isonomia.populations.domains.tables import TableDomain, table_domain
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, replaced
 
 COLUMNS = {
     "age": [20, 30, 40],
