@@ -38,7 +38,7 @@ from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tree import Value
 
-__all__ = ["Asker", "Asks", "RememberedAnswers", "SharedDraws", "SharedSource", "Sharing", "packed", "unpacked"]
+__all__ = ["Asker", "Asks", "RememberedAnswers", "SharedDraws", "SharedSource", "Sharing"]
 
 
 class Asks(Protocol):

@@ -21,7 +21,6 @@ from isonomia.version import __version__
 __all__ = [
     "ANSWERS",
     "CACHE",
-    "INTERRUPTED",
     "introduce",
     "recorded_model",
     "recorded_population",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
 
-__all__ = ["check", "parse_ranges", "ratio_property"]
+__all__ = ["check", "ratio_property"]
 
 SUFFIX = ".nom"
 """How the name of a specification ends."""

@@ -25,7 +25,7 @@ from isonomia.spec import parse, responsiveness, safety
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.wording import change
 
-__all__ = ["DELTA", "FEATURES", "FEW", "DemoQuestion", "answers", "applicants", "questions", "train"]
+__all__ = ["DELTA", "FEW", "answers"]
 
 FEATURES = ("experience", "test_score", "distance")
 

@@ -33,7 +33,7 @@ from isonomia.wording import number
 if TYPE_CHECKING:
     from isonomia.evidence.strata.repair import Objective, Repair
 
-__all__ = ["parse_values", "principal"]
+__all__ = ["principal"]
 
 REPAIR = "A repair"
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "HERE",
     "Records",
-    "Run",
     "audit_of",
     "export",
     "names_of_runs",

@@ -21,7 +21,7 @@ from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.records.verdict import Expression
 
-__all__ = ["BatchWork", "Outcome", "Plan", "Schedule", "Steps", "Work", "run", "run_steps"]
+__all__ = ["Outcome", "Plan", "Schedule", "Steps", "run", "run_steps"]
 
 
 CAUTION = 3.0

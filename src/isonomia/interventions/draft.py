@@ -18,7 +18,7 @@ from isonomia.populations.profile import ColumnProfile, profile_of
 from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import has_word
 
-__all__ = ["Guesses", "guess"]
+__all__ = ["guess"]
 
 
 _MANY = 50

@@ -20,7 +20,7 @@ from isonomia.interventions.features import Feature
 if TYPE_CHECKING:
     from isonomia.populations.causal import Causal
 
-__all__ = ["EFFECTS", "Causes", "Columns", "Effect", "Noise", "Sampler"]
+__all__ = ["EFFECTS", "Causes", "Effect", "Noise", "Sampler"]
 
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]

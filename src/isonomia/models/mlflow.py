@@ -22,7 +22,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["MlflowModel", "mlflow_model", "open_mlflow"]
+__all__ = ["open_mlflow"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

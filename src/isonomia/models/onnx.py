@@ -33,7 +33,7 @@ from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["OnnxModel", "onnx_model", "open_onnx", "refuse_session"]
+__all__ = ["open_onnx"]
 
 _BATCH = 65_536
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}

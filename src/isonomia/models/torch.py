@@ -30,7 +30,7 @@ from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["TorchModel", "open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
+__all__ = ["open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
 
 BATCH = 8192
 """How many rows a module is given at once unless told otherwise."""

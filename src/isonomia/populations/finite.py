@@ -21,7 +21,7 @@ from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["Census", "LongSource", "RowSource", "Sample", "WithReplacement", "random_order"]
+__all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)

@@ -21,7 +21,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 
-__all__ = ["Draw", "Generator", "Weighted", "accepted_rows", "declared_values", "too_few_accepted"]
+__all__ = ["Generator", "Weighted", "accepted_rows", "declared_values", "too_few_accepted"]
 
 Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 """Gives a table of so many rows, drawn with a generator of random numbers."""

@@ -30,7 +30,6 @@ __all__ = [
     "SCORES",
     "SURE_OUTCOMES",
     "SURVEY_WEIGHTS",
-    "THINGS",
     "TIME",
     "has_word",
     "is_age",

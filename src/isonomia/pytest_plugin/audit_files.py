@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
 
-__all__ = ["AuditFileTests", "PropertyTest", "is_wanted"]
+__all__ = ["AuditFileTests", "is_wanted"]
 
 
 def is_wanted(path: Path, parent: pytest.Collector) -> bool:

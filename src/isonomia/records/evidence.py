@@ -24,7 +24,6 @@ from isonomia.records.strict_json import canonical, evidence_schema, read_strict
 from isonomia.records.verdict import Verdict
 
 __all__ = [
-    "MIN_KEY_BYTES",
     "CheckEvidence",
     "EvidenceFile",
     "evidence_of",

@@ -31,18 +31,7 @@ from isonomia.records.database import (
 )
 from isonomia.records.verdict import Verdict
 
-__all__ = [
-    "ANSWER_PREFIX",
-    "MAX_CHARACTERS",
-    "MAX_KEPT",
-    "CheckRecord",
-    "Counterexample",
-    "Known",
-    "RunRecord",
-    "Store",
-    "StoredJournal",
-    "key_of",
-]
+__all__ = ["ANSWER_PREFIX", "MAX_CHARACTERS", "MAX_KEPT", "CheckRecord", "Known", "RunRecord", "Store", "key_of"]
 
 
 ANSWER_PREFIX = "answer "

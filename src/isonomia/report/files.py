@@ -11,7 +11,7 @@ from typing import Any
 
 from isonomia.errors import UsageError
 
-__all__ = ["need_table", "need_writable", "write_file", "write_table", "writing"]
+__all__ = ["need_table", "need_writable", "write_file", "write_table"]
 
 
 def need_writable(path: Path, what: str) -> None:

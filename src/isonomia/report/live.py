@@ -26,7 +26,7 @@ from isonomia.report.entries import FAILED, Failure
 from isonomia.report.status import COUNT_WORDS, STYLES, PropertyStatus, Result, finding_of, line_of, sign_of
 from isonomia.wording import on_one_line
 
-__all__ = ["AuditDisplay", "LiveProgress", "LiveTable", "NoDisplay", "PlainLines", "display_for"]
+__all__ = ["LiveProgress", "LiveTable", "NoDisplay", "PlainLines", "display_for"]
 
 
 EVERY = 0.2

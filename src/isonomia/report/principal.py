@@ -15,7 +15,7 @@ from isonomia.records.display.words import SIGNS
 from isonomia.report.status import COLOURS
 from isonomia.wording import number
 
-__all__ = ["bounds", "strip", "subgroup_strips"]
+__all__ = ["bounds", "subgroup_strips"]
 
 MAX_SHOWN = 16
 """Subgroups that are shown, those that violate first; the stored verdict has all."""

@@ -31,7 +31,7 @@ from isonomia.report.responsiveness import people_bars
 from isonomia.report.status import COLOURS, is_fancy, title_of
 from isonomia.wording import brief, capitalised, change, number
 
-__all__ = ["ASCII", "UNICODE", "GaugeMarks", "gauge", "show"]
+__all__ = ["ASCII", "gauge", "show"]
 
 MAX_LINES, MAX_GRIDS = 5, 3
 """Counterexamples that are shown, those of one line and those of several; the stored verdict has more."""

@@ -45,7 +45,7 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["Range", "conjuncts", "disjoint", "implies", "range_of"]
+__all__ = ["conjuncts", "disjoint", "implies", "range_of"]
 
 
 _MAX_CASES = 512

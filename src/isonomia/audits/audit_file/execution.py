@@ -30,7 +30,7 @@ from isonomia.populations.table import Table
 from isonomia.records.store import Known, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["INTERRUPTED", "CheckRunner", "Done", "Failed", "Outcome", "lanes", "run_in_lanes", "run_in_order"]
+__all__ = ["INTERRUPTED", "CheckRunner", "Failed", "Outcome", "lanes", "run_in_lanes", "run_in_order"]
 
 
 INTERRUPTED = "interrupted"

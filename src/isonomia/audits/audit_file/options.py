@@ -10,7 +10,7 @@ from typing import Any
 from isonomia.audits.protocol import PropertyTable
 from isonomia.errors import UsageError, nearest
 
-__all__ = ["Takes", "named_property", "of_callable", "options_of", "refuse_key", "refuse_options"]
+__all__ = ["named_property", "of_callable", "options_of", "refuse_key", "refuse_options"]
 
 
 @dataclass(frozen=True, slots=True)

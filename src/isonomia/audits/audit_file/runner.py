@@ -25,7 +25,7 @@ from isonomia.populations.protocol import Directable
 from isonomia.records.store import RunRecord, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Started", "begin_run", "cut_off", "refuse_others", "resume_run", "run_checks", "unfinished"]
+__all__ = ["Started", "begin_run", "cut_off", "resume_run", "run_checks", "unfinished"]
 
 
 def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> None:

@@ -37,7 +37,7 @@ from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
-__all__ = ["ImportedDomain", "domain_named", "is_domain", "offered_functions", "with_inputs"]
+__all__ = ["domain_named", "is_domain", "offered_functions", "with_inputs"]
 
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """What an entry may say."""

@@ -29,7 +29,7 @@ from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
 from isonomia.records.verdict import Expression
 
-__all__ = ["SampledBatch", "SampledCases", "draw_cases", "draw_each_row"]
+__all__ = ["SampledCases", "draw_cases", "draw_each_row"]
 
 SEARCH = 100_000
 """Draws without a single accepted case after which a precondition counts as one that nothing satisfies."""

@@ -37,7 +37,7 @@ from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety
 
-__all__ = ["INTERRUPTED", "FiniteInputs", "FreshInputs", "Inputs", "Setup", "Smaller", "Subject", "worth_drawing"]
+__all__ = ["INTERRUPTED", "FreshInputs", "Inputs", "Setup", "worth_drawing"]
 
 INTERRUPTED = "interrupted"
 """Why a check stopped that somebody ended with Ctrl-C."""

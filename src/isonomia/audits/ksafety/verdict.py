@@ -16,7 +16,7 @@ from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
 from isonomia.wording import chance, plural
 
-__all__ = ["AUDIT", "SafetyOutcome", "verdict_of"]
+__all__ = ["SafetyOutcome", "verdict_of"]
 
 AUDIT = "k-safety"
 """How the details of a verdict say that they are of this kind."""

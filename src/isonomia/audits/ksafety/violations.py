@@ -30,7 +30,6 @@ from isonomia.spec.nomos.text import expression_text
 
 __all__ = [
     "KEPT",
-    "MAX_DISTINCT",
     "SHOWN",
     "SHRUNK",
     "DistinctCount",

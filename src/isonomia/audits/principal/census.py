@@ -19,7 +19,7 @@ from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.populations.protocol import Population
 
-__all__ = ["KEY", "PrincipalCensus", "count_everybody"]
+__all__ = ["PrincipalCensus", "count_everybody"]
 
 KEY = "everybody"
 """Under which the counts of everybody are kept in a journal."""

@@ -35,17 +35,13 @@ from isonomia.records.verdict import Expression
 
 __all__ = [
     "Finding",
-    "SharpBounds",
     "SubgroupWealth",
-    "TableAnswer",
     "answer_of",
     "coded",
     "direction",
     "effect_name",
-    "effect_words",
     "find",
     "first_effect",
-    "stratum_words",
     "subgroup",
 ]
 

@@ -27,7 +27,6 @@ from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 
 __all__ = [
-    "MOST_SUBGROUPS",
     "Coding",
     "Key",
     "PrincipalQuestion",
@@ -36,7 +35,6 @@ __all__ = [
     "labels_for",
     "need_columns",
     "refuse_many",
-    "refuse_missing",
     "sorted_into",
     "subgroups_in",
 ]

@@ -35,7 +35,6 @@ __all__ = [
     "PooledWealth",
     "PrincipalSampling",
     "PrincipalState",
-    "SubgroupCounts",
     "check_table",
     "count",
     "named",

@@ -30,7 +30,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Version
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["KEY", "CensusCounts", "batch_size", "count_everybody", "everybody"]
+__all__ = ["CensusCounts", "batch_size", "count_everybody"]
 
 
 AT_ONCE = 2**18

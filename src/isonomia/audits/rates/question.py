@@ -52,7 +52,6 @@ __all__ = [
     "read_by",
     "refuse_class",
     "refuse_classes",
-    "refuse_orders",
 ]
 
 

@@ -29,18 +29,7 @@ from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 from isonomia.wording import visible
 
-__all__ = [
-    "MOST",
-    "ROUNDING",
-    "TIME_LIMIT",
-    "Rebuilt",
-    "Recomputed",
-    "closings",
-    "compared",
-    "rebuilt",
-    "recomputed",
-    "stand_in",
-]
+__all__ = ["Rebuilt", "Recomputed", "closings", "compared", "rebuilt", "recomputed", "stand_in"]
 
 TIME_LIMIT = 120.0
 """Seconds that computing one property of a record may take, unless somebody says otherwise: most take some

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 
-__all__ = ["Iterate", "solve"]
+__all__ = ["solve"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -14,7 +14,6 @@ from isonomia.errors import UsageError
 from isonomia.evidence.strata.worlds import TableShape, world_predictions, worlds
 
 __all__ = [
-    "DEFINITIONS",
     "Definition",
     "PrincipalEffect",
     "Stratum",

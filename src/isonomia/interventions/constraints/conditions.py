@@ -19,7 +19,7 @@ from isonomia.interventions.constraints.base import (
     coded_value,
 )
 
-__all__ = ["Condition", "Relation"]
+__all__ = ["Condition"]
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "<=", ">", "<", "in"]
 _RELATIONS = ("==", "!=", ">=", "<=", ">", "<", "in")

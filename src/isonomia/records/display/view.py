@@ -16,7 +16,6 @@ from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import value_text
 
 __all__ = [
-    "MEANINGS",
     "NOT_A_PASS",
     "RATES",
     "Block",

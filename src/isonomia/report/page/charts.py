@@ -27,7 +27,7 @@ from isonomia.report.page.limits import PageLimits
 from isonomia.report.principal import bounds
 from isonomia.wording import excerpt, number, visible
 
-__all__ = ["Drawing", "Kind", "closing_in", "drawings_of", "must_be", "printed", "short"]
+__all__ = ["Drawing", "drawings_of", "printed", "short"]
 
 
 Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds"]

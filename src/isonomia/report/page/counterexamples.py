@@ -11,7 +11,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.page.limits import PageLimits
 from isonomia.wording import excerpt, value_text, visible
 
-__all__ = ["Case", "FeatureLine", "ValueCell", "cases_of", "cells_of"]
+__all__ = ["Case", "ValueCell", "cases_of", "cells_of"]
 
 
 @dataclass(frozen=True, slots=True)

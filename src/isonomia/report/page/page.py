@@ -25,7 +25,7 @@ from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, visible
 
-__all__ = ["Section", "certainty", "commands", "odds", "page", "section_of", "write_page"]
+__all__ = ["certainty", "commands", "odds", "page", "section_of", "write_page"]
 
 
 def write_page(audit: Audit, path: str | PathLike[str]) -> None:
