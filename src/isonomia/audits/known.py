@@ -30,23 +30,9 @@ def with_known(check: Check[Any], known: Known) -> Check[Any]:
 
 
 def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
-    """Keep the counterexamples of a violated property; forget those that were tried where it holds.
+    """Keep the counterexamples of a violated property, and forget those that no longer violate it, unless told not to.
 
-    Parameters
-    ----------
-    known
-        Where they are kept.
-    check
-        The check that was run, as :func:`with_known` gave it.
-    verdict
-        What it came to.
-    forget
-        Whether those that do not violate it any more are forgotten.
-
-    Returns
-    -------
-    Verdict
-        The same verdict, with a remark where the known counterexamples could not be read or written.
+    The verdict comes back with a remark where the known counterexamples could not be read or written.
     """
     known_first = _known_first(check)
     if known_first is not None and verdict.answer == "violated":

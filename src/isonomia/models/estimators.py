@@ -29,17 +29,10 @@ class CallableModel:
 
     What it returns is the prediction, and the score too when it is made of floating-point numbers. An array with a
     column for each class is a score only. The callable gets a copy of the batch, so that it may write into it.
-
-    Attributes
-    ----------
-    function
-        The callable.
-    features
-        The columns to hand over, in order; ``None`` for all of them.
     """
 
-    function: Callable[[Any], Any]
-    features: tuple[str, ...] | None = None
+    function: Callable[[Any], Any]  # the callable
+    features: tuple[str, ...] | None = None  # the columns to hand over, in order; `None` for all of them
 
     @property
     def name(self) -> str:

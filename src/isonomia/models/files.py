@@ -22,30 +22,14 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """Something opened from a file, a folder or bytes, such as a session of a runtime. Made by :func:`open_from`.
+    """Something opened from a file, a folder or bytes, such as a session of a runtime. Made by :func:`open_from`."""
 
-    Attributes
-    ----------
-    content
-        What the opener made of it.
-    opener
-        A function of a module, so that a pickle can name it.
-    origin
-        The path, or the bytes themselves.
-    digest
-        The SHA-256 of what is there, when it was opened, as 64 hexadecimal digits.
-    arguments
-        What else the opener was given.
-    beside
-        Files that belong to it, such as weights, each with its digest.
-    """
-
-    content: Any
-    opener: Callable[..., Any]
-    origin: Path | bytes
-    digest: str
-    arguments: tuple[Any, ...] = ()
-    beside: tuple[tuple[Path, str], ...] = ()
+    content: Any  # what the opener made of it
+    opener: Callable[..., Any]  # A function of a module, so that a pickle can name it
+    origin: Path | bytes  # the path, or the bytes themselves
+    digest: str  # the SHA-256 of what is there, when it was opened, as 64 hexadecimal digits
+    arguments: tuple[Any, ...] = ()  # what else the opener was given
+    beside: tuple[tuple[Path, str], ...] = ()  # files that belong to it, such as weights, each with its digest
 
     @property
     def name(self) -> str:

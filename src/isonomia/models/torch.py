@@ -89,23 +89,12 @@ class TorchModel:
 
     It is asked in evaluation mode and without gradients, on the device where its parameters are, and left in the mode
     that it was in.
-
-    Attributes
-    ----------
-    source
-        The module, an :class:`Exported` program, or the file that one of them was opened from.
-    features
-        The columns to give it, in order; ``None`` for all.
-    decoder
-        What its numbers stand for, and the classes.
-    batch_size
-        How many rows it is given at once.
     """
 
-    source: Any
-    features: tuple[str, ...] | None = None
-    decoder: OutputDecoder = field(default_factory=OutputDecoder)
-    batch_size: int = BATCH
+    source: Any  # the module, an :class:`Exported` program, or the file that one of them was opened from
+    features: tuple[str, ...] | None = None  # the columns to give it, in order; `None` for all
+    decoder: OutputDecoder = field(default_factory=OutputDecoder)  # what its numbers stand for, and the classes
+    batch_size: int = BATCH  # how many rows it is given at once
     _mode: EvaluationMode = field(default_factory=EvaluationMode)
 
     @property

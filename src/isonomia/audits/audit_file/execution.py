@@ -142,19 +142,9 @@ def _shared_draws(each: PlannedCheck) -> int | None:
 
 
 def lanes(planned: Sequence[PlannedCheck], numbers: Sequence[int]) -> list[list[int]]:
-    """Spread checks over lanes, so that no two lanes have anything in common that would matter.
+    """Spread checks, by their numbers, over lanes, so that no two lanes have anything in common that would matter.
 
-    Parameters
-    ----------
-    planned
-        Every check of the audit.
-    numbers
-        Which of them are to be carried out, in order.
-
-    Returns
-    -------
-    list
-        The numbers of the checks in each lane, ascending; the lanes by their first number.
+    The numbers in a lane ascend, and the lanes are in the order of their first numbers.
     """
     found: list[tuple[set[Hashable], list[int]]] = []
     for number in numbers:

@@ -214,20 +214,11 @@ class Wrapping:
 
     With a cache, answers are kept on disk, except those of models that may answer at random. What is behind the cache
     is watched for changing its answers. Verdicts say nothing of the cache: they are the same with and without.
-
-    Attributes
-    ----------
-    file
-        The audit file.
-    cache
-        The file for answers, in place of the one that the audit file names.
-    caches
-        The caches that were made.
     """
 
-    file: AuditFile
-    cache: Path | None = None
-    caches: list[Cached] = field(default_factory=list)
+    file: AuditFile  # the audit file
+    cache: Path | None = None  # the file for answers, in place of the one that the audit file names
+    caches: list[Cached] = field(default_factory=list)  # the caches that were made
     _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str, model: Model) -> Model:

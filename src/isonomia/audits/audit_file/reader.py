@@ -20,21 +20,11 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class AuditFile:
-    """An audit file as it is written: every key is known, and every value is of the right kind.
+    """An audit file as it is written: every key is known, and every value is of the right kind."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    toml
-        What it holds, and where each key stands.
-    texts
-        Where the texts come from that it names.
-    """
-
-    path: Path
-    toml: TomlText = field(repr=False)
-    texts: Texts = field(repr=False, compare=False)
+    path: Path  # the file
+    toml: TomlText = field(repr=False)  # what it holds, and where each key stands
+    texts: Texts = field(repr=False, compare=False)  # where the texts come from that it names
 
     @property
     def text(self) -> str:

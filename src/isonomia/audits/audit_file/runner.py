@@ -122,29 +122,14 @@ def run_checks(
     *,
     known_first: bool = False,
 ) -> list[Outcome | None]:
-    """Carry out every check that has no verdict yet, and write down what comes of each as soon as it is there.
+    """Run every check that has no verdict yet, and write down what comes of each as soon as it is there.
 
     A check that fails does not keep the others from their verdicts. Somebody who presses Ctrl-C gets what is known so
     far; checks that were running have no verdict in the store, and go on where they were when the run is resumed.
 
-    Parameters
-    ----------
-    store, started, planned
-        Where what is written; the run; its checks.
-    observe, tell
-        Who watches a check, by its number; and who hears what came of it, always in the thread that calls this.
-    jobs
-        How many checks may run side by side, as far as they share nothing; ``None`` for as many as there are cores.
-        With one, everything happens in the thread that calls this. The verdicts do not depend on it.
-    stopping
-        Called at the first Ctrl-C, where checks run side by side and are waited for.
-    known_first
-        Whether counterexamples that earlier runs found are tried before anything else.
-
-    Returns
-    -------
-    list
-        For each check its verdict, why it failed, or ``None`` where it was not come to.
+    ``jobs`` checks may run side by side, as far as they share nothing; ``None`` means as many as there are cores. The
+    verdicts do not depend on it. ``tell`` is always called in the thread that calls this. A check that was not come to
+    has ``None`` in the list that comes back.
     """
     outcomes: list[Outcome | None] = list(started.verdicts)
     for number, verdict in enumerate(started.verdicts):

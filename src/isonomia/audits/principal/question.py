@@ -42,18 +42,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """The values that a column has, in order; a value's number is its place.
+    """The values that a column has, in order; a value's number is its place."""
 
-    Attributes
-    ----------
-    name
-        What the column is called, for messages.
-    values
-        The values.
-    """
-
-    name: str
-    values: tuple[Value, ...]
+    name: str  # what the column is called, for messages
+    values: tuple[Value, ...]  # the values
 
     def codes(self, column: NDArray[Any]) -> NDArray[np.intp]:
         """Turn values into their numbers."""

@@ -50,27 +50,13 @@ _NOT_COMPARED = ("seconds", "version")
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One property, computed once more.
+    """One property, computed once more."""
 
-    Attributes
-    ----------
-    name
-        The property's name.
-    verdict
-        The recorded verdict; ``None`` where it could not be checked at the time.
-    differences
-        Where what was computed differs from what was recorded.
-    failure
-        Why nothing could be computed, in words.
-    seconds
-        How long it took.
-    """
-
-    name: str
-    verdict: Verdict | None
-    differences: tuple[ValueDifference, ...] = ()
-    failure: str | None = None
-    seconds: float = 0.0
+    name: str  # the property's name
+    verdict: Verdict | None  # the recorded verdict; `None` where it could not be checked at the time
+    differences: tuple[ValueDifference, ...] = ()  # where what was computed differs from what was recorded
+    failure: str | None = None  # why nothing could be computed, in words
+    seconds: float = 0.0  # how long it took
 
     @property
     def sound(self) -> bool:

@@ -12,36 +12,16 @@ _ALL_CASES = 1_500_000
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """What a page shows of one property; what is left out is said in words.
+    """What a page shows of one property; what is left out is said in words."""
 
-    Attributes
-    ----------
-    cases
-        Counterexamples.
-    case_characters
-        Characters of all its counterexamples together.
-    features
-        Features of a counterexample, those that differ first.
-    value
-        Characters of a value.
-    rows
-        Rows of a chart and of its table.
-    points
-        Points of the chart of how an interval closed in.
-    notes
-        Remarks, and assumptions.
-    text
-        Characters of the property's text.
-    """
-
-    cases: int = 10
-    case_characters: int = 200_000
-    features: int = 60
-    value: int = 300
-    rows: int = 60
-    points: int = 400
-    notes: int = 40
-    text: int = 6_000
+    cases: int = 10  # counterexamples
+    case_characters: int = 200_000  # characters of all its counterexamples together
+    features: int = 60  # features of a counterexample, those that differ first
+    value: int = 300  # characters of a value
+    rows: int = 60  # rows of a chart and of its table
+    points: int = 400  # points of the chart of how an interval closed in
+    notes: int = 40  # remarks, and assumptions
+    text: int = 6_000  # characters of the property's text
 
 
 def limits_for(properties: int) -> PageLimits:

@@ -135,23 +135,8 @@ def ask_model(
 ) -> ModelAnswers:
     """Ask a model about some rows; where it does not say which columns it takes, try what is plausible.
 
-    Parameters
-    ----------
-    opened
-        Opens the model with features, or without.
-    rows
-        The people to ask about.
-    columns
-        What the table has.
-    outcome
-        The column that looks like the outcome, which a model is seldom given.
-    features
-        The columns that it is to be given, where the user says so.
-
-    Raises
-    ------
-    ModelError
-        What the model says when it is given the whole table, where nothing else works either.
+    The column that looks like the outcome is seldom given to a model. Where nothing works, the error is what the model
+    says when it is given the whole table.
     """
     model = opened(features)
     try:

@@ -70,27 +70,13 @@ _MAX_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user says beforehand; everything else is guessed.
+    """What the user says beforehand; everything else is guessed."""
 
-    Attributes
-    ----------
-    outcome
-        The column with what turned out.
-    decision
-        The column with the answers, where there is no model.
-    protected
-        The columns with protected attributes.
-    favourable
-        The favourable answer, as text.
-    features
-        The columns that the model is given, in order.
-    """
-
-    outcome: str | None = None
-    decision: str | None = None
-    protected: tuple[str, ...] = ()
-    favourable: str | None = None
-    features: tuple[str, ...] | None = None
+    outcome: str | None = None  # the column with what turned out
+    decision: str | None = None  # the column with the answers, where there is no model
+    protected: tuple[str, ...] = ()  # the columns with protected attributes
+    favourable: str | None = None  # the favourable answer, as text
+    features: tuple[str, ...] | None = None  # the columns that the model is given, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,29 +113,9 @@ def draft_audit(
 ) -> AuditDraft:
     """Guess an audit from a table and a model, or from a table that holds a model's answers.
 
-    Every active property was tried on some of the people: the draft runs as it is.
-
-    Parameters
-    ----------
-    rows
-        The people.
-    opened
-        Opens the model with features, or without; ``None`` where the table holds the answers.
-    files
-        How the file names model and data.
-    wishes
-        What is known beforehand.
-    changes
-        What people can change, where that is already written down; drafted unless given.
-    alone
-        Whether no file can be written beside the audit file; then what needs one is commented out.
-
-    Raises
-    ------
-    UsageError
-        Where there is neither a model nor a column with answers, or a wish names what is not there.
-    DataError, ModelError
-        Where the table cannot be used, or the model does not answer.
+    Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model with
+    features, or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change, drafted
+    unless given. ``alone`` says that no file can be written beside the audit file: what needs one is commented out.
     """
     long = isinstance(rows, LongTable)
     basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
