@@ -114,8 +114,9 @@ def draft_audit(
     """Guess an audit from a table and a model, or from a table that holds a model's answers.
 
     Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model with
-    features, or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change, drafted
-    unless given. ``alone`` says that no file can be written beside the audit file: what needs one is commented out.
+    features, or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change; it is
+    drafted unless given. ``alone`` says that no file can be written beside the audit file: what needs one is commented
+    out.
     """
     long = isinstance(rows, LongTable)
     basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
