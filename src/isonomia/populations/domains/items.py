@@ -159,8 +159,8 @@ class Items:
 
     def _row(self, record: Mapping[str, Any], item: Any) -> int:
         row = record.get("input")
-        known = isinstance(row, int) and 0 <= row < self.size and _same(self.objects[row], item)
-        return int(row) if known and row is not None else -1
+        same = isinstance(row, int) and 0 <= row < self.size and _same(self.objects[row], item)
+        return int(row) if same and row is not None else -1
 
     def unique(self, records: ItemRecords) -> NDArray[np.intp] | None:
         """The input's number, as long as nothing was done to it."""

@@ -35,31 +35,6 @@ HEIGHTS = tuple(f"height_{corner}" for corner in FREE)
 PUSHES = ("push_x", "push_y")
 
 
-@dataclass(slots=True)
-class _Script:
-    """Stands for the generator while the game sets itself up: its first draws are given, further ones are random."""
-
-    draws: list[Any]
-    rng: np.random.Generator
-
-    def uniform(self, low: float, high: float, size: Any = None) -> Any:
-        """The next draw that was given."""
-        return self.draws.pop(0) if self.draws else self.rng.uniform(low, high, size)
-
-    def integers(self, *arguments: Any, **named: Any) -> Any:
-        """Where the wind begins is random."""
-        return self.rng.integers(*arguments, **named)
-
-
-@dataclass(frozen=True, slots=True)
-class _Four:
-    """The actions, and whether something is one of them."""
-
-    def contains(self, action: int) -> bool:
-        """Whether it is one of the four."""
-        return 0 <= action < 4
-
-
 @dataclass(frozen=True, slots=True)
 class LunarLander:
     """LunarLander-v3 with four actions. A game is won when the lander stands at its end; it never does after a crash.
@@ -97,7 +72,7 @@ class LunarLander:
 
     def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
         """What an environment that is reset with each seed begins with."""
-        rows = [drawn_state(np.random.default_rng(seed)) for seed in seeds]
+        rows = [initial_state(np.random.default_rng(seed)) for seed in seeds]
         return {name: np.array([row[name] for row in rows]) for name in (*HEIGHTS, *PUSHES)}
 
     def make(self) -> Any:
@@ -108,14 +83,14 @@ class LunarLander:
             )
         environment = make_environment("LunarLander-v3", "gymnasium[box2d]", self.options)
         # The environment asks at every step whether its action is one of four, and a fifth of its time goes into that.
-        environment.action_space = _Four()
+        environment.action_space = _FourActions()
         return environment
 
     def begin(self, environment: Any, state: State, rng: np.random.Generator) -> Any:
         """Reset with this surface and this push; the engines' randomness comes from the generator."""
         heights = np.zeros(CORNERS)  # the game itself levels the corners at the helipad
         heights[list(FREE)] = [state[name] for name in HEIGHTS]
-        environment.np_random = _Script([heights, *(float(state[name]) for name in PUSHES)], rng)
+        environment.np_random = _ScriptedGenerator([heights, *(float(state[name]) for name in PUSHES)], rng)
         observation, _ = environment.reset()
         environment.np_random = rng
         return observation
@@ -132,21 +107,12 @@ class LunarLander:
         return not self.rest and any(leg.ground_contact for leg in environment.legs)
 
 
-def drawn_state(rng: np.random.Generator) -> dict[str, float]:
+def initial_state(rng: np.random.Generator) -> dict[str, float]:
     """The state that the game draws for itself, by the same draws in the same order."""
     heights = rng.uniform(0, TOP, size=CORNERS)
     pushes = [rng.uniform(-PUSH, PUSH) for _ in PUSHES]
     values = [*heights[list(FREE)].tolist(), *pushes]
     return dict(zip((*HEIGHTS, *PUSHES), values, strict=True))
-
-
-def _moved(state: State, heights: NDArray[np.float64]) -> dict[str, float] | None:
-    """The new heights; ``None`` where they are the old ones."""
-    return None if np.array_equal(_heights(state), heights) else dict(zip(HEIGHTS, heights.tolist(), strict=True))
-
-
-def _heights(state: State) -> NDArray[np.float64]:
-    return np.array([state[name] for name in HEIGHTS], dtype=np.float64)
 
 
 def _relaxed(state: State, rng: np.random.Generator) -> dict[str, float] | None:
@@ -167,3 +133,37 @@ def _lowered(state: State, by: float) -> dict[str, float] | None:
 def _raised(state: State, by: float) -> dict[str, float] | None:
     heights = _heights(state)
     return _moved(state, np.maximum(heights, np.minimum(heights + by, TOP))) if by > 0 else None
+
+
+def _moved(state: State, heights: NDArray[np.float64]) -> dict[str, float] | None:
+    """The new heights; ``None`` where they are the old ones."""
+    return None if np.array_equal(_heights(state), heights) else dict(zip(HEIGHTS, heights.tolist(), strict=True))
+
+
+def _heights(state: State) -> NDArray[np.float64]:
+    return np.array([state[name] for name in HEIGHTS], dtype=np.float64)
+
+
+@dataclass(slots=True)
+class _ScriptedGenerator:
+    """Stands for the generator while the game sets itself up: its first draws are given, further ones are random."""
+
+    draws: list[Any]
+    rng: np.random.Generator
+
+    def uniform(self, low: float, high: float, size: Any = None) -> Any:
+        """The next draw that was given."""
+        return self.draws.pop(0) if self.draws else self.rng.uniform(low, high, size)
+
+    def integers(self, *arguments: Any, **named: Any) -> Any:
+        """Where the wind begins is random."""
+        return self.rng.integers(*arguments, **named)
+
+
+@dataclass(frozen=True, slots=True)
+class _FourActions:
+    """The action space, as far as the environment asks for it."""
+
+    def contains(self, action: int) -> bool:
+        """Whether it is one of the four."""
+        return 0 <= action < 4

@@ -287,7 +287,6 @@ def table_domain(
 
 
 Column: TypeAlias = Callable[[str], NDArray[Any]]
-
 Read: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 

@@ -79,12 +79,13 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
     frame = Frame(rows, Run(rows, noise.rng, noise), dict(people))
     with np.errstate(all="ignore"):
         for item in world.statements:
-            value = np.asarray(frame.read(item.target)) if not isinstance(item, If) else np.empty(0)
             match item:
                 case Mechanism(target=target):
+                    value = np.asarray(frame.read(target))
                     _abduct_mechanism(item, value, frame)
                     _observe(noise, target, value, item.run(frame))
                 case Assign(target, expression):
+                    value = np.asarray(frame.read(target))
                     _abduct_expression(target, expression, value, frame)
                     _observe(noise, target, value, compile_expression(expression)(frame))
                 case If():
@@ -183,8 +184,8 @@ def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame
 
 
 def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
-    middle = _everybody(draw.mean, frame)
-    spread = _everybody(draw.variance, frame)
+    middle = _column(draw.mean, frame)
+    spread = _column(draw.variance, frame)
     # Where there never is variance any noise will do, if only the value is right.
     noise = (value - middle) / np.sqrt(spread)
     if draw.variance == Number(0.0):
@@ -197,28 +198,28 @@ def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) ->
 
 def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, frame: Frame) -> None:
     on_left = bool(draws_of(expression.left))
-    known = _everybody(expression.right if on_left else expression.left, frame)
+    other = _column(expression.right if on_left else expression.left, frame)
     inner = expression.left if on_left else expression.right
     match expression.sign, on_left:
         case "+", _:
-            peeled = value - known
+            peeled = value - other
         case "-", True:
-            peeled = value + known
+            peeled = value + other
         case "-", False:
-            peeled = known - value
+            peeled = other - value
         case "*", _:
-            peeled = value / known
+            peeled = value / other
         case "/", True:
-            peeled = np.where(known != 0, value * known, np.nan)
+            peeled = np.where(other != 0, value * other, np.nan)
         case _:
-            peeled = known / value
+            peeled = other / value
     if expression.sign == "*" or (expression.sign == "/" and not on_left):
-        _check_informative(target, (known == 0) & (value == 0), frame)
+        _check_informative(target, (other == 0) & (value == 0), frame)
     _check_explained(target, value, peeled, frame)
     _abduct_expression(target, inner, peeled, frame)
 
 
-def _everybody(expression: Expression, frame: Frame) -> Array:
+def _column(expression: Expression, frame: Frame) -> Array:
     """The numbers that an expression gives, one a person."""
     return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
 

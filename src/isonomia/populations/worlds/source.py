@@ -298,10 +298,8 @@ def _equal(name: str, value: Value, world: World) -> OneVariable | None:
 
 def _among(name: str, values: set[Value], world: World) -> OneVariable | None:
     """A category among some values, as the noise that gives one of them."""
-    for item in world.statements:
-        if isinstance(item, Mechanism) and item.target == name and isinstance(item.equation, Categories):
-            return name, item.equation.intervals(values)
-    return None
+    categories = world.categories(name)
+    return None if categories is None else (name, categories.intervals(values))
 
 
 def _of_truth(name: str, world: World) -> OneVariable | None:

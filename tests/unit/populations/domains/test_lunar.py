@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.errors import UsageError
 from isonomia.populations.domains import Environment, Games, LunarLander
-from isonomia.populations.domains.lunar import HEIGHTS, PUSHES, TOP, drawn_state
+from isonomia.populations.domains.lunar import HEIGHTS, PUSHES, TOP, initial_state
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_an_unchanged_state_is_the_game_of_its_seed_step_by_step(gymnasium: Any,
     rng = np.random.default_rng(seed)
     game = LunarLander()
     ours = game.make()
-    first = game.begin(ours, drawn_state(rng), rng)
+    first = game.begin(ours, initial_state(rng), rng)
     assert np.array_equal(plain.reset(seed=seed)[0], first)
     actions = np.random.default_rng(100 + seed).integers(0, 4, size=300).tolist()
     for action in actions:
@@ -59,7 +59,7 @@ def test_an_environment_that_was_played_in_forgets_it(gymnasium: Any) -> None:
     del gymnasium
     game = LunarLander()
     used, fresh = game.make(), game.make()
-    states = [drawn_state(np.random.default_rng(seed)) for seed in (1, 2)]
+    states = [initial_state(np.random.default_rng(seed)) for seed in (1, 2)]
     game.begin(used, states[0], np.random.default_rng(5))
     for _ in range(150):
         game.step(used, 2)
@@ -73,7 +73,7 @@ def test_an_environment_that_was_played_in_forgets_it(gymnasium: Any) -> None:
 def test_the_surface_is_moved_away_from_the_helipad_and_nothing_else(gymnasium: Any, change: str, sign: int) -> None:
     del gymnasium
     for seed in range(20):
-        state = drawn_state(np.random.default_rng(seed))
+        state = initial_state(np.random.default_rng(seed))
         moved = LunarLander().changes[change].call(state, np.random.default_rng(seed))
         assert moved is not None
         assert set(moved) == set(HEIGHTS)
@@ -101,7 +101,7 @@ def test_a_surface_at_its_limit_cannot_be_moved_further() -> None:
 
 def test_states_are_what_the_game_draws_for_itself() -> None:
     columns = LunarLander().states([4, 5])
-    assert {name: column[1] for name, column in columns.items()} == drawn_state(np.random.default_rng(5))
+    assert {name: column[1] for name, column in columns.items()} == initial_state(np.random.default_rng(5))
 
 
 def steady(observations: NDArray[Any]) -> NDArray[Any]:
