@@ -133,7 +133,7 @@ class KSafetyAudit:
         return recheck(allowed, counterexamples, entries)
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
-        """The cases of each batch, of all cases, and of corners."""
+        """The cases of each batch, of all cases, and of corners; and the violations."""
         del check
         for key, entry in entries.items():
             if key.startswith("batch "):
@@ -147,6 +147,8 @@ class KSafetyAudit:
                         yield RecordedCounts(key, cell, piece["tested"])
             elif key == "every case":
                 yield from _cases(key, entry)
+            elif key == "found":
+                yield RecordedCounts(key, [entry["gone"], entry["distinct"], entry["inputs"]])
             elif key == "corners":
                 yield RecordedCounts(key, [entry["violating"]], entry["tried"], exactly=False)
                 yield RecordedCounts(key, [entry["failed"]], entry["tried"], exactly=False)

@@ -25,7 +25,7 @@ from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Apart, Entry, Journal, once
+from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
@@ -173,6 +173,8 @@ class Setup:
             return self.violations.summary(shown, len(smallest))
 
         if interrupted and not self.finished:
+            # The check that goes on asks other questions here: these answers must not stand for theirs.
+            self.runner.asker.journal = Blank()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
