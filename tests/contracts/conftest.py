@@ -1,6 +1,8 @@
-"""Let the contract tests import what is beside them."""
+"""Let the contract tests import what is beside them, and the people and specifications of other tests."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+UNIT = HERE.parent / "unit"
+sys.path[:0] = [str(HERE), str(UNIT / "audits" / "ksafety"), str(UNIT / "spec" / "nomos")]

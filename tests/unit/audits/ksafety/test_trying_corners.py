@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_journals import Repeatable
 from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
+from repeatable_checks import Repeatable
 
 import isonomia as iso
 from isonomia.audits.ksafety.corners import MAX_CORNERS, max_corners

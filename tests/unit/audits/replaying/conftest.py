@@ -18,6 +18,8 @@ from isonomia.engine.observer import Silent
 from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "contracts"))  # the cases of the contract
+
 MODULE = """
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Let these tests import how journals are cut, which they share with the tests of k-safety."""
+"""Let these tests import the cases of the contract."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "ksafety"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "contracts"))

@@ -1,18 +1,20 @@
-"""Checks that are cut off at any entry of their journal and go on, or are repeated from it alone."""
+"""Checks that can be done again and again: cut off at any entry of their journal, or repeated from it alone."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
+from isonomia.audits.replaying.recompute import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.records import Verdict
+from isonomia.records.store import ANSWER_PREFIX
 
 Entries = dict[str, Any]
 
@@ -36,7 +38,7 @@ class Repeatable:
     """A check that can be done again and again, and how often its model was called."""
 
     prop: Any
-    model: Callable[[Any], Any]
+    model: Any
     population: Any
     options: dict[str, Any]
     calls: int = 0
@@ -47,25 +49,30 @@ class Repeatable:
         verdict = run_check(self.check().with_journal(journal), Silent())
         return replace(verdict, seconds=0.0), journal.entries
 
+    def run_without_journal(self) -> Verdict:
+        """The verdict of a check that keeps nothing."""
+        return replace(run_check(self.check(), Silent()), seconds=0.0)
+
     def check(self) -> Check[Any]:
         def model(rows: Any) -> Any:
             self.calls += 1
             return self.model(rows)
 
-        # Nothing is asked twice to see whether the model changes its mind, so that calls can be counted.
-        return new_check(self.prop, model, self.population, **{"seed": 3, "random_model": True, **self.options})
+        return new_check(self.prop, model, self.population, **self._options)
 
     def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:
         """Repeat it from what leaves the house, without data, model and permissions."""
-        kept = {key: entry for key, entry in entries.items() if not key.startswith("answer")}
-        check = replace(
-            self.check(),
-            prop=self.prop if prop is None else prop,
-            population=recorded_population(kept),
-            model=recorded_model(kept),
-        )
+        kept = {key: entry for key, entry in entries.items() if not key.startswith(ANSWER_PREFIX)}
+        stand_ins = recorded_model(kept), recorded_population(kept)
+        check = new_check(self.prop if prop is None else prop, *stand_ins, **self._options)
+        refuse_impossible(check, kept)
         verdict = run_check(check.with_journal(ReadOnly(kept)), Silent())
         return replace(verdict, seconds=0.0)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        # Nothing is asked twice to see whether the model changes its mind, so that calls can be counted.
+        return {"seed": 3, "random_model": True, **self.options}
 
 
 def timeless(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,18 +80,23 @@ def timeless(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {key: {name: value for name, value in entry.items() if name != "seconds"} for key, entry in entries.items()}
 
 
-def resumes_everywhere(check: Check) -> None:
+def resumes_everywhere(check: Repeatable) -> None:
     """Claim: cut off behind any entry, a check goes on to the same verdict and the same entries."""
     whole, entries = check.run()
+    resumes_at(range(len(entries) + 1), check, whole, entries)
+
+
+def resumes_at(cuts: Iterable[int], check: Repeatable, whole: Verdict, entries: Entries) -> None:
+    """Claim: a check that was cut off behind so many entries goes on as the whole one did."""
     keys = list(entries)
-    for cut in range(len(keys) + 1):
+    for cut in cuts:
         verdict, again = check.run({key: entries[key] for key in keys[:cut]})
         assert verdict == whole, f"cut off before {keys[cut]}" if cut < len(keys) else "cut off at the end"
         assert timeless(again) == timeless(entries)
         assert list(again) == keys
 
 
-def asks_nothing_at_the_end(check: Check) -> None:
+def asks_nothing_at_the_end(check: Repeatable) -> None:
     """Claim: with everything in its journal, a check does not ask the model."""
     _, entries = check.run()
     before = check.calls
