@@ -19,6 +19,7 @@ from audit_cases import CASES, CHANGES, HEAD, MODEL, NOMOS, AuditCases, people_c
 from repeatable_checks import Entries, Repeatable, resumes_at, timeless
 from rich.console import Console
 from toy_audit import TOY, registered
+from typer.testing import CliRunner
 
 import isonomia as iso
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
@@ -28,6 +29,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replaying.recompute import Rebuilt, Recomputed, rebuilt, recomputed
 from isonomia.audits.replaying.rerun import AskedAgain, asked_again, run_anew
+from isonomia.cli.app import app
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Progress, Silent
 from isonomia.errors import IsonomiaError
@@ -366,3 +368,22 @@ def test_the_page_shows_every_answer(run: Run) -> None:
         assert name in text
         assert verdict.answer in text.lower()
         assert audit_for(run.planned()[0].check.prop).view.title in text
+
+
+@pytest.mark.parametrize("run", [TOY.kind], indirect=True)
+def test_the_commands_know_a_fifth_audit(run: Run, tmp_path: Path) -> None:
+    """Claim: it is run, resumed, replayed and reported by the same commands, without a word about it in them."""
+
+    def isonomia(*arguments: object) -> str:
+        done = CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+        assert done.exit_code in {0, 1}, done.output
+        return done.output
+
+    records, report, evidence = tmp_path / "records", tmp_path / "report.html", tmp_path / "evidence.json"
+    told = isonomia("run", run.folder / "audit.toml", "--records", records, "--report", report)
+    assert "5 of 8 people are answered otherwise" in told
+    assert TOY.view.title in report.read_text(encoding="utf-8")
+    assert "all refused" in isonomia("show", "--records", records)
+    isonomia("export", "--records", records, "--output", evidence)
+    isonomia("compare", evidence, evidence)
+    assert "follow" in isonomia("replay", evidence)
