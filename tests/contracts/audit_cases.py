@@ -258,7 +258,7 @@ CASES: Mapping[str, AuditCases] = {
         beside=_beside_draws,
         timed=frozenset({"a budget of time"}),
         slow=frozenset({"a mean", "overlapping groups", "drawn, then everybody", "verifair"}),
-        most_cuts=4,
+        most_cuts=2,
     ),
     "principal fairness": AuditCases(
         principal_cases.CHECKS,
@@ -266,7 +266,7 @@ CASES: Mapping[str, AuditCases] = {
         tampered=("principal, exact",),
         beside=_beside_draws,
         slow=frozenset(name for name in principal_cases.CHECKS if "exact" not in name),
-        most_cuts=4,
+        most_cuts=2,
     ),
     "k-safety": AuditCases(
         ksafety_cases.CHECKS,

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 from audit_cases import CASES, CHANGES, HEAD, MODEL, NOMOS, AuditCases, people_csv, statistics, variants
-from repeatable_checks import Entries, Repeatable, resumes_at, timeless
+from repeatable_checks import Entries, Notebook, Repeatable, resumes_at, timeless
 from rich.console import Console
 from toy_audit import TOY, registered
 from typer.testing import CliRunner
@@ -25,6 +25,7 @@ import isonomia as iso
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, resume_run, run_checks
+from isonomia.audits.check import run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replaying.recompute import Rebuilt, Recomputed, rebuilt, recomputed
@@ -125,6 +126,35 @@ def test_a_check_that_is_cut_off_goes_on_to_the_same_end(case: Case) -> None:
     cuts = range(1, size) if most is None else sorted({size * k // (most + 1) for k in range(1, most + 1)})
     if not case.timed:
         resumes_at([1] if case.slow else cuts, case.check, case.verdict, case.entries)
+
+
+@dataclass
+class Impatient:
+    """Somebody who presses Ctrl-C after so many steps."""
+
+    steps: int
+
+    def begin(self, text: str) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def advance(self, progress: Progress) -> None:  # noqa: ARG002
+        self.steps -= 1
+        if self.steps == 0:
+            raise KeyboardInterrupt
+
+
+@_over("checks")
+def test_a_check_that_is_interrupted_goes_on_to_the_same_end(case: Case) -> None:
+    if case.timed or case.slow:
+        return
+    journal = Notebook()
+    if run_check(case.check.check().with_journal(journal), Impatient(2)).stopped == "interrupted":
+        verdict, entries = case.check.run(journal.entries)
+        assert verdict == case.verdict
+        assert timeless(entries) == timeless(case.entries)
 
 
 @_over("checks")
@@ -240,13 +270,9 @@ def test_properties_of_an_audit_file_have_verdicts_that_follow_from_their_eviden
 
 
 def test_a_run_that_is_interrupted_and_resumed_comes_to_the_same_verdicts(run: Run, tmp_path: Path) -> None:
-    class Impatient(Silent):
-        def advance(self, progress: Progress) -> None:  # noqa: ARG002
-            raise KeyboardInterrupt
-
     store = Store(tmp_path)
     cut = run_checks(
-        store, begin_run(store, run.file, run.planned(), SEED), run.planned(), lambda _: Impatient(), lambda *_: None
+        store, begin_run(store, run.file, run.planned(), SEED), run.planned(), lambda _: Impatient(1), lambda *_: None
     )
     assert any(outcome is None or getattr(outcome, "stopped", None) == "interrupted" for outcome in cut)
     planned = run.planned()
@@ -298,7 +324,7 @@ def _recomputed(run: Run, audit: Rebuilt, number: int, check: CheckEvidence) -> 
     return result
 
 
-MOST_PATHS = 8
+MOST_PATHS = 6
 """Of the numbers of one check, how many are changed; evenly spread."""
 
 
