@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from isonomia.errors import Place, SpecError, nearest
@@ -51,39 +52,43 @@ DEEPEST = 100
 
 _Tree = TypeVar("_Tree")
 
+_is_node: Callable[[Any], bool] = cache(lambda kind: hasattr(kind, "__dataclass_fields__"))
+_parts: Callable[[Any], tuple[str, ...]] = cache(
+    lambda kind: tuple(name for name in kind.__dataclass_fields__ if name not in {"place", "function"})
+)
+"""The fields of a kind of node that can hold nodes; a Python function is a plain value, even where it is a dataclass."""
+
 
 def children(node: _Tree) -> tuple[_Tree, ...]:
     """The nodes directly below a node, in the order in which they are written."""
-    return tuple(part for value in _parts(node).values() for part in _nodes_in(value))
+    found: list[Any] = []
+    for name in _parts(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            _gather(value, found)
+        elif _is_node(type(value)):
+            found.append(value)
+    return tuple(found)
 
 
 def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:
     """The same node with each node directly below it changed."""
-    changed = {name: _changed(value, change) for name, value in _parts(node).items()}
+    changed = {name: _changed(getattr(node, name), change) for name in _parts(type(node))}
     return replace(node, **changed)  # type: ignore[type-var]
 
 
-def _parts(node: Any) -> dict[str, Any]:
-    """The fields that can hold nodes; a Python function is a plain value, even where it is a dataclass."""
-    return {name: getattr(node, name) for name in node.__dataclass_fields__ if name not in {"place", "function"}}
-
-
-def _is_node(value: Any) -> bool:
-    return hasattr(value, "__dataclass_fields__")
-
-
-def _nodes_in(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _nodes_in(item)
-    elif _is_node(value):
-        yield value
+def _gather(values: tuple[Any, ...], found: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, tuple):
+            _gather(value, found)
+        elif _is_node(type(value)):
+            found.append(value)
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple):
         return tuple(_changed(item, change) for item in value)
-    return change(value) if _is_node(value) else value
+    return change(value) if _is_node(type(value)) else value
 
 
 def nodes(root: Node) -> Iterator[Node]:
