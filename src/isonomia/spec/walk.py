@@ -56,7 +56,7 @@ _is_node: Callable[[Any], bool] = cache(lambda kind: hasattr(kind, "__dataclass_
 _parts: Callable[[Any], tuple[str, ...]] = cache(
     lambda kind: tuple(name for name in kind.__dataclass_fields__ if name not in {"place", "function"})
 )
-"""The fields of a kind of node that can hold nodes; a Python function is a plain value, even where it is a dataclass."""
+"""The fields of a kind of node that can hold nodes; a function is a plain value, even where it is a dataclass."""
 
 
 def children(node: _Tree) -> tuple[_Tree, ...]:
