@@ -46,6 +46,8 @@ class AuditCases:
     """The property without what a replay needs no permission for."""
     tampered: tuple[str, ...] = ()
     """Checks of whose journals every number is changed in turn."""
+    least_tried: int = 1
+    """More changes than this are tried of each of them."""
     beside: Callable[[str, Path], bool] = _never
     """Whether nothing in the verdict of a check rests on the number at a path of its journal."""
     timed: frozenset[str] = frozenset()
@@ -280,6 +282,7 @@ CASES: Mapping[str, AuditCases] = {
             "sample with violations",
             "corner and draws, violated",
         ),
+        least_tried=20,
         beside=_beside_safety,
         small_steps=(ksafety_steps, "CHUNK", 8),
     ),
@@ -288,6 +291,7 @@ CASES: Mapping[str, AuditCases] = {
         RESPONSIVENESS,
         has_counterexamples=True,
         tampered=("drawn", "fixed binomial", "listed, violated, by groups", "who"),
+        least_tried=10,
         beside=_beside_responsiveness,
         small_steps=(responsiveness_steps, "_CHUNK", 40),
     ),
