@@ -49,7 +49,7 @@ from importlib.machinery import PathFinder
 
 EXTRAS = {
     "altair", "duckdb", "gymnasium", "httpx", "jinja2", "lightgbm", "mlflow", "onnx", "onnxruntime", "pandas", "polars",
-    "pyarrow", "skops", "torch", "vl_convert", "xgboost",
+    "skops", "torch", "vl_convert", "xgboost",
 }
 
 
