@@ -35,36 +35,6 @@ _STORED = ("inputs", "choices", "rows", "minimal")
 """What is stored of a counterexample; the rest is the model's answer, which may be another one tomorrow."""
 
 
-@dataclass(frozen=True, slots=True)
-class KSafetyKnownFirst:
-    """Cases that broke a condition which must always be true: inputs and choices, from which they are computed anew."""
-
-    def applies(self, check: Check[Safety]) -> bool:
-        """Whether a condition must always be true."""
-        return bool(_strict(check.prop))
-
-    def with_known(self, check: Check[Safety], known: Sequence[Mapping[str, Any]]) -> Check[Safety]:
-        """Add those that the property does not name already."""
-        prop = check.prop
-        own = [_stored(item) if isinstance(item, Mapping) else item for item in prop.known]
-        further = [item for item in known if _stored(item) not in own]
-        return replace(check, prop=replace(prop, known=(*prop.known, *further))) if further else check
-
-    def as_recorded(self, check: Check[Safety], entries: Entries) -> Check[Safety]:
-        """The journal has all that were tried."""
-        known = tuple(entries.get("known", {}).get("known", ()))
-        return replace(check, prop=replace(check.prop, known=known))
-
-    def proofs(self, check: Check[Safety], verdict: Verdict) -> Sequence[Mapping[str, Any]]:
-        """Those that break a condition which must always be true."""
-        strict = set(_strict(check.prop))
-        return [_stored(item) for item in verdict.counterexamples if strict & set(item.get("violates", ()))]
-
-    def outdated(self, check: Check[Safety]) -> Sequence[Mapping[str, Any]]:
-        """All of them, unless the check goes on behind one that violates it."""
-        return [_stored(item) for item in check.prop.known] if check.prop.stop_early else []
-
-
 def _strict(prop: Safety) -> list[str]:
     """The conditions that must always be true; one case that breaks another condition proves nothing."""
     from isonomia.spec.nomos.text import expression_text
@@ -83,7 +53,11 @@ class KSafetyAudit:
     kind = "k-safety"
     property_type = Safety
     view = VIEW
-    known_first = KSafetyKnownFirst()
+
+    @property
+    def known_first(self) -> KSafetyAudit:
+        """The audit itself: cases that broke a condition which must always be true can be computed anew."""
+        return self
 
     @property
     def file_keys(self) -> Mapping[str, FileKey]:
@@ -131,6 +105,31 @@ class KSafetyAudit:
 
         allowed = replace(check, prop=replace(check.prop, allow_code=permissions.allow_code))
         return recheck(allowed, counterexamples, entries)
+
+    def applies(self, check: Check[Safety]) -> bool:
+        """Whether a condition must always be true."""
+        return bool(_strict(check.prop))
+
+    def with_known(self, check: Check[Safety], known: Sequence[Mapping[str, Any]]) -> Check[Safety]:
+        """Add those that the property does not name already."""
+        prop = check.prop
+        own = [_stored(item) if isinstance(item, Mapping) else item for item in prop.known]
+        further = [item for item in known if _stored(item) not in own]
+        return replace(check, prop=replace(prop, known=(*prop.known, *further))) if further else check
+
+    def as_recorded(self, check: Check[Safety], entries: Entries) -> Check[Safety]:
+        """The journal has all that were tried."""
+        known = tuple(entries.get("known", {}).get("known", ()))
+        return replace(check, prop=replace(check.prop, known=known))
+
+    def proofs(self, check: Check[Safety], verdict: Verdict) -> Sequence[Mapping[str, Any]]:
+        """Those that break a condition which must always be true."""
+        strict = set(_strict(check.prop))
+        return [_stored(item) for item in verdict.counterexamples if strict & set(item.get("violates", ()))]
+
+    def outdated(self, check: Check[Safety]) -> Sequence[Mapping[str, Any]]:
+        """All of them, unless the check goes on behind one that violates it."""
+        return [_stored(item) for item in check.prop.known] if check.prop.stop_early else []
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
         """The cases of each batch, of all cases, and of corners; and the violations."""
