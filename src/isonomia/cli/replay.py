@@ -50,7 +50,7 @@ def replay(
     ] = None,
     key: Key = None,
     seconds: Annotated[
-        float, typer.Option(metavar="NUMBER", min=0.001, help="How long computing one property may take.")
+        float, typer.Option(metavar="NUMBER", min=0.0, help="How long computing one property may take.")
     ] = 120.0,
     trust_pickle: TrustPickle = False,
     trust: Trust = None,

@@ -137,9 +137,6 @@ def test_an_error_about_the_file_of_a_stranger_moves_no_cursor(
 
 
 def test_no_more_time_is_taken_than_was_given(content: dict[str, Any]) -> None:
-    def long_winded(content: dict[str, Any]) -> None:
-        content["audit"]["text"] += "# a line that has to be read\n" * 20_000
-
-    short = _replay(content, "--seconds", "0.001", change=long_winded)
+    short = _replay(content, "--seconds", "0")
     assert short.exit_code != 0
-    assert "took more than 0.001 seconds" in " ".join(f"{short.output} {short.exception}".split())
+    assert "took more than 0 seconds" in " ".join(f"{short.output} {short.exception}".split())
