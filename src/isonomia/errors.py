@@ -28,6 +28,13 @@ __all__ = [
 ]
 
 
+_LONGEST_ROW = 240
+"""How many characters of a line an error shows."""
+
+_BEFORE = 80
+"""How many of them stand before what it points at, where the line is longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A stretch of a property's text, to be pointed at by an error.
@@ -59,8 +66,13 @@ class Place:
         begin = self.text.rfind("\n", 0, self.start) + 1
         stop = self.text.find("\n", self.start)
         row = self.text[begin : stop if stop >= 0 else len(self.text)]
-        width = max(1, min(self.end, begin + len(row)) - self.start)
-        return f"  {row}\n  {' ' * (self.start - begin)}{'^' * width}"
+        start, end = self.start - begin, max(self.start + 1, min(self.end, begin + len(row))) - begin
+        # Of a line that no terminal shows, the part around the stretch; dots stand for the rest.
+        first = max(0, start - _BEFORE) if len(row) > _LONGEST_ROW else 0
+        last = min(len(row), first + _LONGEST_ROW)
+        head, tail = "... " if first else "", " ..." if last < len(row) else ""
+        carets = "^" * (max(start + 1, min(end, last)) - start)
+        return f"  {head}{row[first:last]}{tail}\n  {' ' * (len(head) + start - first)}{carets}"
 
 
 class IsonomiaError(Exception):

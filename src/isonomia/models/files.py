@@ -6,6 +6,7 @@ pickle holds the latter alone, and the file is opened again, which must not have
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,7 +16,7 @@ from typing import Any
 
 from isonomia.errors import ModelError, UsageError
 
-__all__ = ["Opened", "check_trusted", "digest_of", "needed", "open_from"]
+__all__ = ["Opened", "check_archive", "check_trusted", "digest_of", "needed", "open_from"]
 
 _CHUNK = 1 << 20
 
@@ -80,6 +81,33 @@ def digest_of(origin: Path | bytes) -> str:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+_HARMLESS = 1 << 26
+"""Bytes that an archive may unpack to whatever its size is, and the most that the list of what is in it may have."""
+
+_RATIO = 100
+"""How many times its own size a larger archive may unpack to. Weights shrink by little, zeros a thousandfold."""
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a ZIP archive that unpacks to far more than it is, before anything of it is unpacked; others pass."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
+    if unpacked > max(_HARMLESS, _RATIO * size):
+        raise ModelError(
+            f"{path} has {size:,} bytes and would unpack to {unpacked:,}, more than {_RATIO} times as many, which no "
+            "model does: it was not opened. If it is one, save it again without compression."
+        )
+    for member in members:
+        if member.filename.endswith("schema.json") and member.file_size > _HARMLESS:
+            raise ModelError(
+                f"{path} has a list of its contents, {member.filename}, of {member.file_size:,} bytes, but at most "
+                f"{_HARMLESS:,} are read: it was not opened."
+            )
 
 
 def check_trusted(path: Path, trust_pickle: bool, what: str) -> None:

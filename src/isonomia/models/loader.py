@@ -22,6 +22,7 @@ from typing import Any, cast
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.adapt import adapt, function_of
 from isonomia.models.checked import checked_features
+from isonomia.models.files import check_archive
 from isonomia.models.protocol import Model
 
 __all__ = ["Kind", "kind_of", "load", "load_model", "load_object", "open_path", "pass_options"]
@@ -130,6 +131,8 @@ def open_path(path: Path, options: dict[str, Any]) -> Model:
         raise _not_understood(path)
     source = [str(path.absolute())] if kind is Kind.PROGRAM else path
     try:
+        if path.is_file():
+            check_archive(path)
         return pass_options(function_of(*_OPENERS[kind]), kind.value, source, options)
     except IsonomiaError:
         raise

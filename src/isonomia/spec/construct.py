@@ -75,6 +75,28 @@ def _constant_value(quantity: Quantity) -> float | None:
             return _FUNCTIONS[quantity.function](known) if len(known) == len(values) else None
 
 
+LARGEST_POWER = 1_000
+"""The largest power of a constant, powers of powers multiplied: exact arithmetic writes every digit of it out."""
+
+LARGEST_DEGREE = 100
+"""The largest power of a quantity, counted in the same way: such a polynomial has that many factors."""
+
+
+def _degree(quantity: Quantity) -> float:
+    """How often the numbers in a quantity are multiplied with each other when it is written out."""
+    match quantity:
+        case Constant() | Rate() | Mean():
+            return 1.0
+        case Negative():
+            return _degree(quantity.operand)
+        case Power():
+            return _degree(quantity.base) * max(1.0, abs(quantity.exponent))
+        case Arithmetic():
+            return _degree(quantity.left) + _degree(quantity.right)
+        case Extreme():
+            return max(map(_degree, quantity.arguments))
+
+
 def negative(operand: Quantity, place: Place | None = None) -> Quantity:
     """``- operand``."""
     if isinstance(operand, Constant):
@@ -105,6 +127,11 @@ def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Pow
     if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
         raise SpecError(f"{known:g} to the power {value:g} is no real number", place or where)
     node = Power(base, value, place=place)
+    largest = LARGEST_DEGREE if known is None else LARGEST_POWER
+    if _degree(node) > largest:
+        what = "a quantity" if known is None else "a constant"
+        message = f"expected {what} to the power of at most {largest:,}, powers of powers multiplied, but"
+        raise SpecError(f"{message} {_degree(node):g} came", place or where)
     constant_value(node)  # refuses a number too large to work with
     return node
 

@@ -23,37 +23,57 @@ from isonomia.spec.tree import (
     Value,
     Variable,
 )
-from isonomia.spec.walk import Node, rebuilt
+from isonomia.spec.walk import Node, nodes, rebuilt
 
 __all__ = ["expand", "put_values"]
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
+
+MOST_COMPARISONS = 2_000
+"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
+each comparison has bets of its own."""
 
 
 def expand(formula: Formula, values: _Values) -> Formula:
     """The same claim with no ``for`` and no variable left.
 
     ``values`` lists the values that occur in a column, in the order in which the parts shall come. A ``for`` over one
-    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused.
+    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused, and so
+    is a property of too many comparisons.
     """
-    return _expand(formula, values, {})
+    written = 0
+
+    def expanded(part: Formula, known: Mapping[str, Literal]) -> Formula:
+        nonlocal written
+        match part:
+            case Comparison():
+                written += 1
+                if written > MOST_COMPARISONS:
+                    raise _too_many(formula)
+                first = put_values(part.first, known)
+                return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in part.rest))
+            case Not():
+                return Not(expanded(part.operand, known))
+            case Junction():
+                return replace(part, operands=tuple(expanded(operand, known) for operand in part.operands))
+            case Implies():
+                return Implies(expanded(part.premise, known), expanded(part.conclusion, known))
+            case Each():
+                left = _values_of(part, values, known)
+                parts = tuple(expanded(part.body, {**known, part.variable: value}) for value in left)
+                return parts[0] if len(parts) == 1 else Junction("and", parts)
+
+    return expanded(formula, {})
 
 
-def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:
-    match formula:
-        case Comparison():
-            first = put_values(formula.first, known)
-            return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in formula.rest))
-        case Not():
-            return Not(_expand(formula.operand, values, known))
-        case Junction():
-            return replace(formula, operands=tuple(_expand(operand, values, known) for operand in formula.operands))
-        case Implies():
-            return Implies(_expand(formula.premise, values, known), _expand(formula.conclusion, values, known))
-        case Each():
-            left = _values_of(formula, values, known)
-            parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in left)
-            return parts[0] if len(parts) == 1 else Junction("and", parts)
+def _too_many(formula: Formula) -> SpecError:
+    loops = [node for node in nodes(formula) if isinstance(node, Each)]
+    what = f"each `for` written out, {len(loops)} of them" if loops else "all in all"
+    return SpecError(
+        f"expected a property of at most {MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
+        "several properties, or let a `for` run over fewer values, `for g in {'a', 'b'}`",
+        loops[0].place if loops else None,
+    )
 
 
 _Expression = TypeVar("_Expression", bound=Row | Quantity)

@@ -131,10 +131,16 @@ def load_grammar(package: str, *starts: str) -> Lark:
     )
 
 
+MOST_CHARACTERS = 200_000
+"""How long a text may be: reading this much takes seconds, and no person wrote more."""
+
+
 def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None = None, start: str = "start") -> Branch:
     """The concrete tree of a text; an error points into what is ``shown`` in its place, where that is given."""
     from lark.exceptions import UnexpectedInput
 
+    if len(text) > MOST_CHARACTERS:
+        raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but {len(text):,} came: split it")
     try:
         return parser.parse(text, start=start)
     except UnexpectedInput as error:

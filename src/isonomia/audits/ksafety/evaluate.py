@@ -9,14 +9,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import Place
+from isonomia.errors import Place, SpecError
 from isonomia.populations.domains import Domain
+from isonomia.spec.nomos.block import LARGEST_BITS
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
     Binary,
@@ -31,6 +33,7 @@ from isonomia.spec.nomos.tree import (
 )
 
 __all__ = [
+    "LONGEST_TEXT",
     "SEEDS",
     "Answers",
     "Booleans",
@@ -69,6 +72,12 @@ SEEDS = 2**32
 
 _LARGE = 2.0**62
 """Whole numbers below this are added and multiplied exactly."""
+
+LONGEST_TEXT = 2**16
+"""How many characters a text that is put together may have. Forty doublings would make one of two billion."""
+
+MOST_TEXT = 2**27
+"""How many characters may be put together in one batch of cases."""
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -132,6 +141,8 @@ class Evaluation:
         Cases in which a random choice had nothing to choose from.
     faults
         What could not be computed, in words, and for which cases.
+    characters
+        How many characters the texts have that were put together so far.
     """
 
     n: int
@@ -144,6 +155,7 @@ class Evaluation:
     unclear: Booleans = field(init=False)
     empty: Booleans = field(init=False)
     faults: list[tuple[str, Booleans]] = field(default_factory=list)
+    characters: int = 0
 
     def __post_init__(self) -> None:
         self.accepted = np.ones(self.n, dtype=bool)
@@ -167,6 +179,14 @@ class Evaluation:
         part.unclear = self.unclear[keep]
         part.faults = [(why, bad[keep]) for why, bad in self.faults]
         return part
+
+    def joined(self, texts: NDArray[Any], place: Place | None) -> NDArray[Any]:
+        """Texts that were put together: more than a batch may hold in all are refused."""
+        self.characters += sum(len(item) for item in texts.tolist() if isinstance(item, str))
+        if self.characters > MOST_TEXT:
+            message = f"expected texts of at most {MOST_TEXT:,} characters in all for {self.n:,} cases, but there are"
+            raise SpecError(f"{message} more: put fewer or shorter ones together", place)
+        return texts
 
     def fault(self, bad: Booleans | None, why: str, place: Place | None) -> None:
         """Note that something could not be computed for some cases."""
@@ -292,6 +312,7 @@ def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Val
 def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
     bad = either(left.bad, right.bad)
     result, worse, why = arithmetic(sign, left.data, right.data)
+    result = batch.joined(result, place) if result.dtype == object else result
     return Value(result, _noted(batch, worse, bad, why, place))
 
 
@@ -310,7 +331,7 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
     Division by zero and results too large for a number have none; for text only ``+`` has a meaning.
     """
     if left.dtype.kind not in "biuf" or right.dtype.kind not in "biuf":
-        return _one_by_one(_MAKE[sign], left, right)
+        return _one_by_one(partial(_made, sign), left, right)
     first, second = _number(left), _number(right)
     by_zero = second == 0 if sign in {"/", "//", "%"} else np.zeros(len(first), dtype=bool)
     if sign == "**":
@@ -327,6 +348,27 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
     bad = by_zero | lost
     why = "a division by zero" if by_zero.any() else "a number that is too large"
     return np.asarray(result), bad if bad.any() else None, why
+
+
+def _made(sign: str, one: Any, other: Any) -> Any:
+    """Two single values put together, texts and whole numbers of any size among them; bounded, whatever they are."""
+    if isinstance(one, str) or isinstance(other, str):
+        if sign != "+" or not (isinstance(one, str) and isinstance(other, str)):
+            raise TypeError(f"`{sign}` has no meaning for a text")
+        if len(one) + len(other) > LONGEST_TEXT:
+            raise ValueError(f"a text of more than {LONGEST_TEXT:,} characters")
+    elif sign == "**" and isinstance(one, int) and isinstance(other, int) and abs(one) > 1:
+        # Before it is computed, which could take for ever: a power has about so many bits.
+        if (one.bit_length() - 1) * other > LARGEST_BITS:
+            raise OverflowError("a number that is too large")
+        if other < -LARGEST_BITS:
+            return 0.0
+    result = _MAKE[sign](one, other)
+    if isinstance(result, complex):
+        raise ValueError("a power that is no real number")
+    if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
+        raise OverflowError("a number that is too large")
+    return result
 
 
 def _number(column: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.evaluate import (
+    LONGEST_TEXT,
     Answers,
     Booleans,
     ChoiceKind,
@@ -88,7 +89,11 @@ def _feature_of(call: FunctionCall) -> str | int:
 
 def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) -> Value:
     if call.function == "strConcat":
-        return Value(_joined_text(first.data, second.data), either(first.bad, second.bad))
+        texts, long = _joined_text(first.data, second.data)
+        bad = either(first.bad, second.bad)
+        worse = long if bad is None else long & ~bad
+        batch.fault(worse, f"a text of more than {LONGEST_TEXT:,} characters", call.place)
+        return Value(batch.joined(texts, call.place), either(bad, long if long.any() else None))
     low, high = _number(batch, call, first), _number(batch, call, second)
     match call.function:
         case "randInt":
@@ -139,10 +144,15 @@ def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
     return Value(column, either(record.bad, empty if empty.any() else None))
 
 
-def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    pairs = zip(left.tolist(), right.tolist(), strict=True)
-    texts = ["".join("" if part is None else str(part) for part in pair) for pair in pairs]
-    return np.fromiter(texts, dtype=object, count=len(texts))
+def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans]:
+    """Texts one behind the other, and where they are too long; nothing is put together there."""
+    texts: list[str] = []
+    long = np.zeros(len(left), dtype=bool)
+    for index, pair in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        parts = ["" if part is None else str(part) for part in pair]
+        long[index] = sum(map(len, parts)) > LONGEST_TEXT
+        texts.append("" if long[index] else "".join(parts))
+    return np.fromiter(texts, dtype=object, count=len(texts)), long
 
 
 ENOUGH = 8

@@ -17,9 +17,19 @@ from isonomia.errors import Place, SpecError
 from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS
 from isonomia.spec.nomos.tree import Binary, Expression, FunctionCall, Name, PythonBlock, ScalarLiteral, Unary, Var
 
-__all__ = ["CodeBlock", "PlainBlock", "read_block"]
+__all__ = ["DEEPEST", "LARGEST_BITS", "MOST_STEPS", "CodeBlock", "PlainBlock", "read_block"]
 
 _BINARY: dict[type[ast.operator], str] = {**SIGNS, ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
+DEEPEST = 100
+"""How many levels an expression may have."""
+
+MOST_STEPS = 2_000
+"""How many statements a specification may have, and how many assignments a plain block: each has a column for every
+batch of cases."""
+
+LARGEST_BITS = 1_024
+"""How many bits a whole number may have: as many as the largest float has before its point."""
+
 _WORDS = {
     "For": "a loop",
     "While": "a loop",
@@ -91,8 +101,9 @@ class _NotPlainError(Exception):
 def read_block(block: PythonBlock) -> PlainBlock | CodeBlock:
     """Say what a block does; one that is empty, or is not Python, is refused."""
     tree, at = _parsed(block), _places(block)
+    _check_depth(tree, at)
     try:
-        return PlainBlock(tuple(step for statement in tree.body for step in _steps(statement, at)))
+        steps = tuple(step for statement in tree.body for step in _steps(statement, at))
     except _NotPlainError as reason:
         walked = list(ast.walk(tree))
         stored = [node for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
@@ -102,6 +113,20 @@ def read_block(block: PythonBlock) -> PlainBlock | CodeBlock:
         names = frozenset(node.id for node in stored)
         first = {node.id: at(node) for node in sorted(stored, key=lambda node: node.lineno, reverse=True)}
         return CodeBlock(block.source, names, frozenset(read), str(reason), reason.place, tuple(first.items()))
+    if len(steps) > MOST_STEPS:
+        message = f"expected a block of at most {MOST_STEPS:,} assignments, but this one has {len(steps):,}: state"
+        raise SpecError(f"{message} several properties", steps[MOST_STEPS].place)
+    return PlainBlock(steps)
+
+
+def _check_depth(tree: ast.Module, at: At) -> None:
+    """Refuse what has more levels than an expression may have: it is gone through by recursion."""
+    level: list[ast.expr | ast.stmt] = list(tree.body)
+    for _ in range(DEEPEST + 1):
+        level = [part for node in level for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr | ast.stmt)]
+        if not level:
+            return
+    raise SpecError(f"this is nested more than {DEEPEST} levels deep: set a variable to a part of it", at(level[0]))
 
 
 def _imported(node: ast.AST) -> set[str]:
@@ -189,6 +214,8 @@ def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
 
 def _expression(node: ast.expr, at: At) -> Expression:
     match node:
+        case ast.Constant(value=int() as value) if value.bit_length() > LARGEST_BITS:
+            raise SpecError("this number is too large", at(node))
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return ScalarLiteral(value, at(node))
         case ast.Name(id=name):

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
-from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
+from isonomia.spec.nomos.block import DEEPEST, MOST_STEPS, CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
     MODEL_CALLS,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from lark import Token
 
 __all__ = ["parse_nomos"]
-
-DEEPEST = 100
-"""How many levels an expression may have."""
 
 
 def parse_nomos(text: str) -> Spec:
@@ -158,6 +155,9 @@ class _Parts:
 
 def _specification(tree: Branch, text: str, cut: _BlankedText) -> Spec:
     """The specification that a concrete tree stands for."""
+    if len(tree.children) > MOST_STEPS:
+        message = f"expected a specification of at most {MOST_STEPS:,} statements, but {len(tree.children):,} came"
+        raise SpecError(message, place_in(text, tree.children[MOST_STEPS]))
     parts = _Parts()
     for statement in tree.children:
         assert is_branch(statement)

@@ -181,8 +181,9 @@ def test_what_is_no_program_is_refused_where_it_stands(lines: str, reason: str) 
     row = marked.split("\n")[line - 1].replace("«", "").replace("»", "")
     assert reason in str(error)
     assert str(error).startswith(f"line {line}, column ")
-    assert f"\n  {row}\n" in str(error)
-    assert str(error).split("\n")[-1].strip() == "^" * len(first)
+    shown = row if len(row) <= 240 else f"{row[:240]} ..."
+    assert f"\n  {shown}\n" in str(error)
+    assert str(error).split("\n")[-1].strip() == "^" * min(len(first), 240 - row.index(first))
 
 
 @pytest.mark.parametrize(("lines", "reason"), SYNTAX)

@@ -1,0 +1,155 @@
+"""Short texts and small files that would take for ever, or all of the memory: each is refused, or bounded."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.errors import ModelError, Place, SpecError
+from isonomia.models import load_model
+from isonomia.spec.expand import MOST_COMPARISONS, expand
+from isonomia.spec.nomos import parse_nomos
+from isonomia.spec.parser import MOST_CHARACTERS, parse_formula
+
+PEOPLE = {"x": np.arange(20), "word": np.array(["ab", "cd"] * 10, dtype=object)}
+
+
+def _specification(block: str, ensures: str = "d1 >= 0") -> str:
+    return f"input x1;\noutput d1;\noutput a;\n{{\n{block}\nd1 = predict(x1)\n}}\nensures {ensures};\n"
+
+
+def _verdict(block: str, ensures: str) -> iso.Verdict:
+    prop = iso.safety.property(_specification(block, ensures))
+    return iso.check(prop, lambda table: (np.asarray(table["x"]) > 3).astype(int), iso.Census(PEOPLE), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("begin", "line", "why"),
+    [
+        ("a = 'xy'", "a = a + a", "a text of more than 65,536 characters"),
+        ("a = 'xy'", "a = strConcat(a, a)", "a text of more than 65,536 characters"),
+        ("a = getFeat(x1, 'word')", "a = a + a", "a text of more than 65,536 characters"),
+        (f"a = {2**64}", "a = a * a", "a number that is too large"),
+        (f"a = {2**64}", "a = a ** a", "a number that is too large"),
+        (f"a = {2**64}", "a = a + a * a", "a number that is too large"),
+        ("a = 3", "a = a * a", "a number that is too large"),
+        ("a = 9", "a = a ** a", "a number that is too large"),
+    ],
+)
+def test_forty_doublings_are_bounded_and_said(begin, line, why):
+    verdict = _verdict("\n".join([begin] + [line] * 40), "a == a && d1 >= 0")
+    assert verdict.answer == "undecided"
+    assert any(why in remark for remark in verdict.remarks)
+
+
+def test_large_whole_numbers_stay_exact_below_the_bound():
+    big = 3**300
+    assert _verdict(f"a = {3**100}\na = a * a * {3**100}", f"a == {float(big)!r} || a > 0").answer == "holds"
+    assert _verdict(f"a = {2**64} ** 2\na = a / {2**127}", "a == 2").answer == "holds"
+
+
+def test_a_text_of_the_model_is_not_multiplied_or_formatted():
+    prop = iso.safety.property(_specification("a = predict(x1) % 7", "a != 0"))
+    verdict = iso.check(prop, lambda table: ["%999999999d"] * len(table["x"]), iso.Census(PEOPLE), seed=1)
+    assert any("`%` has no meaning for a text" in remark for remark in verdict.remarks)
+
+
+def test_texts_of_a_whole_batch_are_bounded():
+    table = {"word": np.array(["x" * 30_000] * 6_000, dtype=object)}
+    prop = iso.safety.property(_specification("a = getFeat(x1, 'word') + getFeat(x1, 'word')", "a != ''"))
+    with pytest.raises(SpecError, match=r"characters in all for .* cases"):
+        iso.check(prop, lambda table: [1] * len(table["word"]), iso.Census(table), seed=1)
+
+
+@pytest.mark.parametrize("block", ["a = " + "-" * 400 + "1", "a = " + "abs(" * 101 + "1" + ")" * 101])
+def test_a_block_that_is_nested_too_deeply_is_refused(block):
+    with pytest.raises(SpecError, match="nested more than 100 levels deep"):
+        parse_nomos(_specification(block))
+
+
+@pytest.mark.parametrize(
+    "block", ["\n".join(f"b{k} = {k}" for k in range(20_000)), "a = 1\n" * 2_001, "a = predict(x1)\n" * 5_000]
+)
+def test_a_block_of_too_many_lines_is_refused(block):
+    with pytest.raises(SpecError, match=r"at most 2,000 assignments|at most 200,000 characters"):
+        parse_nomos(_specification("a = 0\n" + block))
+
+
+def test_too_many_statements_are_refused():
+    with pytest.raises(SpecError, match="at most 2,000 statements"):
+        parse_nomos("".join(f"input x{k};\n" for k in range(3_000)) + _specification("a = 1"))
+
+
+def test_a_number_of_a_block_that_no_float_holds_is_refused():
+    with pytest.raises(SpecError, match="too large"):
+        parse_nomos(_specification(f"a = 0x{'f' * 5_000}"))
+
+
+@pytest.mark.parametrize("people", [iso.Census, iso.Sample])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P[prediction == 1] >= 0.8 ** 1e308",
+        "P[prediction == 1] >= ((1.0000001 ** 1000) ** 1000) ** 1000",
+        "(((P[prediction == 1] ** 16) ** 16) ** 16) ** 16 >= 0.1",
+        "P[prediction == 1] >= 0.8 ** -1001",
+    ],
+)
+def test_powers_that_exact_arithmetic_cannot_write_out_are_refused(text, people):
+    with pytest.raises(SpecError, match=r"to the power of at most|too large"):
+        iso.check(text, lambda table: (np.asarray(table["x"]) > 3).astype(int), people(PEOPLE), seed=1)
+
+
+def test_the_largest_powers_are_decided():
+    def ask(table):
+        return (np.asarray(table["x"]) > 3).astype(int)
+
+    assert iso.check("P[prediction == 1] >= 0.8 ** 1000", ask, iso.Census(PEOPLE)).answer == "holds"
+    assert iso.check("(P[prediction == 1] ** 10) ** 10 <= 0.1", ask, iso.Census(PEOPLE)).answer == "holds"
+
+
+@pytest.mark.parametrize("nested", [8, 14, 20])
+def test_nested_loops_are_counted_before_they_are_written_out(nested):
+    loops = "".join(f"for v{k} in {{1, 2, 3}}: " for k in range(nested))
+    with pytest.raises(SpecError, match="at most 2,000 comparisons") as caught:
+        expand(parse_formula(loops + "P[prediction == v0] >= 0.1"), lambda _: ())
+    assert caught.value.place is not None
+
+
+def test_as_many_comparisons_as_allowed_are_written_out():
+    formula = parse_formula("for v in {1, 2}: for w in group: P[prediction == v | group == w] >= 0.1")
+    most = tuple(range(MOST_COMPARISONS // 2))
+    assert len(expand(formula, lambda _: most).operands) == 2
+    with pytest.raises(SpecError, match="fewer values"):
+        expand(formula, lambda _: (*most, -1))
+
+
+def test_a_text_that_nobody_wrote_is_refused_before_it_is_read():
+    with pytest.raises(SpecError, match="at most 200,000 characters"):
+        parse_formula("P[prediction == 1] >= 0." + "1" * MOST_CHARACTERS)
+
+
+def test_an_error_shows_the_part_of_a_long_line_that_it_is_about():
+    text = "x" * 5_000 + "HERE" + "y" * 5_000
+    row, carets = Place(text, 5_000, 5_004).caret().split("\n")
+    assert len(row) < 300
+    assert row[carets.index("^") : carets.index("^") + 4] == "HERE"
+    assert carets.count("^") == 4
+    short = Place("a\nbcd\ne", 3, 5).caret()
+    assert short == "  bcd\n   ^^"
+
+
+@pytest.mark.parametrize("member", ["weights.npy", "schema.json"])
+def test_an_archive_that_unpacks_to_a_thousandfold_is_not_opened(tmp_path, member):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        if member != "schema.json":
+            archive.writestr("schema.json", "{}")
+        with archive.open(member, "w") as file:
+            for _ in range(80):
+                file.write(bytes(1 << 20))
+    with pytest.raises(ModelError, match=r"would unpack to 83,886,0[0-9]{2}, more than 100 times"):
+        load_model(path)
