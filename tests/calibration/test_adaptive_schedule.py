@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from simulation import REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_process
+from simulation import MANY, REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_process
 
 from isonomia.engine import Schedule
 from isonomia.engine.loop import CAUTION
@@ -55,12 +55,12 @@ def share_of(states: tuple[Wealth, Wealth], delta: float) -> Floats:
 
 
 @cache
-def audited(which: str, delta: float, steps: int = STEPS) -> tuple[Floats, Floats]:
+def audited(which: str, delta: float, steps: int = STEPS, repetitions: int = REPETITIONS) -> tuple[Floats, Floats]:
     """The largest log-wealth against either direction of a claim on the boundary; never stopped by a decision."""
     processes, draw = (PAIR, groups) if which == "two groups" else (ONE, coins)
     rng = np.random.default_rng(901)
-    states = begin(processes[0], REPETITIONS), begin(processes[1], REPETITIONS)
-    total = np.zeros(REPETITIONS)
+    states = begin(processes[0], repetitions), begin(processes[1], repetitions)
+    total = np.zeros(repetitions)
     for _ in range(steps):
         sizes = adaptive(total, share_of(states, delta))
         counts = draw(rng, sizes)
@@ -100,9 +100,9 @@ def test_a_threshold_a_fifth_too_low_exceeds_the_risk_in_a_long_run():
     # Each direction errs with probability at most delta, so one of the two does with at most twice that. Twice as many
     # batches, some ten million people, bring the errors nearer to the risk than those above.
     delta = 0.003
-    either = np.maximum(*audited("one group", delta, 2 * STEPS))
-    assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(REPETITIONS, 2.0 * delta)
-    assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(REPETITIONS, 2.0 * delta)
+    either = np.maximum(*audited("one group", delta, 2 * STEPS, MANY))
+    assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(MANY, 2.0 * delta)
+    assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(MANY, 2.0 * delta)
 
 
 def test_sizes_that_peek_at_their_own_batch_exceed_the_risk():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
-from simulation import FALSE_ALARM, REPETITIONS, batches, most_errors, two_streams
+from simulation import FALSE_ALARM, MANY, REPETITIONS, batches, most_errors, two_streams
 from simulation import peaks as peaks_of
 
 import isonomia as iso
@@ -157,21 +157,21 @@ def peaks() -> NDArray[np.float64]:
     assert bets is not None
     processes = [test.unsliced for test in (*bets.against, *bets.in_favour)]
     sizes = batches(100_000, growth=0.05)
-    return peaks_of(processes, two_streams([share()]), sizes, np.random.default_rng(12), REPETITIONS)
+    return peaks_of(processes, two_streams([share()]), sizes, np.random.default_rng(12), MANY)
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.01])
 def test_a_required_rate_is_wrongly_decided_with_at_most_the_risk_in_both_directions(delta: float) -> None:
     for peak in peaks():
-        assert np.sum(peak >= np.log(1.0 / delta)) <= most_errors(REPETITIONS, delta)
+        assert np.sum(peak >= np.log(1.0 / delta)) <= most_errors(MANY, delta)
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.003])
 def test_a_required_rate_decided_at_a_threshold_a_fifth_too_low_exceeds_the_risk(delta: float) -> None:
     # Each direction errs with probability at most delta, so one of the two does with at most twice that.
     either = peaks().max(axis=0)
-    assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(REPETITIONS, 2.0 * delta)
-    assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(REPETITIONS, 2.0 * delta)
+    assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(MANY, 2.0 * delta)
+    assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(MANY, 2.0 * delta)
 
 
 # ---------------------------------------------------------------- power

@@ -27,7 +27,7 @@ def boundary(n: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def test_fair_worlds_are_called_unfair_at_most_as_often_as_the_risk_allows() -> None:
-    runs, delta = 25, 0.2
+    runs, delta = 10, 0.02
     prop = iso.PrincipalFairness(attribute="sex", outcome="passed", given=["school"], definition=2)
     answers = [
         iso.check(prop, population=iso.Generator(boundary), delta=delta, budget=400, seed=seed).answer

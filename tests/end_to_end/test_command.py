@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 from isonomia.records import Verdict
 
@@ -64,11 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def isonomia(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
-    environment = {**os.environ, **variables}
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment
-    )
+    return run_command(folder, *arguments, environment={**os.environ, **variables})
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 MODEL = """
 import numpy as np
@@ -85,8 +85,7 @@ NAMES = ["women", "parity", "priors always help", "everybody can improve", "stra
 
 def _isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "160", "GITHUB_STEP_SUMMARY": ""}
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    return run_command(folder, *arguments, environment=environment)
 
 
 def _filled(folder: Path) -> Path:

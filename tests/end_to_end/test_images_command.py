@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
+
+from warm_start import run_command
 
 SPECIFICATION = """import shades;
 input x1;
@@ -30,9 +31,8 @@ def bright(images):
 
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", "bright.nom"]
-    command += ["--model", "shades:bright", "--allow-code", "--keep", "found.sqlite", "--seed", "1"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
+    options = ["--model", "shades:bright", "--allow-code", "--keep", "found.sqlite", "--seed", "1"]
+    return run_command(folder, "check", "bright.nom", *options)
 
 
 def test_images_are_audited_and_their_counterexamples_kept(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from warm_start import run_command
 
 PROPERTY = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 
@@ -36,10 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", PROPERTY, "--data", "people.csv"]
-    return subprocess.run(
-        [*command, *arguments, "--seed", "1"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_command(folder, "check", PROPERTY, "--data", "people.csv", *arguments, "--seed", "1")
 
 
 def test_a_pickle_is_opened_with_the_flag_only(folder: Path) -> None:

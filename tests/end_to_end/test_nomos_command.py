@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from warm_start import run_command
 
 RISING = """import people;
 input x1;
@@ -44,9 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str, data: str | None = "people.csv") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", *arguments]
-    command += ["--seed", "1", *(() if data is None else ("--data", data))]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
+    return run_command(folder, "check", *arguments, "--seed", "1", *(() if data is None else ("--data", data)))
 
 
 def test_a_specification_that_holds_exits_with_0_and_one_that_is_violated_with_1(folder: Path) -> None:

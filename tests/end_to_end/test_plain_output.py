@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_start import run_command
 
 AUDIT = """
 title = "Hiring"
@@ -43,16 +44,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*\b(3[0-7]|38|4[0-7]|48|9[0-7])[;m]")
 
 
 def _isonomia(words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", CODE, *shlex.split(words)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "GITHUB_STEP_SUMMARY": "", "COLUMNS": "80", "PYTHONUTF8": "1", **variables},
-        timeout=120,
-        check=False,
-    )
+    environment = {**os.environ, "GITHUB_STEP_SUMMARY": "", "COLUMNS": "80", **variables}
+    return run_command(folder, *shlex.split(words), environment=environment)
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 from isonomia.records import Verdict
 
@@ -42,11 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def isonomia(folder: Path, *arguments: str, width: int = 80) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "principal", *arguments]
     environment = {**os.environ, "COLUMNS": str(width), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment, encoding="utf-8"
-    )
+    return run_command(folder, "principal", *arguments, environment=environment)
 
 
 def test_stored_predictions_are_found_unfair_subgroup_by_subgroup(folder: Path) -> None:

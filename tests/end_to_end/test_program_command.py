@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_start import run_command
 
 FAIR = """
 def popModel():
@@ -41,8 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "check", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return run_command(folder, "check", *arguments)
 
 
 @pytest.mark.parametrize(("program", "code"), [("fair.fr", 0), ("unfair.fr", 1), ("everybody.fr", 0)])

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 from isonomia.cli import main
 from isonomia.interventions import Interventions
@@ -146,11 +147,7 @@ def complete(arguments: Sequence[str]) -> list[str]:
 
 def process(folder: Path, *arguments: str, **variables: str) -> Done:
     """The command in a process of its own."""
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", *arguments]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **variables}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment, encoding="utf-8"
-    )
+    done = run_command(folder, *arguments, environment={**os.environ, "COLUMNS": "80", **variables})
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 MODEL = """
 import time
@@ -69,9 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "GITHUB_STEP_SUMMARY": ""}
-    return subprocess.run(
-        [*COMMAND, "audit.toml", *arguments], cwd=folder, capture_output=True, text=True, env=environment, check=False
-    )
+    return run_command(folder, "run", "audit.toml", *arguments, environment=environment)
 
 
 def _verdicts(path: Path) -> list[dict[str, object]]:
@@ -131,14 +130,7 @@ def test_everybody_who_should_know_is_told(folder: Path) -> None:
     environment = {**os.environ, "NO_COLOR": "1", "GITHUB_STEP_SUMMARY": str(summary)}
     files = {"--junit": "v.xml", "--sarif": "v.sarif", "--json": "v.json", "--markdown": "v.md", "--card": "card.md"}
     arguments = [part for pair in files.items() for part in pair]
-    done = subprocess.run(
-        [*COMMAND, "audit.toml", "-q", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    done = run_command(folder, "run", "audit.toml", "-q", *arguments, environment=environment)
     assert done.returncode == 1, done.stderr
     suite = ElementTree.parse(folder / "v.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
@@ -181,8 +173,7 @@ def test_a_pickled_model_needs_permission_from_outside_the_file(folder: Path) ->
 
 def _isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
-    command = [*COMMAND[:-1], *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    return run_command(folder, *arguments, environment=environment)
 
 
 def test_what_is_kept_can_be_listed_shown_and_reported(folder: Path) -> None:

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from warm_start import run_command
 
 MODEL = """
 import os
@@ -85,9 +86,7 @@ def _environment(**more: str) -> dict[str, str]:
 
 
 def _isonomia(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, env=_environment(**more), check=False
-    )
+    return run_command(folder, *arguments, environment=_environment(**more))
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
