@@ -193,3 +193,20 @@ def test_what_is_kept_can_be_listed_shown_and_reported(folder: Path) -> None:
     assert page.startswith(("<!doctype html>", "<!DOCTYPE html>"))
     assert "too many" in page
     assert ElementTree.parse(folder / "again.xml").getroot()[0].get("failures") == "1"
+
+
+def test_a_run_that_has_ended_writes_its_files_again_without_the_model(folder: Path) -> None:
+    first = _run(folder, "-q", "--json", "first.json")
+    assert first.returncode == 1, first.stderr
+    asked = (folder / "scoring.py").read_text()
+    (folder / "scoring.py").write_text("raise RuntimeError('nobody needs the model')\n")
+    again = _run(folder, "-q", "--resume", "--json", "again.json", "--junit", "again.xml", "--report", "again.html")
+    assert again.returncode == 1, again.stderr
+    assert "had ended" in again.stdout
+    assert (folder / "again.json").read_text() == (folder / "first.json").read_text()
+    assert ElementTree.parse(folder / "again.xml").getroot()[0].get("failures") == "1"
+    assert "Hiring" in (folder / "again.html").read_text(encoding="utf-8")
+    listed = _isonomia(folder, "runs").stdout
+    assert listed.count("Hiring") == 1, "no new run was begun"
+    (folder / "scoring.py").write_text(asked)
+    assert _run(folder, "--resume", "--seed", "3").returncode == 2

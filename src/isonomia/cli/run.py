@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -47,7 +47,8 @@ def run(
         typer.Option(
             "--resume",
             metavar=FLAG,
-            help="Go on with the latest run of this file that was cut off or had a failure.",
+            help="Go on with the latest run of this file that was cut off or had a failure; where there is none, write "
+            "the files of the latest run again.",
         ),
     ] = False,
     records: Annotated[
@@ -85,7 +86,7 @@ def run(
     """
     from isonomia.audits.audit_file.planner import Wrapping, plan_audit
     from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.runner import begin_run, resume_run, unfinished
+    from isonomia.audits.audit_file.runner import Started, begin_run, complete, resume_run, unfinished
     from isonomia.audits.protocol import Permissions
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
@@ -96,12 +97,19 @@ def run(
     threads = _jobs(audit, jobs)
     sys.path.insert(0, str(audit.folder.resolve()))  # modules beside the file are found, as beside a script
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
-    earlier = unfinished(store, audit) if resume else None
+    ended = complete(store, audit) if resume else None
+    earlier = ended or (unfinished(store, audit) if resume else None)
     chosen = _seed(audit, earlier, seed)
+    console = Console(highlight=False)
+    if ended is not None:
+        # Nothing is left to check, and so neither the model nor the people are needed.
+        checks = store.checks(ended.id)
+        verdicts = tuple(check.verdict for check in checks)
+        console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
+        _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache)
     planned = plan_audit(audit, chosen, Permissions(trust_pickle, allow_code), wrapping)
     started = resume_run(store, audit, earlier, planned) if earlier else begin_run(store, audit, planned, chosen)
-    console = Console(highlight=False)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
@@ -166,7 +174,8 @@ def _finish(
     outputs: OutputFiles,
     file: Path,
     quiet: bool,
-) -> None:
+) -> NoReturn:
+    """Show and write what came of a run, and leave with its exit code."""
     from isonomia.audits.audit_file.runner import cut_off
     from isonomia.records.database import resume_command, with_records
     from isonomia.records.verdict import Verdict

@@ -1,17 +1,63 @@
-"""Files that are written: a path that cannot be written is found before the work, and tables are CSV or Parquet."""
+"""Files that are written: whole or not at all; a path that cannot be written is found before the work.
+
+Every file that Isonomia writes, but for SQLite's, goes through :func:`replacing`: a test finds those that do not.
+"""
 
 from __future__ import annotations
 
 import csv
+import errno
+import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import UsageError
 
-__all__ = ["need_table", "need_writable", "write_file", "write_table"]
+__all__ = ["need_table", "need_writable", "replacing", "write_file", "write_table"]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a new file beside the path to write to, which takes the path's place once it is complete and on the disk.
+
+    Whatever goes wrong before that, a full disk or a power failure, the old file is still there, whole. What is not a
+    file, such as ``/dev/stdout`` or a pipe, is written to as it is. A link keeps leading to the file that is replaced,
+    which keeps its permissions.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    # A short name: one that is built from the target's could be too long where that one is not.
+    part = target.with_name(f".isonomia-{secrets.token_hex(4)}.part")
+    try:
+        part.touch(exist_ok=False)
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o777)
+        yield part
+        _sync(part)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows does not let a folder be opened
+    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def need_writable(path: Path, what: str) -> None:
@@ -19,17 +65,19 @@ def need_writable(path: Path, what: str) -> None:
 
     ``what`` is what it is for, such as ``--json``, for the message.
     """
-    is_new = not path.exists()
-    with writing(path, what):
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
+    with writing(path, what), suppress(_OnlyAskedError), replacing(path) as part:
+        part.open("ab").close()
+        raise _OnlyAskedError
+
+
+class _OnlyAskedError(Exception):
+    """Nothing was to be written after all."""
 
 
 def write_file(text: str, path: Path, what: str) -> None:
     """Write a text as UTF-8, the same on every system; half a character becomes a question mark."""
-    with writing(path, what), path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.write(text)
+    with writing(path, what), replacing(path) as part:
+        part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 @contextmanager
@@ -56,8 +104,8 @@ def need_table(path: Path, what: str) -> None:
 
 def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     """Write columns of equal length; what is missing is an empty cell."""
-    with writing(path, "the table"):
-        (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, path)
+    with writing(path, "the table"), replacing(path) as part:
+        (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, part)
 
 
 def _write_csv(columns: Mapping[str, Sequence[Any]], path: Path) -> None:

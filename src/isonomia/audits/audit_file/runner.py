@@ -25,7 +25,7 @@ from isonomia.populations.protocol import Directable
 from isonomia.records.store import RunRecord, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Started", "begin_run", "cut_off", "resume_run", "run_checks", "unfinished"]
+__all__ = ["Started", "begin_run", "complete", "cut_off", "resume_run", "run_checks", "unfinished"]
 
 
 def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> None:
@@ -72,6 +72,13 @@ def begin_run(store: Store, file: AuditFile, planned: Sequence[PlannedCheck], se
 
 def _options(each: PlannedCheck) -> dict[str, Any]:
     return {"delta": each.check.delta, "line": each.line, "explanation": each.check.prop.explain()}
+
+
+def complete(store: Store, file: AuditFile) -> RunRecord | None:
+    """The latest run of this file, where every run of it has ended and nothing is left to do."""
+    runs = [run for run in store.runs() if run.request.get("digest") == digest(file)]
+    left = any(run.ended is None or _has_failed(store, run) for run in runs)
+    return runs[0] if runs and not left else None
 
 
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:

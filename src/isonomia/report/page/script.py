@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from isonomia.report.files import replacing
 
 __all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style"]
 
@@ -60,14 +61,9 @@ def _own_text(file: Path) -> str:
 def _keep(file: Path, text: str) -> None:
     """Write a file in one go, so that whoever reads it at the same moment finds all of it or none."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode("utf-8"))
-        os.replace(part, file)
-    except OSError:
-        os.unlink(part)
-        raise
+    with replacing(file) as part:
+        part.chmod(0o600)  # whatever others may do with new files here
+        part.write_bytes(text.encode("utf-8"))
 
 
 def _seal(script: str) -> str:
