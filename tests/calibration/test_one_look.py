@@ -1,0 +1,85 @@
+"""One look: how often it errs where the truth is on the boundary, and how often it decides where it is not.
+
+Rejections of a claim about two rates grow with the first count and fall with the second. So for each second count there
+is a least first one, and error rate and power are sums of binomials: exact, without any simulated table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+from simulation import most_errors
+
+from isonomia.evidence.channels import grid_for
+from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, mean_ends, proves_above
+
+RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
+
+
+def chance_of_proof(threshold: float, rates: tuple[float, float], sizes: tuple[int, int], delta: float) -> float:
+    """The probability that one look proves a ratio above a threshold."""
+    counts = np.arange(sizes[1] + 1)
+    weights = binom.pmf(counts, sizes[1], rates[1])
+    total, most = 0.0, sizes[0] + 1
+    for count in counts[weights > 1e-7]:
+        low, high = -1, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            if proves_above(RATIO, (middle, count), sizes, delta, threshold):
+                high = middle
+            else:
+                low = middle
+        total += weights[count] * binom.sf(high - 1, sizes[0], rates[0])
+    return float(total)
+
+
+@pytest.mark.parametrize(
+    ("rates", "sizes"), [((0.24, 0.3), (60, 45)), ((0.04, 0.05), (90, 60)), ((0.792, 0.99), (30, 80))]
+)
+def test_a_ratio_on_the_boundary_is_proved_with_probability_at_most_delta(
+    rates: tuple[float, float], sizes: tuple[int, int]
+) -> None:
+    error = chance_of_proof(rates[0] / rates[1], rates, sizes, 0.05)
+    assert error <= 0.05
+
+
+def test_a_ratio_away_from_the_threshold_is_proved_nearly_as_often_as_any_test_could() -> None:
+    rates, sizes, threshold, delta = (0.3, 0.3), (150, 150), 0.7, 0.05
+    spread = np.sqrt(rates[0] * (1 - rates[0]) / sizes[0] + threshold**2 * rates[1] * (1 - rates[1]) / sizes[1])
+    ideal = norm.sf(norm.isf(delta) - (rates[0] - threshold * rates[1]) / spread)
+    assert chance_of_proof(threshold, rates, sizes, delta) >= ideal - 0.03
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rates"), [((1000, 1000), (0.24, 0.3)), ((200, 800), (0.24, 0.3)), ((100, 1900), (0.5, 0.6))]
+)
+def test_the_interval_of_a_ratio_is_hardly_wider_than_the_asymptotic_one(
+    sizes: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    yes = [round(n * p) for n, p in zip(sizes, rates, strict=True)]
+    low, high = interval_of(RATIO, yes, sizes, 0.05)
+    # The delta method on the ratio itself; on its logarithm the interval is a little wider than that.
+    relative = np.sqrt(sum((1 - p) / (n * p) for n, p in zip(sizes, rates, strict=True)))
+    assert high - low <= 1.06 * 2 * norm.isf(0.025) * relative * rates[0] / rates[1]
+
+
+def test_a_threshold_is_decided_by_the_very_end_that_is_shown() -> None:
+    for count in range(200, 300, 7):
+        low = lower_end(RATIO, (count, 300), (1000, 1000), 0.05, 0.8)
+        assert (low > 0.8) is proves_above(RATIO, (count, 300), (1000, 1000), 0.05, 0.8)
+
+
+def test_limits_of_a_mean_miss_it_with_probability_at_most_delta_and_are_narrow() -> None:
+    rng, grid, delta, repetitions = np.random.default_rng(3), grid_for([(0.0, 1.0)]), 0.05, 200
+    assert grid is not None
+    nodes, missed, widths = np.asarray(grid.nodes[0]), 0, []
+    for _ in range(repetitions):
+        draws = np.where(rng.random(600) < 0.1, 1.0, 0.1 * rng.random(600))
+        batches = np.asarray([grid.tally([part]) for part in np.array_split(draws, 60)])
+        low, high = mean_ends(nodes, batches, delta, delta)
+        missed += low > 0.145 or high < 0.145
+        widths.append((high - low) / (2 * norm.isf(delta) * draws.std() / np.sqrt(len(draws))))
+    # Two ends, each at delta; a betting interval costs about sqrt(2 log(1 / delta)) over the normal quantile.
+    assert missed <= most_errors(repetitions, 2 * delta)
+    assert np.median(widths) <= 1.6
