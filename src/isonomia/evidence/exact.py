@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.spec.text import to_text
@@ -27,7 +31,7 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["exact_truth", "exact_value"]
+__all__ = ["exact_sum", "exact_truth", "exact_value"]
 
 
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
@@ -126,3 +130,27 @@ def _zero(quantity: Quantity) -> DataError:
         f"expected a denominator that is not zero, but {to_text(quantity)} is 0 in this population: the ratio has no "
         "value. Compare a difference instead, or multiply out: a >= 0.8 * b."
     )
+
+
+def exact_sum(column: NDArray[Any]) -> Fraction:
+    """The sum of whole numbers, or of finite floats, without rounding, whatever cancels and however large it becomes.
+
+    Every float is a whole number of 53 bits times a power of 2. The upper 26 bits and the lower 27 of those with the
+    same power are summed apart, as floats: exactly, for fewer than 2**26 numbers at a time.
+    """
+    if len(column) >= 2**26:
+        return exact_sum(column[: 2**25]) + exact_sum(column[2**25 :])
+    if not len(column):
+        return Fraction(0)
+    if column.dtype.kind in "iu":
+        wide = 2**32  # the upper and the lower half apart: their sums fit into 64 bits
+        return Fraction(int((column // wide).sum()) * wide + int((column % wide).sum()))
+    parts, powers = np.frexp(column)
+    whole = np.ldexp(parts, 53).astype(np.int64)
+    powers = powers.astype(np.int64)
+    lowest = int(powers.min())
+    upper = np.bincount(powers - lowest, weights=whole >> 27)
+    lower = np.bincount(powers - lowest, weights=whole & (2**27 - 1))
+    used = np.flatnonzero((upper != 0) | (lower != 0)).tolist()
+    total = sum((int(upper[k]) * 2**27 + int(lower[k])) << k for k in used)
+    return Fraction(total) * Fraction(2) ** (lowest - 53)

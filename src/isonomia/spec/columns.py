@@ -108,10 +108,12 @@ def _from_mixed(values: list[Any]) -> NDArray[Any]:
 
 
 def _whole(values: Sequence[Any]) -> NDArray[Any]:
-    try:
-        return np.array(values, dtype=bool if isinstance(values[0], bool) else np.int64)
-    except OverflowError:
-        return _objects(values)
+    for kind in (bool,) if isinstance(values[0], bool) else (np.int64, np.uint64):
+        try:
+            return np.array(values, dtype=kind)
+        except OverflowError:
+            continue
+    return _objects(values)
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -175,11 +177,24 @@ def _refuse_large(values: NDArray[Any], name: str) -> None:
             )
 
 
+def _refuse_beyond_64_bits(values: NDArray[Any], name: str) -> None:
+    """Refuse whole numbers that no type of NumPy holds, for the same reason."""
+    for value in values:
+        if type(value) is int and abs(value) >= 2**63:
+            digits = len(f"{abs(value):x}") * 4
+            raise DataError(
+                f"column {name!r} holds a whole number of about {digits} bits, and 64 can be compared exactly: convert "
+                "the column to text, or measure in larger units"
+            )
+
+
 def _comparable(column: NDArray[Any], name: str) -> NDArray[Any]:
     """Objects that are all text, or all numbers, or missing."""
     types = set(map(type, column.tolist())) - {type(None)}
     if types == {str}:
         return column
+    if int in types:
+        _refuse_beyond_64_bits(column, name)
     if all(issubclass(kind, Real | Decimal) for kind in types):
         return np.array([np.nan if value is None else float(value) for value in column], dtype=np.float64)
     raise DataError(_odd_values(column, name))
@@ -284,9 +299,25 @@ def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
     """Compare without looking for missing values where the comparison itself is already false for them."""
     if left.dtype.kind == "O" and relation not in {"==", "!="}:
         return _ordered_text(relation, left, right)
-    result = np.asarray(_RELATIONS[relation](left, right), np.bool_)
+    result = _compared(relation, left, right)
     if relation == "!=" and left.dtype.kind in "fMO":
         result &= ~missing(left)
+    return result
+
+
+def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
+    """Compare exactly: beside floats NumPy rounds whole numbers to floats, and beyond 2**53 two may become one."""
+    result = np.asarray(_RELATIONS[relation](left, right), np.bool_)
+    scalar = not isinstance(right, np.ndarray)
+    kinds = {left.dtype.kind, {int: "i", float: "f"}.get(type(right), "") if scalar else right.dtype.kind}
+    if kinds not in ({"i", "f"}, {"u", "f"}) or (scalar and abs(right) < EXACT):
+        return result
+    floats, others = np.broadcast_arrays(left.astype(np.float64), np.asarray(right, dtype=np.float64))
+    doubtful = (floats == others) & (np.abs(others) >= EXACT)
+    if doubtful.any():
+        pairs = (np.broadcast_to(side, doubtful.shape)[doubtful].tolist() for side in (left, np.asarray(right)))
+        result = np.broadcast_to(result, doubtful.shape).copy()
+        result[doubtful] = [_RELATIONS[relation](one, two) for one, two in zip(*pairs, strict=True)]
     return result
 
 
@@ -307,7 +338,7 @@ def _two_columns(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDAr
         result = np.zeros(left.shape, np.bool_)
         result[there] = _RELATIONS[node.relation](left[there], right[there])
         return result
-    result = np.asarray(_RELATIONS[node.relation](left, right), np.bool_)
+    result = _compared(node.relation, left, right)
     return result & ~(missing(left) | missing(right)) if node.relation == "!=" else result
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import fsum, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from isonomia.populations.streaming import LongTable
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Quantity, Version
+from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import leaves_of
 
 __all__ = ["CensusCounts", "batch_size", "count_everybody"]
@@ -160,7 +161,7 @@ def _counts_of_everybody(question: Question, asker: Asks | None, census: Populat
             observer.advance(Progress(asked, whole, asked / whole, spent, _exactly, question.counted))
     except KeyboardInterrupt:
         interrupted = True
-    return _Counts(asked, tuple(totals.values()), interrupted)
+    return _Counts(asked, tuple(total.closed(leaf) for leaf, total in totals.items()), interrupted)
 
 
 def _counted(question: Question, counts: _Counts) -> CensusCounts:
@@ -184,7 +185,7 @@ def _counted(question: Question, counts: _Counts) -> CensusCounts:
 
 @dataclass(slots=True)
 class _Total:
-    """A running sum. Counts are exact; a mean of numbers is read as a decimal of 15 digits.
+    """A running sum. Counts and whole numbers are exact; a mean of others is read as a decimal of 15 digits.
 
     Numbers are stored in binary, so that the mean of three times 0.1 is not quite 0.1. With 15 digits a tie is a tie as
     people write it, and the threshold 0.1 is met.
@@ -193,14 +194,26 @@ class _Total:
     n: int = 0
     sum: Fraction | float = Fraction(0)
 
-    def add(self, n: int, amount: int | float) -> None:
-        self.n += n
-        self.sum = self.sum + amount if isinstance(amount, int) else fsum((float(self.sum), amount))
+    def add(self, n: int, amount: Fraction) -> None:
+        self.n, self.sum = self.n + n, Fraction(self.sum) + amount
+
+    def closed(self, leaf: Leaf) -> _Total:
+        """The same, with a sum of numbers that are not whole rounded, once, to the nearest float, if there is one."""
+        total = Fraction(self.sum)
+        rounded = not isinstance(leaf, Rate) and not self._whole(total) and abs(total) <= sys.float_info.max
+        return _Total(self.n, float(total)) if rounded else self
 
     def mean(self) -> Fraction:
-        if isinstance(self.sum, Fraction):
-            return self.sum / self.n
-        return Fraction(f"{self.sum / self.n:.15g}")
+        exact = Fraction(self.sum) / self.n
+        mean = float(exact)
+        # Floats nearer to 0 than this have fewer digits.
+        if (isinstance(self.sum, Fraction) and self._whole(self.sum)) or abs(mean) < sys.float_info.min:
+            return exact
+        return Fraction(repr(mean) if mean == exact else f"{mean:.15g}")
+
+    def _whole(self, total: Fraction) -> bool:
+        """Whether people's numbers can be whole ones of 64 bits; larger floats are taken for decimals such as 1e30."""
+        return total.denominator == 1 and abs(total) < self.n * 2**64
 
     def pack(self) -> list[Any]:
         """The count and the sum: a fraction as text, a float in hexadecimal, so that no bit is lost."""
@@ -210,7 +223,7 @@ class _Total:
     def unpack(cls, pair: Sequence[Any]) -> _Total:
         n, text = pair
         amount = float.fromhex(text) if "0x" in text else exact_fraction(text)
-        if type(n) is not int or n < 0 or not isfinite(amount):
+        if type(n) is not int or n < 0 or (isinstance(amount, float) and not isfinite(amount)):
             raise DataError(f"expected a count and a finite sum in the record of a census, but {pair!r} came")
         return cls(n, amount)
 
@@ -259,7 +272,12 @@ def _expression(quantity: Quantity, relation: str, threshold: float, values: dic
     if any(leaf not in values for leaf in leaves_of(quantity)):
         return Expression(to_text(quantity), relation, threshold, None, -np.inf, np.inf)
     try:
-        value = float(exact_value(quantity, values))
+        exact = exact_value(quantity, values)
+        value = float(exact)
     except DataError:
         return Expression(to_text(quantity), relation, threshold, None, -np.inf, np.inf)
+    except OverflowError:
+        end = sys.float_info.max
+        ends = (end, np.inf) if exact > 0 else (-np.inf, -end)
+        return Expression(to_text(quantity), relation, threshold, None, *ends)
     return Expression(to_text(quantity), relation, threshold, value, value, value)

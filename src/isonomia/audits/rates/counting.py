@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
 from isonomia.evidence.channels import Channel
+from isonomia.evidence.exact import exact_sum
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Mean, Rate, Row, Version
+from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
 from isonomia.spec.walk import columns_of
 
 __all__ = ["Reader", "batch_of"]
@@ -83,15 +85,19 @@ class Reader:
             columns.append(values if chosen is None else np.where(chosen, values, absent))
         return channel.grid.tally(columns)
 
-    def exact(self, leaf: Leaf) -> tuple[int, int | float]:
-        """How many people a leaf's group has in this batch, and the sum of its values over them."""
+    def exact(self, leaf: Leaf) -> tuple[int, Fraction]:
+        """How many people a leaf's group has in this batch, and the sum of its values over them, without rounding."""
         chosen = self.members(leaf.given)
         if isinstance(leaf, Rate):
             no, yes = self._yes_no(leaf, chosen)
-            return int(no + yes), int(yes)
+            return int(no + yes), Fraction(int(yes))
         column = self._values(leaf) if chosen is None else self._values(leaf)[chosen]
         self._check_range(leaf, column, chosen, (_or(leaf.low, -np.inf), _or(leaf.high, np.inf)))
-        return len(column), float(column.sum())
+        self._refuse_infinite(leaf, column, chosen)
+        whole = self.batch.column(leaf.term.name) if isinstance(leaf.term, Column) and not leaf.term.version else column
+        if whole.dtype.kind in "iu":  # as floats, those beyond 2**53 would be others
+            return len(column), exact_sum(whole if chosen is None else whole[chosen])
+        return len(column), exact_sum(column)
 
     def apart(self, groups: Sequence[Row | None]) -> int | None:
         """The first row that meets two of the conditions, or ``None`` when they keep people apart."""
@@ -148,6 +154,17 @@ class Reader:
             f"expected {term} between {nodes[0]:g} and {nodes[-1]:g}, but it is {value:g} for {self.where(row)}. "
             "Declare a wider range: the guarantee rests on it."
         )
+
+    def _refuse_infinite(self, leaf: Mean, column: NDArray[np.float64], chosen: Booleans | None) -> None:
+        infinite = np.isinf(column)
+        if bool(infinite.any()):
+            index = int(np.argmax(infinite))
+            row, term = index if chosen is None else int(np.flatnonzero(chosen)[index]), to_text(leaf.term)
+            raise DataError(
+                f"expected a finite number for {term} of everybody in {to_text(leaf)}, but it is {column[index]:g} for "
+                f"{self.where(row)}, and then the mean is no number. Leave such people out with a condition, such as "
+                f"{term} < 1e300."
+            )
 
 
 def _or(value: float | None, otherwise: float) -> float:

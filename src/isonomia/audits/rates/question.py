@@ -262,6 +262,18 @@ def need_ranges(question: Question) -> None:
                 "with ranges={'column': (0, 100)}, --range column=0:100 on the command line.",
                 leaf.place,
             )
+        low, high = question.ranges[leaf]
+        if max(abs(low), abs(high)) > LARGEST or 0 < high - low < 1 / LARGEST:
+            raise SpecError(
+                f"expected the range of {to_text(leaf)} within {-LARGEST:g} and {LARGEST:g}, and {1 / LARGEST:g} wide "
+                f"or more, but it goes from {low:g} to {high:g}: its squares are beyond what a computer holds. Measure "
+                "in other units.",
+                leaf.place,
+            )
+
+
+LARGEST = 1e100
+"""The ends of a range lie within; bets square them, and multiply some."""
 
 
 def _range(
