@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.limit_chart import chart
 from isonomia.engine.loop import Schedule
-from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
 from isonomia.evidence.confidence_sequences import mixture_regret
 from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
@@ -65,13 +65,13 @@ class Pair:
 def by_bets(pair: Pair, delta: float) -> Callable[[Floats | None, NDArray[np.bool_] | None], NDArray[np.bool_]]:
     """Projection bets, as a check makes them."""
     process = EProcess.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [np.ones(2), np.ones(2)])
-    kept: list[Wealth] = []
+    kept: list[DividedWealth] = []
 
     def absorb(counts: Floats | None, keep: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if counts is not None:
             kept[:] = [step(process, kept[0] if kept else begin(process, len(counts)), counts)]
         elif keep is not None:
-            kept[:] = [Wealth(kept[0].log_wealth[keep], kept[0].peak[keep], kept[0].tally[keep])]
+            kept[:] = [kept[0].rows(keep)]
         return kept[0].peak >= np.log(1 / delta)
 
     return absorb

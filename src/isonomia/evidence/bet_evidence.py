@@ -14,18 +14,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.slices import SlicedEProcess, SlicedWealth, begin_slices, step_slices
 from isonomia.spec.tree import Formula, Leaf, Row
 
-__all__ = ["AnyWealth", "BetEvidence", "PolytopeTest", "bets_for"]
+__all__ = ["AnyWealth", "BetEvidence", "PolytopeTest", "bets_for", "polytope_test"]
 
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
-AnyWealth: TypeAlias = Wealth | SlicedWealth
+AnyWealth: TypeAlias = DividedWealth | SlicedWealth
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PolytopeTest:
         """Bet on one batch."""
         if isinstance(self.process, SlicedEProcess) and isinstance(state, SlicedWealth):
             return step_slices(self.process, state, tallies[self.channels[0]])
-        if isinstance(self.process, EProcess) and isinstance(state, Wealth):
+        if isinstance(self.process, EProcess) and isinstance(state, DividedWealth):
             counts = np.zeros((1, *self.process.prior.shape))
             for g, channel in enumerate(self.channels):
                 counts[0, g, : channel.grid.size] = tallies[channel]
@@ -170,7 +170,9 @@ def bets_for(
         hypothesis = hypothesis_of(formula, ranges, positive=positive)
         if hypothesis is None:
             return None
-        candidates = [_test_for(polytope, streams, ranges, delta, sizes, slices) for polytope in hypothesis.polytopes]
+        candidates = [
+            polytope_test(polytope, streams, ranges, delta, sizes, slices) for polytope in hypothesis.polytopes
+        ]
         possible = tuple(test for test in candidates if test is not None)
         if len(possible) < len(candidates):
             return None
@@ -178,13 +180,13 @@ def bets_for(
     return BetEvidence(delta, *tests)
 
 
-def _test_for(
+def polytope_test(
     polytope: Polytope,
     streams: Sequence[Row | None],
     ranges: Ranges,
     delta: float,
-    sizes: Mapping[Leaf, float] | None,
-    slices: bool,
+    sizes: Mapping[Leaf, float] | None = None,
+    slices: bool = True,
 ) -> PolytopeTest | None:
     """Set up the e-process against one polytope.
 

@@ -1,6 +1,10 @@
 """The e-process against a polytope: a wealth that cannot be expected to grow while the polytope contains the truth.
 
-The algorithm is ``begin`` and ``step``. All arrays have a leading axis of *repetitions*: independent copies of the same
+The algorithm is ``begin`` and ``step``. Against a single half-space the wealth is divided among several bettors. One
+stakes what would have done best on the estimate. The others are steady: each supposes that the truth lies a certain
+distance outside, in standard deviations of a draw, and stakes what is best then. They lose little while the estimate
+is still noise, and one of them is near the truth. What all of them have together is the wealth: an average of
+e-processes is one. All arrays have a leading axis of *repetitions*: independent copies of the same
 e-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
 """
 
@@ -12,11 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.stakes import TOLERANCE, best_stakes, steady_stakes
 
-__all__ = ["EProcess", "Wealth", "begin", "log_factor", "step"]
+__all__ = ["DividedWealth", "EProcess", "Wealth", "begin", "gains", "log_factor", "pooled", "remaining", "step"]
 
 Floats = NDArray[np.float64]
+
+DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
+"""How far outside the truth is supposed to lie by the steady bettors. A truth at half or twice a distance is found
+nearly as soon."""
+
+SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.14, 0.1, 0.21])
+"""What each bettor starts with, the last being the one who goes by the estimate. Small distances get little: they take
+so many draws that it is no matter. The shares add up to 1, which is all that validity needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +96,32 @@ class Wealth:
     tally: Floats
 
 
-def begin(process: EProcess, repetitions: int = 1) -> Wealth:
+@dataclass(frozen=True, slots=True)
+class DividedWealth(Wealth):
+    """A wealth that is divided among bettors.
+
+    Attributes
+    ----------
+    bettors
+        The log wealth of each bettor, had each of them started with 1: shape ``(repetitions, bettors)``.
+    """
+
+    bettors: Floats
+
+    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> DividedWealth:
+        """Some of the repetitions."""
+        return DividedWealth(self.log_wealth[which], self.peak[which], self.tally[which], self.bettors[which])
+
+
+def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     """Start with a wealth of 1 and nothing seen."""
-    return Wealth(np.zeros(repetitions), np.zeros(repetitions), np.zeros((repetitions, *process.prior.shape)))
+    bettors = len(SHARES) if len(process.bounds) == 1 else 1
+    nothing = np.zeros(repetitions)
+    tally = np.zeros((repetitions, *process.prior.shape))
+    return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, bettors)))
 
 
-def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
+def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWealth:
     """Fix the bet from earlier batches and from the number of draws alone, then settle it on the batch.
 
     Parameters
@@ -109,27 +141,55 @@ def step(process: EProcess, state: Wealth, counts: Floats) -> Wealth:
     supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
-    payoffs, bounds = _remaining(process, state)
+    repetitions = len(state.log_wealth)
+    payoffs = np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape))
+    bounds = np.broadcast_to(process.bounds, (repetitions, *process.bounds.shape))
+    payoffs, bounds = remaining(payoffs, bounds, process.sizes, state.tally)
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
-    # Where an estimate lies in the polytope nothing is staked, as in one of the two directions of every claim.
-    outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
-    log_wealth = state.log_wealth.copy()
-    if len(outside):
-        seen = np.asarray(state.tally[outside].any(axis=-1))
-        log_wealth[outside] += _gain(payoffs[outside], bounds[outside], estimate[outside], seen, counts[outside])
-    return Wealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts)
+    seen = np.asarray(state.tally.any(axis=-1))
+    bettors = state.bettors + gains(payoffs, bounds, estimate, seen, counts)
+    log_wealth = pooled(bettors)
+    return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors)
 
 
-def _gain(payoffs: Floats, bounds: Floats, estimate: Floats, seen: NDArray[np.bool_], counts: Floats) -> Floats:
-    """The log wealth that the best stakes on the estimate gain on a batch."""
+def pooled(bettors: Floats) -> Floats:
+    """The log wealth of all bettors together, in the last axis."""
+    if bettors.shape[-1] == 1:
+        return np.asarray(bettors[..., 0])
+    highest = bettors.max(axis=-1)
+    return np.asarray(highest + np.log(np.exp(bettors - highest[..., None]) @ SHARES))
+
+
+def gains(
+    payoffs: Floats,
+    bounds: Floats,
+    estimate: Floats,
+    seen: NDArray[np.bool_],
+    counts: Floats,
+    tolerance: float = TOLERANCE,
+) -> Floats:
+    """The log wealth that each bettor gains on a batch, for each row of the arrays: shape ``(rows, bettors)``."""
     draws = counts.sum(axis=-1)
     total = draws.sum(axis=-1, keepdims=True)
     # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
     weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
-    stakes = best_stakes(payoffs, bounds, estimate, weights)
-    gain = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds, counts)
-    return np.where((stakes.amounts > 0).any(axis=-1), gain, 0.0)
+    steady = payoffs.shape[1] == 1
+    gained = np.zeros((len(payoffs), len(SHARES) if steady else 1))
+    # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
+    outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
+    if len(outside):
+        part = payoffs[outside], bounds[outside], estimate[outside], weights[outside]
+        stakes = best_stakes(*part, tolerance=tolerance)
+        won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
+        gained[outside, -1] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
+    if steady:
+        stakes = steady_stakes(payoffs, estimate, weights, DISTANCES)
+        rows = np.repeat(np.arange(len(payoffs)), len(DISTANCES))
+        won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[rows], counts[rows])
+        won = np.where(stakes.amounts[:, 0] > 0, won, 0.0)
+        gained[:, :-1] = won.reshape(len(payoffs), len(DISTANCES))
+    return gained
 
 
 def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:
@@ -147,22 +207,16 @@ def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Flo
     return np.asarray(np.einsum("rgc,rgc->r", counts, logs) + correction)
 
 
-def _remaining(process: EProcess, state: Wealth) -> tuple[Floats, Floats]:
-    """Payoffs and bounds of the same polytope in terms of the people not drawn yet.
+def remaining(payoffs: Floats, bounds: Floats, sizes: Floats, tally: Floats) -> tuple[Floats, Floats]:
+    """Payoffs and bounds of the same polytopes in terms of the people not drawn yet, for each row of the arrays.
 
     With ``N`` people of whom ``n`` are drawn with sum ``s``, the whole mean is ``(s + (N - n) m) / N``, where ``m`` is
     the mean of those left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
     """
-    repetitions = len(state.log_wealth)
-    if not np.isfinite(process.sizes).any():
-        return (
-            np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape)),
-            np.broadcast_to(process.bounds, (repetitions, *process.bounds.shape)),
-        )
-    drawn = state.tally.sum(axis=-1)
-    people = np.maximum(process.sizes, 1.0)  # an empty group never pays
+    if not np.isfinite(sizes).any():
+        return payoffs, bounds
+    drawn = tally.sum(axis=-1)
+    people = np.maximum(sizes, 1.0)  # an empty group never pays
     left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
     seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
-    payoffs = process.payoffs * left[:, None, :, None]
-    bounds = process.bounds - np.einsum("jgc,rgc,g->rj", process.payoffs, state.tally, seen)
-    return payoffs, bounds
+    return payoffs * left[:, None, :, None], bounds - np.einsum("rjgc,rgc,g->rj", payoffs, tally, seen)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
-from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.evidence.stakes import best_stakes
@@ -209,7 +209,7 @@ def _stops(
         refuted = state.peak >= needed
         stops[running[refuted]] = n
         running = running[~refuted]
-        state = Wealth(state.log_wealth[~refuted], state.peak[~refuted], state.tally[~refuted])
+        state = state.rows(~refuted)
     return stops
 
 

@@ -28,12 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "TOLERANCE",
     "StakeProblem",
     "Stakes",
     "best_stakes",
     "growth_at",
     "maximise_growth",
     "one_yes_no_stakes",
+    "steady_stakes",
     "yes_no_stakes",
 ]
 
@@ -372,6 +374,50 @@ def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> St
             break
     pairs = np.asarray(factors)[None]
     return Stakes(np.asarray([[mu]]), pairs[:, :, 0], pairs)
+
+
+def steady_stakes(payoffs: Floats, estimate: Floats, weights: Floats, distances: Floats) -> Stakes:
+    """The stakes on one half-space that are best where the truth lies some distances outside of it.
+
+    A distance is in standard deviations of what one draw contributes. The arrays are those of :func:`best_stakes`, and
+    the result has one row for each row and distance, distances fastest. Nothing is staked where a channel that is
+    needed has no draw.
+    """
+    y = payoffs[:, 0]
+    allowed = ~np.any((np.abs(y).max(axis=-1) > 0) & (weights <= 0), axis=-1)
+    weights = np.where(weights > 0, weights, 1.0)
+    scaled = y / weights[:, :, None]
+    mean = np.einsum("rgc,rgc->rg", estimate, scaled)
+    variance = np.einsum("rgc,rgc->rg", estimate, scaled * scaled) - mean * mean
+    spread = np.einsum("rg,rg->r", weights, np.maximum(variance, 0.0))
+    most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), TINY)
+    mu = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
+    mu = np.minimum(mu[:, None] * distances, most[:, None]).ravel()
+    rows = np.repeat(np.arange(len(y)), len(distances))
+    if y.shape[-1] == 2 and not y[..., 0].any():
+        miss, h = np.moveaxis(np.maximum(estimate, MIN_SHARE), -1, 0)
+        ones = np.ones_like(weights)[rows]
+        no, yes = _yes_no_factors(mu, scaled[rows, :, 1], miss[rows], h[rows], ones)
+        return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
+    moved = mu[:, None, None] * scaled[rows]
+    z = _intercepts(moved, estimate[rows])
+    return Stakes(mu[:, None], z, z[:, :, None] + moved)
+
+
+def _intercepts(moved: Floats, estimate: Floats) -> Floats:
+    """The intercept of each channel at which the mean inverse factor is 1, from below, and so with positive factors.
+
+    The mean inverse is convex and falls, and where one cell's share over its factor is 1 it is at least 1. So Newton's
+    method comes from the left and never passes the root; where it is stopped early the bet is smaller, and as valid.
+    """
+    z = np.asarray(np.where(estimate > 0, estimate - moved, -np.inf).max(axis=-1))
+    for _ in range(MAX_ROUNDS):
+        inverse = estimate / (z[:, :, None] + moved)
+        excess = np.einsum("rgc->rg", inverse) - 1.0
+        if excess.max(initial=0.0) < 1e-6:
+            break
+        z = z + excess / np.einsum("rgc,rgc->rg", inverse, 1.0 / (z[:, :, None] + moved))
+    return z
 
 
 def _two_factors(m: float, miss: float, h: float) -> tuple[float, float]:

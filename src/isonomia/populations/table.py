@@ -43,6 +43,9 @@ _KINDS = (
     "a two-dimensional NumPy array, or a list of rows"
 )
 
+_AT_ONCE = 1_000_000
+"""Up to how many rows a column of a data frame is converted once, and not for each part that is cut out."""
+
 _SHOWN = 8
 """How many values of a row a message shows."""
 
@@ -126,25 +129,29 @@ class Table:
 
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
-        return self._store.order(name) if isinstance(self._store, FrameStore) and name in self.names else ()
+        store = _cut(self._store)
+        return store.order(name) if isinstance(store, FrameStore) and name in self.names else ()
 
     def take(self, indices: NDArray[np.intp]) -> Table:
         """Cut out the rows at these positions, in this order."""
-        return Table(self._store.take(indices))
+        if isinstance(self._store, FrameStore) and self.rows <= _AT_ONCE:
+            return Table(_RowsOfFrame(self, np.asarray(indices), {}))
+        return Table(_cut(self._store).take(indices))
 
     def slice(self, start: int, stop: int) -> Table:
         """Cut out the rows from ``start`` up to ``stop``; what lies past the end is left out."""
         first = min(max(start, 0), self.rows)
-        return Table(self._store.slice(first, min(max(stop, first), self.rows)))
+        return Table(_cut(self._store).slice(first, min(max(stop, first), self.rows)))
 
     def select(self, names: Sequence[str]) -> Table:
         """Keep these columns, in this order."""
         check_known(names, self.names)
-        return self if tuple(names) == self.names else Table(self._store.select(names))
+        return self if tuple(names) == self.names else Table(_cut(self._store).select(names))
 
     def copy(self) -> Table:
         """Copy the table, for one who may write into it."""
-        return Table(self._store.copy()) if isinstance(self._store, FrameStore) else self.slice(0, self.rows)
+        store = _cut(self._store)
+        return Table(store.copy()) if isinstance(store, FrameStore) else self.slice(0, self.rows)
 
 
 def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> TableStore:
@@ -318,6 +325,54 @@ class TableStore(Protocol):
 
     def select(self, names: Sequence[str]) -> TableStore:
         """These columns, in this order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowsOfFrame:
+    """Some rows of a data frame, cut out only once somebody asks for more than single columns."""
+
+    whole: Table
+    indices: NDArray[np.intp]
+    cut: dict[None, TableStore]
+
+    @property
+    def native(self) -> Any:
+        return self.store.native
+
+    @property
+    def kind(self) -> str:
+        return self.whole.kind
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.whole.names
+
+    @property
+    def rows(self) -> int:
+        return len(self.indices)
+
+    @property
+    def store(self) -> TableStore:
+        if None not in self.cut:
+            self.cut[None] = self.whole._store.take(self.indices)
+        return self.cut[None]
+
+    def column(self, name: str) -> NDArray[Any]:
+        return self.whole.column(name)[self.indices]
+
+    def take(self, indices: NDArray[np.intp]) -> TableStore:
+        return self.store.take(indices)
+
+    def slice(self, start: int, stop: int) -> TableStore:
+        return self.store.slice(start, stop)
+
+    def select(self, names: Sequence[str]) -> TableStore:
+        return self.store.select(names)
+
+
+def _cut(store: TableStore) -> TableStore:
+    """The same rows as a store of their own."""
+    return store.store if isinstance(store, _RowsOfFrame) else store
 
 
 @dataclass(frozen=True, slots=True, eq=False)

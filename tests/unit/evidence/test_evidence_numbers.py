@@ -177,7 +177,7 @@ def test_the_same_side_twice_changes_nothing():
     results = []
     for process in (once, twice):
         state = step(process, begin(process), counts([50, 50]))
-        results.append(step(process, state, counts([50, 50])).log_wealth[0])
+        results.append(step(process, state, counts([50, 50])).bettors[0, -1])
     assert results[0] == pytest.approx(results[1], rel=1e-5)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_everybody
-from isonomia.audits.rates.intervals import compared
+from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.question import Question, ask_about, census_of, countable
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
 from isonomia.audits.verdicts import introduce, same_answers, sealed, why_stopped
@@ -21,7 +21,7 @@ from isonomia.engine.observer import Observer
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.populations.protocol import Directable, Population
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.verdict import LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other
@@ -89,7 +89,8 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         return _exact(check, question, observer, before=outcome.samples)
     answer, method = _answer(work, question, outcome)
     knowledge = work.knowledge(outcome.state)
-    expressions = tuple(knowledge.expression(*item) for item in compared(question.formula))
+    known = [knowledge.expression(*item) for item in compared(question.formula)]
+    expressions = agreeing(question.formula, answer, known)
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     return _verdict(
         check,
@@ -99,7 +100,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         samples=outcome.samples,
         leaves=leaves,
         expressions=expressions,
-        remarks=(*remarks_on_draws(check, work, outcome, leaves), *ahead_of_intervals(answer, method, expressions)),
+        remarks=remarks_on_draws(check, work, outcome, leaves),
         stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
         seconds=monotonic() - began,
     )
@@ -178,15 +179,6 @@ def remarks_on_draws(
         *_nobody(empty, outcome.samples, work.question),
         *_never(leaves),
         *_never_seen(work, outcome),
-    )
-
-
-def ahead_of_intervals(answer: bool | None, method: str, expressions: Sequence[Expression]) -> tuple[str, ...]:
-    """Why a claim is decided whose interval still covers its threshold, where that is so."""
-    if answer is None or method != "bets" or not any(item.low < item.threshold < item.high for item in expressions):
-        return ()
-    return (
-        "the bets settle this one claim sooner than the intervals, which speak of every threshold at once, leave it",
     )
 
 

@@ -1,16 +1,23 @@
-"""What is known at any moment: the interval of each leaf and of each compared quantity."""
+"""What is known at any moment: the interval of each leaf and of each compared quantity.
+
+Intervals come from the same bets as the answer, by inversion (:mod:`isonomia.evidence.inversion`), each end at the
+check's risk; where no bets can be made, from the confidence region that decides.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import inf, nextafter, sqrt
 
 import numpy as np
 
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.inversion import Inversion, inversion_for
+from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.construct import constant_value
@@ -33,7 +40,11 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import leaves_of, nodes
 from isonomia.wording import number
 
-__all__ = ["Knowledge", "closing_in", "compared"]
+__all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for"]
+
+MANY = 12
+"""From how many leaves on their intervals come from the region, which is quicker and wider, and of compared quantities
+on their intervals' ends are looked for only once. Changes width and cost only."""
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -57,6 +68,20 @@ def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
             raise TypeError("a quantifier is expanded before its comparisons are listed")
 
 
+def inversions_for(
+    formula: Formula,
+    ranges: Mapping[Leaf, tuple[float, float]],
+    streams: Sequence[Row | None],
+    sizes: Mapping[Leaf, float] | None,
+) -> dict[Quantity, Inversion]:
+    """The bets on every value of each leaf and each compared quantity, as far as they can be made."""
+    leaves = leaves_of(formula)
+    wanted = dict.fromkeys(_plain(quantity) for quantity, _, _ in compared(formula))
+    wanted |= dict.fromkeys(leaves if len(leaves) < MANY else ())
+    found = {quantity: inversion_for(quantity, ranges, streams, sizes) for quantity in wanted if leaves_of(quantity)}
+    return {quantity: inversion for quantity, inversion in found.items() if inversion is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """The counts of each leaf, and how to turn them into intervals.
@@ -68,20 +93,29 @@ class Knowledge:
     streams
         The conditions of the population's streams, which say what is independent of what.
     delta
-        The risk of each interval by itself.
+        The risk of each end of each interval by itself; of the whole interval where it comes from the region.
     sizes
         For draws without replacement, how many people each leaf's group has; ``None`` for independent draws.
+    history
+        The counts of each batch.
+    inversions
+        The bets that are inverted.
+    rough
+        Whether ends need not be sharp, as while a check goes on.
     """
 
     tallies: Mapping[Leaf, LeafTally]
     streams: Sequence[Row | None]
     delta: float
     sizes: Mapping[Leaf, float] | None = None
+    history: Sequence[Tallies] = ()
+    inversions: Mapping[Quantity, Inversion] = field(default_factory=dict)
+    rough: bool = False
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
         """What is known of one leaf."""
         tally = self.tallies[leaf]
-        low, high = self._leaf_interval(leaf, self.delta)
+        low, high = self._inverted(leaf) or self._leaf_interval(leaf, self.delta)
         n = round(tally.n)
         return LeafRecord(to_text(leaf), n, tally.mean if n else None, low, high)
 
@@ -95,6 +129,9 @@ class Knowledge:
             # Linear quantities are quick, and what is known of a value says what is known of its size.
             low, high = self._interval(quantity.arguments[0])
             return max(0.0, low, -high), max(-low, high)
+        found = self._inverted(quantity)
+        if found is not None:
+            return found
         leaves = leaves_of(quantity)
         if self.sizes is None:
             tallies = {leaf: self.tallies[leaf] for leaf in leaves}
@@ -102,6 +139,37 @@ class Knowledge:
             return _corners(quantity, region) or region.quantity_interval(quantity)
         box = {leaf: self._leaf_interval(leaf, self.delta / len(leaves)) for leaf in leaves}
         return _over(quantity, box)
+
+    def _inverted(self, quantity: Quantity) -> tuple[float, float] | None:
+        """What the bets have not refuted; ``None`` where there are none, or a leaf was never or is fully seen."""
+        inversion, leaves = self.inversions.get(quantity), leaves_of(quantity)
+        if inversion is None or not self.history or any(self.tallies[leaf].n == 0 for leaf in leaves):
+            return None
+        if self.sizes is not None and all(self.tallies[leaf].n >= self.sizes[leaf] for leaf in leaves):
+            return None
+        limits = _over(quantity, {leaf: inversion.ranges[leaf] for leaf in leaves})
+        near = self._near(quantity, leaves)
+        if near is None:
+            return None
+        return inversion.interval(
+            self.history, self.delta, near, limits, rough=self.rough or len(self.inversions) > MANY
+        )
+
+    def _near(self, quantity: Quantity, leaves: Sequence[Leaf]) -> tuple[float, float] | None:
+        """A value and its standard error, by the delta method, at means that lie within their ranges."""
+        means, errors = {}, {}
+        for leaf in leaves:
+            tally = self.tallies[leaf]
+            nodes_, weights = np.asarray(tally.nodes), np.asarray(tally.weights)
+            weights = weights + np.where((nodes_ == nodes_[0]) | (nodes_ == nodes_[-1]), 0.5, 0.0)
+            means[leaf] = float(nodes_ @ weights / weights.sum())
+            errors[leaf] = sqrt(max(float((nodes_ - means[leaf]) ** 2 @ weights), 0.0)) / float(weights.sum())
+        centre, square = sum(_over(quantity, {leaf: (mean, mean) for leaf, mean in means.items()})) / 2.0, 0.0
+        for leaf in leaves:
+            step = 0.5 * errors[leaf]
+            moved = {other: (mean, mean) for other, mean in means.items()} | {leaf: (means[leaf] + step,) * 2}
+            square += (2.0 * (sum(_over(quantity, moved)) / 2.0 - centre)) ** 2
+        return (centre, sqrt(square)) if np.isfinite(centre) and 0.0 < square < inf else None
 
     def _leaf_interval(self, leaf: Leaf, delta: float) -> tuple[float, float]:
         tally = self.tallies[leaf]
@@ -115,6 +183,67 @@ class Knowledge:
             return None
         low, high = _over(quantity, {leaf: (self.tallies[leaf].mean,) * 2 for leaf in leaves})
         return 0.5 * (low + high) if np.isfinite(low) and np.isfinite(high) else None
+
+
+def _plain(quantity: Quantity) -> Quantity:
+    """What is within the bars of a size."""
+    inside = isinstance(quantity, Extreme) and quantity.function == "abs"
+    return _plain(quantity.arguments[0]) if inside else quantity  # type: ignore[union-attr]
+
+
+def agreeing(formula: Formula, answer: bool | None, expressions: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The intervals, in the order of ``compared``, each on the side of its threshold that the answer says.
+
+    An end is found by looking at a few values, and the threshold is the one that the verdict looked at: so it may cut
+    an end off, or, where nothing is decided, be added to an interval. Neither takes a risk that the answer does not.
+    """
+    told = list(_implied(formula, answer))
+    if answer is None and len(expressions) == 1:
+        return (_covering(expressions[0]),)
+    return tuple(item if truth is None else _beyond(item, truth) for item, truth in zip(expressions, told, strict=True))
+
+
+def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
+    """What the truth of a formula says about each of its comparisons; ``None`` where it says nothing."""
+    match formula:
+        case Comparison(rest=rest):
+            known = answer if answer or len(rest) == 1 else None
+            yield from (known for _ in rest)
+        case Not(operand=operand):
+            yield from _implied(operand, None if answer is None else not answer)
+        case Junction(connective=connective, operands=operands):
+            known = answer if answer is (connective == "and") else None
+            for operand in operands:
+                yield from _implied(operand, known)
+        case Implies(premise=premise, conclusion=conclusion):
+            yield from _implied(premise, True if answer is False else None)
+            yield from _implied(conclusion, False if answer is False else None)
+        case Each():
+            raise TypeError("a quantifier is expanded before its comparisons are listed")
+
+
+def _beyond(item: Expression, truth: bool) -> Expression:
+    """The interval on one side of its threshold, which is not among what is left where the claim is false."""
+    if item.settled is truth:
+        return item
+    edge, above = item.threshold, (item.relation in {">", ">="}) == truth
+    strict = (item.relation in {">", "<"}) == truth
+    if above:
+        low = max(item.low, nextafter(edge, inf) if strict else edge)
+        return replace(item, low=low, high=max(item.high, low))
+    high = min(item.high, nextafter(edge, -inf) if strict else edge)
+    return replace(item, low=min(item.low, high), high=high)
+
+
+def _covering(item: Expression) -> Expression:
+    """The interval with its threshold well inside, where nothing is decided."""
+    if item.settled is None:
+        return item
+    return replace(
+        item,
+        low=min(item.low, nextafter(item.threshold, -inf)),
+        high=max(item.high, nextafter(item.threshold, inf)),
+    )
 
 
 def closing_in(item: Expression) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
-from isonomia.audits.rates.intervals import Knowledge, closing_in, compared
+from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
@@ -24,6 +24,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of
+from isonomia.evidence.inversion import Inversion
 from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
@@ -37,7 +38,7 @@ from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Rate, Row, Version
+from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Row, Version
 from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
@@ -209,10 +210,14 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class SamplingState(Generic[S]):
-    """What all batches so far came to: the evidence's own state, and the counts of each leaf."""
+    """What all batches so far came to: the evidence's own state, the counts of each leaf, and of each batch.
+
+    There are few batches: but for the first ones and the last, each is some percent of all draws before it.
+    """
 
     evidence: S
     leaves: Mapping[Channel, NDArray[np.float64]]
+    history: tuple[Tallies, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -250,8 +255,20 @@ class RatesSampling(Generic[S]):
         return tuple(leaf_channel(leaf, streams, self.question.ranges) for leaf in self.question.leaves)
 
     @cached_property
+    def inversions(self) -> dict[Quantity, Inversion]:
+        """The bets on every value of each leaf and each compared quantity."""
+        if self.bets is None:
+            return {}
+        question = self.question
+        return inversions_for(question.formula, question.ranges, self.population.streams, self.sizes)
+
+    @cached_property
+    def _inverted(self) -> tuple[Channel, ...]:
+        return tuple(dict.fromkeys(channel for each in self.inversions.values() for channel in each.channels))
+
+    @cached_property
     def _channels(self) -> tuple[Channel, ...]:
-        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels)))
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._inverted)))
 
     @cached_property
     def _wanted(self) -> Wanted:
@@ -295,7 +312,9 @@ class RatesSampling(Generic[S]):
     def absorb(self, state: SamplingState[S], reading: BatchCounts) -> SamplingState[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""
         leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
-        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves)
+        batch = {channel: reading.tallies[channel] for channel in self._inverted}
+        history = (*state.history, batch) if batch else ()
+        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history)
 
     def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
         """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
@@ -328,11 +347,12 @@ class RatesSampling(Generic[S]):
 
     def compared(self, state: SamplingState[S]) -> Expression:
         """What is known of the first compared quantity."""
-        return self.knowledge(state).expression(*next(compared(self.question.formula)))
+        return self.knowledge(state, rough=True).expression(*next(compared(self.question.formula)))
 
-    def knowledge(self, state: SamplingState[S]) -> Knowledge:
+    def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> Knowledge:
         """What is known of every leaf and every compared quantity."""
-        return Knowledge(self.leaf_tallies(state), self.population.streams, self.delta, self.sizes)
+        tallies, streams = self.leaf_tallies(state), self.population.streams
+        return Knowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
         """The counts of each leaf."""

@@ -1,0 +1,344 @@
+"""Intervals by inverting bets: the values of a quantity that the same bets as the verdict's have not refuted.
+
+For every threshold ``c`` there are bets against ``quantity <= c`` and against ``quantity >= c``. The truth is one of
+the thresholds. The bets against it are ever won with probability at most ``delta`` on either side. So the thresholds
+that are not refuted reach below the truth, and above it, each with probability at least ``1 - delta``, at all times
+together and with no division of ``delta``. And a claim ``quantity >= c`` holds exactly when every value below ``c`` is
+refuted: the verdict is the side of its threshold on which the interval lies.
+
+What is staked on a batch depends on the earlier batches alone. Once they are all known, the bets of every batch against
+every threshold are found together. Wealth against ``quantity <= c`` falls in ``c`` but for the noise of the first
+batches. So a coarse scan over all values finds where refutation ends, the hull of what is left, and a second scan
+sharpens it; an end is always put at a value that is refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
+from isonomia.evidence.bets import EProcess, gains, pooled, remaining
+from isonomia.evidence.channels import Channel, Grid, channels_for
+from isonomia.evidence.hypotheses import hypothesis_of
+from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
+from isonomia.evidence.protocol import Tallies
+from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row
+from isonomia.spec.walk import nodes
+
+__all__ = ["Inversion", "inversion_for"]
+
+Floats = NDArray[np.float64]
+Peaks = Callable[[Floats, bool], Floats]
+"""The highest log wealth against ``quantity <= c`` for thresholds ``c``, or, with ``True``, against ``>= c``."""
+
+SCAN = np.asarray([-0.5, 0.0, 0.4, 0.7, 0.9, 1.1, 1.3, 1.6, 2.1, 3.0, 6.0, 20.0])
+"""Where the first scan looks: distances from the estimate, as multiples of the distance at which a normal
+approximation would be refuted. Which values are looked at changes width and cost only."""
+
+SHARPEN = np.asarray([0.2, 0.1, 0.04, 0.01, -0.02, -0.06, -0.14])
+"""Where the second scan looks, around the value at which the root of the log wealth would reach what is needed, were it
+linear: as shares of the way from the last value that is not refuted to the next one, from outside inwards."""
+
+MAX_PIECES = 64
+"""How many half-spaces the hypotheses of one threshold may have, each a bet of its own on every batch; a quantity with
+more of them gets its interval from the confidence region. Changes width and cost only."""
+
+TOLERANCE = 1e-9
+"""Nats per draw that the search for a stake may lose."""
+
+ROOM = 2**22
+"""How many numbers are held at once, which bounds the memory."""
+
+COARSE = 4
+"""Every how manieth node of a long grid is kept here: a coarser grid is as valid, and costs a little width."""
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """The bets against every value that a quantity might have.
+
+    Attributes
+    ----------
+    quantity
+        Linear in the leaves after clearing denominators, perhaps with ``abs``, ``min`` and ``max``.
+    ranges, streams, sizes
+        As for :func:`isonomia.evidence.bet_evidence.bets_for`.
+    channels
+        Everything that has to be counted for it.
+    affine
+        How the one half-space depends on the threshold, where there is only one; ``None`` elsewhere.
+    """
+
+    quantity: Quantity
+    ranges: Mapping[Leaf, tuple[float, float]]
+    streams: Sequence[Row | None]
+    sizes: Mapping[Leaf, float] | None
+    channels: tuple[Channel, ...]
+    affine: AffineHalfSpace | None
+
+    def interval(
+        self,
+        history: Sequence[Tallies],
+        delta: float,
+        near: tuple[float, float],
+        limits: tuple[float, float] = (-inf, inf),
+        *,
+        rough: bool = False,
+    ) -> tuple[float, float]:
+        """The values that are not refuted, each end at risk ``delta``.
+
+        Parameters
+        ----------
+        history
+            The counts of every batch, in the order in which they came.
+        delta
+            The risk of each end by itself.
+        near
+            An estimate and its standard error; they say where to look, and nothing else.
+        limits
+            The least and the largest value that the quantity can have.
+        rough
+            Whether one scan is enough, as while a check goes on.
+        """
+        need, peaks = log(1.0 / delta), self._peaks(history)
+        reach = near[1] * (2.0 * need) ** 0.5
+        low = _end(lambda at: peaks(at, False) / need, near[0], -reach, limits[0], rough=rough)
+        high = _end(lambda at: peaks(at, True) / need, near[0], reach, limits[1], rough=rough)
+        return min(low, high), max(low, high)
+
+    def _peaks(self, history: Sequence[Tallies]) -> Peaks:
+        """The function that is searched."""
+        if self.affine is not None:
+            affine, batches = self.affine, _Batches.of(self.affine.channels, self.affine.sizes, history)
+            return lambda thresholds, above: batches.peaks(*affine.at(thresholds, above=above))
+        cache: dict[tuple[Channel, ...], _Batches] = {}
+
+        def peaks(thresholds: Floats, above: bool) -> Floats:
+            found = [self.tests(float(threshold), above=above) for threshold in thresholds]
+            return _least_peaks(found, set(self.channels), history, cache)
+
+        return peaks
+
+    def tests(self, threshold: float, *, above: bool) -> tuple[PolytopeTest, ...] | None:
+        """The e-processes against the pieces of ``quantity <= threshold``, or, with ``above``, of ``>= threshold``.
+
+        ``None`` where there are none, or too many, or only sliced ones.
+        """
+        relation: Relation = ">=" if above else "<="
+        claim = Comparison(self.quantity, ((relation, Constant(threshold)),))
+        hypothesis = hypothesis_of(claim, self.ranges, positive=True)
+        if hypothesis is None or sum(len(piece.half_spaces) for piece in hypothesis.polytopes) > MAX_PIECES:
+            return None
+        found = [polytope_test(piece, self.streams, self.ranges, 1.0, self.sizes) for piece in hypothesis.polytopes]
+        tests = tuple(test for test in found if test is not None and isinstance(test.process, EProcess))
+        return tests if len(tests) == len(found) else None
+
+
+def inversion_for(
+    quantity: Quantity,
+    ranges: Mapping[Leaf, tuple[float, float]],
+    streams: Sequence[Row | None],
+    sizes: Mapping[Leaf, float] | None = None,
+) -> Inversion | None:
+    """Prepare the bets on every value of a quantity; ``None`` where none can be made."""
+    affine = _affine(quantity, ranges, streams, sizes)
+    if affine is not None:
+        return Inversion(quantity, ranges, streams, sizes, affine.channels, affine)
+    bare = Inversion(quantity, ranges, streams, sizes, (), None)
+    channels: dict[Channel, None] = {}
+    for threshold in PROBES:
+        for above in (False, True):
+            tests = bare.tests(threshold, above=above)
+            if tests is None:
+                return None
+            channels |= dict.fromkeys(channel for test in tests for channel in test.channels)
+    return Inversion(quantity, ranges, streams, sizes, tuple(channels), None)
+
+
+PROBES = (0.0873, -0.0731, 0.7193, 1.3719)
+"""Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets are made on."""
+
+
+def _end(evidence: Callable[[Floats], Floats], centre: float, reach: float, limit: float, *, rough: bool) -> float:
+    """Where what is not refuted ends: the refuted value next to it, or the limit. Evidence of 1 refutes."""
+    at = centre + reach * SCAN
+    at = at[at > limit] if reach < 0 else at[at < limit]
+    found = evidence(at)
+    left = np.flatnonzero(found < 1.0)
+    if not len(left):
+        return float(at[0]) if len(at) else limit  # everything that was looked at is refuted
+    last = int(left[-1])
+    if last + 1 == len(at):
+        return limit
+    inner, outer = float(at[last]), float(at[last + 1])
+    if rough:
+        return outer
+    below, beyond = np.sqrt(found[last : last + 2])
+    shares = (1.0 - below) / (beyond - below) + SHARPEN
+    between = inner + (outer - inner) * shares[(shares > 0) & (shares < 1)]
+    left = np.flatnonzero(evidence(between) < 1.0)
+    first = int(left[0]) if len(left) else len(between)
+    return outer if first == 0 else float(between[first - 1])
+
+
+@dataclass(frozen=True)
+class AffineHalfSpace:
+    """``quantity <= c`` as one half-space whose payoffs and bound are affine in ``c``.
+
+    Attributes
+    ----------
+    channels, sizes
+        What informs it, and how many people each channel has.
+    level, slope
+        The payoffs at threshold 0, and how much of them goes with each unit of it: shape ``(channels, cells)``.
+    level_bound, slope_bound
+        The same of the bound.
+    """
+
+    channels: tuple[Channel, ...]
+    sizes: Floats
+    level: Floats
+    slope: Floats
+    level_bound: float
+    slope_bound: float
+
+    def at(self, thresholds: Floats, *, above: bool) -> tuple[Floats, Floats]:
+        """Payoffs and bounds for some thresholds: shapes ``(thresholds, 1, channels, cells)``, ``(thresholds, 1)``."""
+        sign = -1.0 if above else 1.0
+        payoffs = sign * (self.level - thresholds[:, None, None] * self.slope)
+        bounds = sign * (self.level_bound - thresholds * self.slope_bound)
+        largest = np.abs(payoffs).max(axis=(1, 2))
+        largest = np.where(largest > 0, largest, 1.0)
+        return (payoffs / largest[:, None, None])[:, None], (bounds / largest)[:, None]
+
+
+def _affine(
+    quantity: Quantity,
+    ranges: Mapping[Leaf, tuple[float, float]],
+    streams: Sequence[Row | None],
+    sizes: Mapping[Leaf, float] | None,
+) -> AffineHalfSpace | None:
+    """``N / D <= c`` is ``N - c D <= 0`` where ``D`` is positive; ``None`` where that is not one linear half-space."""
+    if any(isinstance(node, Extreme) for node in nodes(quantity)):
+        return None
+    fraction = as_fraction(quantity)
+    top, bottom = fraction.numerator, fraction.denominator
+    if not (is_linear(top) and is_linear(bottom)):
+        return None
+    low, high = bounds_of(bottom, ranges)
+    if low < 0 < high or not all(map(isfinite, (low, high, *bounds_of(top, ranges)))):
+        return None
+    if high <= 0:
+        top, bottom = scaled(top, -1.0), scaled(bottom, -1.0)
+    leaves = tuple(dict.fromkeys(leaf for monomial in (*top, *bottom) for leaf in monomial))
+    channels = channels_for(leaves, streams, ranges)
+    if not channels or any(channel.ticket for channel in channels):
+        return None
+    level, level_at_lows = _payoffs(top, channels)
+    slope, slope_at_lows = _payoffs(bottom, channels)
+    people = [inf if sizes is None else sizes[channel.leaves[0]] for channel in channels]
+    return AffineHalfSpace(channels, np.asarray(people), level, slope, -level_at_lows, -slope_at_lows)
+
+
+def _payoffs(polynomial: Polynomial, channels: tuple[Channel, ...]) -> tuple[Floats, float]:
+    """What each cell adds to a linear polynomial above its value at the low ends of all ranges; and that value."""
+    grids = [_coarse(channel.grid) for channel in channels]
+    payoffs, at_lows = np.zeros((len(channels), max(grid.size for grid in grids))), polynomial.get((), 0.0)
+    for g, (channel, grid) in enumerate(zip(channels, grids, strict=True)):
+        factors = np.asarray([polynomial.get((leaf,), 0.0) for leaf in channel.leaves])
+        lows = np.asarray([axis[0] for axis in grid.nodes])
+        payoffs[g, : grid.size] = (grid.values() - lows) @ factors
+        at_lows += float(lows @ factors)
+    return payoffs, at_lows
+
+
+def _coarse(grid: Grid) -> Grid:
+    """The same grid with fewer nodes, where it is one number's and long."""
+    if len(grid.nodes) == 1 and len(grid.nodes[0]) > 8 * COARSE and (len(grid.nodes[0]) - 1) % COARSE == 0:
+        return Grid((grid.nodes[0][::COARSE],))
+    return grid
+
+
+def _regrid(counts: Floats, grid: Grid, coarse: Grid) -> Floats:
+    """Counts on the coarser grid: a node between two others counts for both, as a draw would."""
+    if coarse.size == grid.size:
+        return counts
+    position = np.arange(grid.size) / COARSE
+    below = np.minimum(position.astype(int), coarse.size - 2)
+    weights = np.zeros((grid.size, coarse.size))
+    weights[np.arange(grid.size), below] = 1.0 - (position - below)
+    weights[np.arange(grid.size), below + 1] += position - below
+    return counts @ weights
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """What every batch brought, what was known before it, and the channels' sizes: shapes ``(batches, ...)``."""
+
+    counts: Floats
+    before: Floats
+    prior: Floats
+    sizes: Floats
+
+    @classmethod
+    def of(
+        cls, channels: tuple[Channel, ...], sizes: Floats, history: Sequence[Tallies], *, coarse: bool = True
+    ) -> _Batches:
+        """Gather the counts of some channels."""
+        grids = [_coarse(channel.grid) if coarse else channel.grid for channel in channels]
+        cells = max(grid.size for grid in grids)
+        counts, prior = np.zeros((len(history), len(channels), cells)), np.zeros((len(channels), cells))
+        for g, (channel, grid) in enumerate(zip(channels, grids, strict=True)):
+            told = np.asarray([tallies[channel] for tallies in history]).reshape(len(history), channel.grid.size)
+            counts[:, g, : grid.size] = _regrid(told, channel.grid, grid)
+            prior[g, : grid.size] = grid.prior()
+        return cls(counts, np.cumsum(counts, axis=0) - counts, prior, sizes)
+
+    def peaks(self, payoffs: Floats, bounds: Floats) -> Floats:
+        """The highest log wealth of each e-process: shapes ``(processes, half-spaces, ...)`` to ``(processes,)``."""
+        size = max(1, int(ROOM / max(self.counts.size * payoffs.shape[1], 1)))
+        parts = [self._peaks(payoffs[k : k + size], bounds[k : k + size]) for k in range(0, len(payoffs), size)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _peaks(self, payoffs: Floats, bounds: Floats) -> Floats:
+        shape = len(self.counts), len(payoffs)
+        estimate = self.before + self.prior
+        estimate = estimate / estimate.sum(axis=-1, keepdims=True)
+        batch, process = (index.ravel() for index in np.indices(shape))
+        left, bound = remaining(payoffs[process], bounds[process], self.sizes, self.before[batch])
+        seen = np.asarray(self.before[batch].any(axis=-1))
+        gained = gains(left, bound, estimate[batch], seen, self.counts[batch], TOLERANCE)
+        wealth = pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
+        return np.asarray(wealth.max(axis=0, initial=0.0))
+
+
+def _least_peaks(
+    found: Sequence[tuple[PolytopeTest, ...] | None],
+    known: set[Channel],
+    history: Sequence[Tallies],
+    cache: dict[tuple[Channel, ...], _Batches],
+) -> Floats:
+    """For each threshold the least peak of its pieces, all of which have to be refuted; 0 where they are not known."""
+    peaks = np.full(len(found), inf)
+    alike: dict[tuple[tuple[Channel, ...], int], list[tuple[int, EProcess]]] = {}
+    for index, tests in enumerate(found):
+        if tests is None or any(not known.issuperset(test.channels) for test in tests):
+            peaks[index] = 0.0
+            continue
+        for test in tests:
+            alike.setdefault((test.channels, len(test.unsliced.bounds)), []).append((index, test.unsliced))
+    for (channels, _), members in alike.items():
+        if not channels:
+            values = np.zeros(len(members))
+        else:
+            if channels not in cache:
+                cache[channels] = _Batches.of(channels, members[0][1].sizes, history, coarse=False)
+            payoffs = np.stack([process.payoffs for _, process in members])
+            values = cache[channels].peaks(payoffs, np.stack([process.bounds for _, process in members]))
+        np.minimum.at(peaks, [index for index, _ in members], values)
+    return peaks

@@ -1,0 +1,129 @@
+"""Intervals by inverting bets: what they leave, how wide they are, and that no value beyond them is left."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+
+from isonomia.engine.loop import Schedule
+from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.inversion import Inversion, inversion_for
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.tree import Comparison, Constant
+from isonomia.spec.walk import leaves_of
+
+RATIO = "P[y | g == 'a'] / P[y | g == 'b']"
+DIFFERENCE = "P[y | g == 'a'] - P[y | g == 'b']"
+
+
+def inversion(text: str, sizes: float | None = None, low: float = 0.0, high: float = 1.0) -> Inversion:
+    formula = parse_formula(f"{text} >= 0.5")
+    assert isinstance(formula, Comparison)
+    ranges = dict.fromkeys(leaves_of(formula), (low, high))
+    found = inversion_for(formula.first, ranges, (None,), None if sizes is None else dict.fromkeys(ranges, sizes))
+    assert found is not None
+    return found
+
+
+def batches(inverted: Inversion, rates: list[float], people: int, seed: int) -> list[dict]:
+    """People of equally large groups, in batches that grow."""
+    rng, total, history = np.random.default_rng(seed), 0, []
+    while total < people:
+        n = min(Schedule().size(total, 0.5), people - total)
+        total += n
+        members = rng.multinomial(n, np.full(len(rates), 1 / len(rates)))
+        yes = rng.binomial(members, rates)
+        history.append(
+            {c: np.asarray([m - k, k], float) for c, m, k in zip(inverted.channels, members, yes, strict=True)}
+        )
+    return history
+
+
+def near(inverted: Inversion, history: list[dict]) -> tuple[float, float]:
+    """The ratio and its standard error."""
+    totals = [sum(batch[channel] for batch in history) for channel in inverted.channels]
+    rates = [total[1] / total.sum() for total in totals]
+    error = sqrt(sum((1 - p) / (p * total.sum()) for p, total in zip(rates, totals, strict=True)))
+    return rates[0] / rates[1], rates[0] / rates[1] * error
+
+
+@pytest.mark.parametrize(("people", "most"), [(2_000, 0.36), (20_000, 0.12)])
+def test_the_interval_of_a_ratio_is_as_narrow_as_the_bets_allow(people: int, most: float) -> None:
+    inverted = inversion(RATIO)
+    widths = []
+    for seed in range(8):
+        history = batches(inverted, [0.24, 0.30], people, seed)
+        low, high = inverted.interval(history, 0.05, near(inverted, history), (0.0, inf))
+        widths.append(high - low)
+    assert np.mean(widths) <= most
+
+
+@pytest.mark.parametrize(
+    "text", [RATIO, "P[y | g == 'a'] - P[y | g == 'b']", "0.5 - P[y | g == 'a'] / P[y | g == 'b']"]
+)
+@pytest.mark.parametrize("delta", [0.2, 1e-3])
+def test_no_value_beyond_the_interval_is_left_by_the_bets(text: str, delta: float) -> None:
+    inverted = inversion(text)
+    history = batches(inverted, [0.24, 0.30], 600, 3)
+    ratio, error = near(inverted, history)
+    spot = {RATIO: ratio, DIFFERENCE: -0.06}.get(text, 0.5 - ratio)
+    low, high = inverted.interval(history, delta, (spot, error))
+    peaks = inverted._peaks(history)
+    below, above = np.linspace(low - 3.0, low, 400), np.linspace(high, high + 3.0, 400)
+    assert (peaks(below, False) >= log(1 / delta)).all()
+    assert (peaks(above, True) >= log(1 / delta)).all()
+    inside = np.linspace(low, high, 9)[1:-1]
+    assert (peaks(inside, False) < log(1 / delta)).sum() + (peaks(inside, True) < log(1 / delta)).sum() >= 7
+
+
+@pytest.mark.parametrize("sizes", [None, 4_000.0])
+@pytest.mark.parametrize(("text", "threshold"), [(RATIO, 0.6), (RATIO, 1.1), ("P[y | g == 'a']", 0.2)])
+def test_the_bets_against_a_threshold_are_those_of_a_claim_with_that_threshold(
+    text: str, threshold: float, sizes: float | None
+) -> None:
+    inverted = inversion(text, sizes)
+    history = batches(inverted, [0.24, 0.30][: len(inverted.channels)], 1_000, 5)
+    claim = Comparison(inverted.quantity, ((">=", Constant(threshold)),))
+    people = None if sizes is None else dict.fromkeys(inverted.ranges, sizes)
+    evidence = bets_for(claim, inverted.ranges, (None,), 1e-300, people)
+    assert evidence is not None
+    state = evidence.begin()
+    for batch in history:
+        state = evidence.step(state, batch)
+    peaks = inverted._peaks(history)
+    found = [peaks(np.asarray([threshold]), above)[0] for above in (False, True)]
+    assert found == pytest.approx([float(wealth.peak[0]) for wealth in state], abs=1e-4)
+
+
+def test_an_end_is_where_the_wealth_crosses_and_nested_risks_give_nested_intervals() -> None:
+    inverted = inversion(RATIO)
+    history = batches(inverted, [0.24, 0.30], 2_000, 1)
+    ends = [inverted.interval(history, delta, near(inverted, history), (0.0, inf)) for delta in (0.2, 0.05, 1e-3)]
+    for (low, high), (lower, higher) in pairwise(ends):
+        assert lower < low < high < higher
+    low, high = ends[1]
+    peaks = inverted._peaks(history)
+    assert peaks(np.asarray([low]), False)[0] == pytest.approx(log(20), abs=0.15)
+    assert peaks(np.asarray([high]), True)[0] == pytest.approx(log(20), abs=0.15)
+
+
+def test_a_mean_and_an_extreme_are_inverted_too() -> None:
+    mean = inversion("E[x]", low=0.0, high=10.0)
+    rng = np.random.default_rng(2)
+    history = [{mean.channels[0]: mean.channels[0].grid.tally([rng.uniform(2, 6, 50)])} for _ in range(20)]
+    low, high = mean.interval(history, 0.05, (4.0, 0.04), (0.0, 10.0))
+    assert 3.7 < low < 4.0 < high < 4.3
+    largest = inversion("max(P[y | g == 'a'], P[y | g == 'b'])")
+    counts = batches(largest, [0.24, 0.30], 2_000, 4)
+    low, high = largest.interval(counts, 0.05, (0.30, 0.015), (0.0, 1.0))
+    assert 0.24 < low < 0.30 < high < 0.37
+
+
+def test_overlapping_groups_and_products_have_no_bets_to_invert() -> None:
+    for text in ("P[y | g == 'a'] - 0.8 * P[y]", "P[y | g == 'a'] * P[y | g == 'b']"):
+        formula = parse_formula(f"{text} >= 0.5")
+        assert isinstance(formula, Comparison)
+        assert inversion_for(formula.first, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,)) is None
