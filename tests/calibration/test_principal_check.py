@@ -52,7 +52,7 @@ def _reached(pool: Any, runs: int, need: float) -> int:
 
 
 def test_late_subgroups_do_not_raise_the_error_of_the_pool_but_would_raise_that_of_a_plain_mean() -> None:
-    runs, delta = 600, 0.4
+    runs, delta = 200, 0.4
     need, limit = np.log(1 / delta), binom.isf(FALSE_ALARM, runs, delta)
 
     def ours(logs: np.ndarray) -> float:

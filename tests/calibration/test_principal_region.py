@@ -32,13 +32,13 @@ def test_the_region_misses_the_truth_with_at_most_the_risk():
 
 
 def test_the_interval_holds_the_true_effect_in_every_one_of_many_populations():
-    # 60 populations at a risk of 1e-8 each: a miss has a probability of at most 6e-7.
+    # 20 populations at a risk of 3e-8 each: a miss has a probability of at most 6e-7.
     shape, rng = TableShape(), np.random.default_rng(902)
     effect = PrincipalEffect(unaffected(shape))
     row = observation(shape)
-    for _ in range(60):
+    for _ in range(20):
         mixture = rng.dirichlet(np.full(shape.worlds, 0.3))
         true = mixture[[4, 7]].sum() - mixture[[8, 11]].sum()  # w_0100 + w_0111 - w_1000 - w_1011
         tally = np.stack([rng.multinomial(60, table) for table in row @ mixture]).astype(float)
-        low, high = effect_interval(CellRegion(tally, 1e-8), shape, effect)
+        low, high = effect_interval(CellRegion(tally, 3e-8), shape, effect)
         assert low <= true <= high

@@ -24,7 +24,7 @@ from isonomia.engine.observer import Silent
 from isonomia.models import adapt
 
 DELTA = 0.05
-REPETITIONS = 120
+REPETITIONS = 90
 BUDGET = 2000
 
 # What is claimed, and the answer that would be wrong. 0.3 of the women and half of the men are predicted 1.
