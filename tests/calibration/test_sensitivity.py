@@ -15,9 +15,7 @@ from isonomia.evidence.confidence_sequences import log_evidence
 @pytest.fixture(scope="module")
 def peak():
     process = yes_no_process([[1.0]], [0.5])
-    return peaks([process], two_streams([0.5]), batches(100_000, growth=0.05), np.random.default_rng(601), MANY)[
-        0
-    ]
+    return peaks([process], two_streams([0.5]), batches(100_000, growth=0.05), np.random.default_rng(601), MANY)[0]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import Card, Json, Junit, Key, Markdown, Open, Sarif
+from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif
 from isonomia.cli.outputs import OutputFiles, write_outputs
 from isonomia.errors import RecordError, UsageError
 from isonomia.records.database import FOLDER, STORE
 from isonomia.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from isonomia.records.store import CheckRecord, RunRecord, Store
     from isonomia.records.verdict import Verdict
@@ -126,25 +128,97 @@ def _nearby(folder: Path) -> str:
     return f", such as {' or '.join(map(str, folders))}" if folders else ""
 
 
-def runs(records: Records = HERE) -> None:
-    """List the runs that are kept, the latest first.
+def runs(
+    records: Records = HERE,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            metavar=FLAG,
+            help="Delete old runs, those that --older-than and --keep say, and give the room back to the disk.",
+        ),
+    ] = False,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Delete runs begun longer ago than this: 90d, 12h, 2w.")
+    ] = None,
+    keep: Annotated[int | None, typer.Option(metavar="NUMBER", help="Keep so many of the latest runs.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar=FLAG, help="Say what --prune would delete, and delete nothing.")
+    ] = False,
+) -> None:
+    """List the runs that are kept, the latest first; or delete old ones.
 
-    Example: isonomia runs
+    With both --older-than and --keep, a run is deleted that is too old and is none of the latest. A run that may still
+    be going on is kept: one that has not ended and began within a day. Known counterexamples stay.
+
+    Example: isonomia runs --prune --older-than 90d --keep 20
     """
-    store = open_store(records)
+    if prune:
+        _prune(records, older_than, keep, dry_run)
+        return
+    if dry_run or older_than is not None or keep is not None:
+        raise UsageError("expected --older-than, --keep and --dry-run together with --prune, but it is not there")
+    console, stored = Console(highlight=False), open_store(records)
+    table = _listed(stored, stored.runs())
+    console.print(table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one")
+
+
+def _listed(store: Store, stored: Sequence[RunRecord]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("run", "audit", "begun", "properties", "answers"):
         table.add_column(heading, overflow="fold", no_wrap=heading in {"run", "begun"})
-    for run in store.runs():
+    for run in stored:
         checks = store.checks(run.id)
         answers: list[str] = [check.verdict.answer for check in checks if check.verdict is not None]
         answers += ["could not be checked" for check in checks if check.verdict is None and check.error is not None]
         counts = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
         state = counts if run.ended else f"cut off; {counts}" if counts else "cut off"
         table.add_row(Text(run.id), Text(run.title), run.begun.replace("T", " ")[:19], str(len(checks)), state)
-    Console(highlight=False).print(
-        table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one"
-    )
+    return table
+
+
+UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
+"""Days in each unit of an age."""
+
+STILL_RUNNING = timedelta(days=1)
+"""A run that began within this and has not ended may be going on."""
+
+
+def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: bool) -> None:
+    from isonomia.records.store import Store
+
+    if older_than is None and keep is None:
+        raise UsageError("expected --older-than AGE or --keep NUMBER with --prune, such as --older-than 90d --keep 20")
+    if keep is not None and keep < 0:
+        raise UsageError(f"expected --keep as 0 or more, but {keep} came")
+    age = None if older_than is None else _age(older_than)
+    open_store(records)  # which must be there
+    store, now, console = Store(records), datetime.now(UTC), Console(highlight=False)
+    old = []
+    for place, run in enumerate(store.runs()):
+        try:
+            since = now - datetime.fromisoformat(run.begun)
+        except (TypeError, ValueError):
+            raise RecordError(f"expected the time when run {run.id} began, but {run.begun!r:.40} is none") from None
+        going_on = run.ended is None and since < STILL_RUNNING
+        if not going_on and (age is None or since > age) and (keep is None or place >= keep):
+            old.append(run)
+    if not old:
+        console.print("nothing to delete")
+        return
+    console.print(_listed(store, old))
+    if dry_run:
+        console.print(f"these {len(old):,} would be deleted; nothing was")
+        return
+    freed = store.prune([run.id for run in old])
+    console.print(f"deleted: {len(old):,}; {freed / 1e3:,.0f} kB are free again")
+
+
+def _age(text: str) -> timedelta:
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", text)
+    if found is None:
+        raise UsageError(f"expected an age in hours, days or weeks, such as 12h, 90d or 2w, but {text!r} came")
+    return timedelta(days=float(found[1]) * UNITS[found[2]])
 
 
 def show(run: Run = "latest", records: Records = HERE) -> None:

@@ -140,6 +140,17 @@ class Database:
         except (ValueError, TypeError, DataError) as error:
             raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
 
+    def size(self) -> int:
+        """The bytes of the file and of what waits to be moved into it."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def compact(self) -> None:
+        """Give back to the disk what deleted rows have left empty."""
+        with self._explaining("compact the store"), self._connection() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _create(self) -> int:
         """Make the folder and the tables where they are not there, and give the version of their format."""
         with self._explaining("make the store"):
