@@ -135,29 +135,31 @@ def runs(
         typer.Option(
             "--prune",
             metavar=FLAG,
-            help="Delete old runs, those that --older-than and --keep say, and give the room back to the disk.",
+            help="Delete old runs, those that --older-than and --keep-latest say, and give the room back to the disk.",
         ),
     ] = False,
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Delete runs begun longer ago than this: 90d, 12h, 2w.")
     ] = None,
-    keep: Annotated[int | None, typer.Option(metavar="NUMBER", help="Keep so many of the latest runs.")] = None,
+    keep_latest: Annotated[int | None, typer.Option(metavar="NUMBER", help="Keep so many of the latest runs.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar=FLAG, help="Say what --prune would delete, and delete nothing.")
     ] = False,
 ) -> None:
     """List the runs that are kept, the latest first; or delete old ones.
 
-    With both --older-than and --keep, a run is deleted that is too old and is none of the latest. A run that may still
-    be going on is kept: one that has not ended and began within a day. Known counterexamples stay.
+    With both --older-than and --keep-latest, a run is deleted that is too old and is none of the latest. A run that may
+    still be going on is kept: one that has not ended and began within a day. Known counterexamples stay.
 
-    Example: isonomia runs --prune --older-than 90d --keep 20
+    Example: isonomia runs --prune --older-than 90d --keep-latest 20
     """
     if prune:
-        _prune(records, older_than, keep, dry_run)
+        _prune(records, older_than, keep_latest, dry_run)
         return
-    if dry_run or older_than is not None or keep is not None:
-        raise UsageError("expected --older-than, --keep and --dry-run together with --prune, but it is not there")
+    if dry_run or older_than is not None or keep_latest is not None:
+        raise UsageError(
+            "expected --older-than, --keep-latest and --dry-run together with --prune, but it is not there"
+        )
     console, stored = Console(highlight=False), open_store(records)
     table = _listed(stored, stored.runs())
     console.print(table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one")
@@ -188,9 +190,11 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
     from isonomia.records.store import Store
 
     if older_than is None and keep is None:
-        raise UsageError("expected --older-than AGE or --keep NUMBER with --prune, such as --older-than 90d --keep 20")
+        raise UsageError(
+            "expected --older-than AGE or --keep-latest NUMBER with --prune, such as --older-than 90d --keep-latest 20"
+        )
     if keep is not None and keep < 0:
-        raise UsageError(f"expected --keep as 0 or more, but {keep} came")
+        raise UsageError(f"expected --keep-latest as 0 or more, but {keep} came")
     age = None if older_than is None else _age(older_than)
     open_store(records)  # which must be there
     store, now, console = Store(records), datetime.now(UTC), Console(highlight=False)

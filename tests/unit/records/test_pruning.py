@@ -44,12 +44,12 @@ def _prune(folder: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (["--keep", "3"], 3),
+        (["--keep-latest", "3"], 3),
         (["--older-than", "35d"], 4),
         (["--older-than", "5w"], 4),
-        (["--older-than", "35d", "--keep", "6"], 6),
-        (["--older-than", "35d", "--keep", "2"], 4),
-        (["--keep", "0"], 0),
+        (["--older-than", "35d", "--keep-latest", "6"], 6),
+        (["--older-than", "35d", "--keep-latest", "2"], 4),
+        (["--keep-latest", "0"], 0),
         (["--older-than", "1000d"], 10),
     ],
 )
@@ -71,7 +71,7 @@ def test_runs_go_that_are_too_old_and_none_of_the_latest(
 
 def test_the_room_is_given_back_to_the_disk(names: list[str], tmp_path: Path) -> None:
     before = sum(file.stat().st_size for file in tmp_path.iterdir())
-    done = _prune(tmp_path, "--prune", "--keep", "1")
+    done = _prune(tmp_path, "--prune", "--keep-latest", "1")
     after = sum(file.stat().st_size for file in tmp_path.iterdir())
     assert "deleted: 9" in done.output
     assert before - after > 60_000
@@ -80,7 +80,7 @@ def test_the_room_is_given_back_to_the_disk(names: list[str], tmp_path: Path) ->
 
 def test_a_run_that_may_be_going_on_is_kept(tmp_path: Path) -> None:
     going_on = Store(tmp_path).begin("Hiring", {}, [])
-    assert _prune(tmp_path, "--prune", "--keep", "0").output.strip() == "nothing to delete"
+    assert _prune(tmp_path, "--prune", "--keep-latest", "0").output.strip() == "nothing to delete"
     assert Store(tmp_path).run().id == going_on
 
 
@@ -94,10 +94,10 @@ def test_runs_are_in_order_after_some_were_deleted(names: list[str], tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--prune"], "expected --older-than AGE or --keep NUMBER"),
-        (["--keep", "3"], "together with --prune"),
+        (["--prune"], "expected --older-than AGE or --keep-latest NUMBER"),
+        (["--keep-latest", "3"], "together with --prune"),
         (["--dry-run"], "together with --prune"),
-        (["--prune", "--keep", "-1"], "as 0 or more"),
+        (["--prune", "--keep-latest", "-1"], "as 0 or more"),
         (["--prune", "--older-than", "90"], "such as 12h, 90d or 2w, but '90' came"),
         (["--prune", "--older-than", "9999999d"], "such as 12h, 90d or 2w"),
     ],
