@@ -7,8 +7,8 @@ e-process it is depends on the polytope's groups: disjoint groups need nothing s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +18,15 @@ from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.evidence.protocol import Tallies
-from isonomia.evidence.slices import SlicedEProcess, SlicedWealth, begin_slices, step_slices
+from isonomia.evidence.slices import (
+    FIRST_SLICES,
+    MAX_SLICES,
+    SLICES_TOGETHER,
+    SlicedEProcess,
+    SlicedWealth,
+    begin_slices,
+    step_slices,
+)
 from isonomia.spec.tree import Formula, Leaf, Row
 
 __all__ = ["AnyWealth", "BetEvidence", "PolytopeTest", "bets_for", "polytope_test"]
@@ -26,6 +34,9 @@ __all__ = ["AnyWealth", "BetEvidence", "PolytopeTest", "bets_for", "polytope_tes
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 AnyWealth: TypeAlias = DividedWealth | SlicedWealth
+
+MAX_SLICED = 64
+"""Polytopes that are sliced: with more of them a batch would take more than a second, and draws get tickets instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +181,26 @@ def bets_for(
         hypothesis = hypothesis_of(formula, ranges, positive=positive)
         if hypothesis is None:
             return None
-        candidates = [
-            polytope_test(polytope, streams, ranges, delta, sizes, slices) for polytope in hypothesis.polytopes
-        ]
+        few = slices and len(hypothesis.polytopes) <= MAX_SLICED
+        candidates = [polytope_test(polytope, streams, ranges, delta, sizes, few) for polytope in hypothesis.polytopes]
         possible = tuple(test for test in candidates if test is not None)
         if len(possible) < len(candidates):
             return None
         tests.append(possible)
-    return BetEvidence(delta, *tests)
+    return BetEvidence(delta, *_within_bounds(tests))
+
+
+def _within_bounds(sides: Sequence[tuple[PolytopeTest, ...]]) -> Iterator[tuple[PolytopeTest, ...]]:
+    """The same tests, with the slices shared out where there are many sliced ones."""
+    sliced = sum(isinstance(test.process, SlicedEProcess) for side in sides for test in side)
+    most = min(MAX_SLICES, max(SLICES_TOGETHER // max(sliced, 1), 2 * FIRST_SLICES))
+    for side in sides:
+        yield tuple(
+            replace(test, process=replace(test.process, max_slices=most))
+            if isinstance(test.process, SlicedEProcess)
+            else test
+            for test in side
+        )
 
 
 def polytope_test(

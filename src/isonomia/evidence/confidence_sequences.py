@@ -24,9 +24,9 @@ from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py,
 
 from isonomia.errors import UsageError
 from isonomia.evidence.protocol import check_delta
-from isonomia.evidence.stakes import best_stakes
 
 __all__ = [
+    "END_TOLERANCE",
     "PSEUDO_COUNT",
     "anytime_interval",
     "divergence",
@@ -53,6 +53,19 @@ of the real draws, or a margin covers what they add. So they change the width of
 
 END_TOLERANCE = 1e-12
 """How near an interval's end is searched, relative to the range. The far side is returned, so it only widens."""
+
+WALL = 1.0 - 1e-15
+"""How near a bet may come to the one that could lose everything: next to nothing is lost by it, and no factor is 0."""
+
+MAX_BET = 1e6
+"""The largest bet, for a mean at the very end of its range, where any bet is safe but rounding must not look like
+evidence: see ``MAX_SPREAD`` of :mod:`isonomia.evidence.stakes`."""
+
+BET_TOLERANCE = 1e-11
+"""Where the gain of another step, in nats, is no longer worth it. Below the best bet, so it only widens."""
+
+MAX_BET_ROUNDS = 80
+"""Steps of the search for the best bet; about ten are usual. Cut short, it only widens."""
 
 HALF = 0.5
 """Both parameters of the beta weight over alternatives (Krichevsky and Trofimov 1981), cut at the threshold where there
@@ -98,7 +111,7 @@ def divergence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
         n = np.maximum(no + yes, 1e-300)  # no draws at all: a divergence of 0, not a division by 0
         # An end of the range is possible as long as nothing was seen beyond it: 0 log(0 / 0) is 0.
         return np.asarray(n * (rel_entr(yes / n, theta) + rel_entr(no / n, 1.0 - theta)))
-    return np.maximum(_one_sided(nodes, tally, mean, 1.0), _one_sided(nodes, tally, mean, -1.0))
+    return _best_bet_gain(nodes, tally, mean)
 
 
 def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, float]:
@@ -109,17 +122,22 @@ def mean_interval(nodes: Floats, tally: Floats, delta: float) -> tuple[float, fl
     return interval_within(nodes, tally, float(np.log(1.0 / delta) + mixture_regret(nodes, tally[None, :])[0]))
 
 
-def interval_within(nodes: Floats, tally: Floats, limit: float) -> tuple[float, float]:
-    """The means whose divergence from the tally is below a limit, in nats; the whole range where nothing was drawn."""
+def interval_within(
+    nodes: Floats, tally: Floats, limit: float, tolerance: float = END_TOLERANCE
+) -> tuple[float, float]:
+    """The means whose divergence from the tally is below a limit, in nats; the whole range where nothing was drawn.
+
+    ``tolerance`` says how near its ends are searched, relative to the range; they only move outwards by it.
+    """
     low, high = float(nodes[0]), float(nodes[-1])
     n = float(tally.sum())
     if n <= 0:
         return low, high
     centre = float(tally @ nodes) / n
-    return _root(nodes, tally, limit, centre, low), _root(nodes, tally, limit, centre, high)
+    return _root(nodes, tally, limit, centre, low, tolerance), _root(nodes, tally, limit, centre, high, tolerance)
 
 
-def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float) -> float:
+def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float, tolerance: float) -> float:
     """Find where the divergence passes the limit; returns the far side, so that rounding widens the interval.
 
     The divergence grows away from the sample mean. Each round evaluates many points at once and keeps one section.
@@ -128,7 +146,7 @@ def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float)
     if divergence(nodes, rows[:1], np.asarray([end]))[0] < limit:
         return end
     outside = end
-    while abs(outside - inside) > END_TOLERANCE * (nodes[-1] - nodes[0]):
+    while abs(outside - inside) > tolerance * (nodes[-1] - nodes[0]):
         points = np.linspace(inside, outside, SECTIONS + 2)
         beyond = np.flatnonzero(divergence(nodes, rows, points[1:-1]) >= limit)
         first = int(beyond[0]) + 1 if len(beyond) else SECTIONS + 1
@@ -138,22 +156,38 @@ def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float)
     return outside
 
 
-def _one_sided(nodes: Floats, tally: Floats, mean: Floats, sign: float) -> Floats:
-    """The distance to the distributions with ``sign * mean`` at most the one given."""
-    repetitions = len(tally)
+def _best_bet_gain(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
+    """The log wealth of the best bet on a number in hindsight, ``max over l of sum of tally * log(1 + l (x - mean))``.
+
+    By duality that is the divergence (Honda and Takemura 2010, Theorem 8). Any ``l`` bounds it from below, so a search
+    that is cut short only widens intervals. The slope falls in ``l``: Newton's steps, halving where one leaves the
+    bracket.
+    """
+    x = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
+    m = np.clip((np.asarray(mean, dtype=float) - nodes[0]) / (nodes[-1] - nodes[0]), 0.0, 1.0)
     ends = np.zeros(len(nodes))
     ends[0] = ends[-1] = PSEUDO_COUNT
     weights = tally + ends
-    total = weights.sum(axis=-1)
-    payoffs = np.broadcast_to(sign * (nodes - nodes[0]), (repetitions, 1, 1, len(nodes)))
-    bounds = sign * (np.broadcast_to(mean, (repetitions,)) - nodes[0])[:, None]
-    estimate = (weights / total[:, None])[:, None, :]
-    stakes = best_stakes(payoffs, bounds, estimate, np.ones((repetitions, 1)))
-    logs = np.log(stakes.factors[:, 0, :])
-    gain = (tally * logs).sum(axis=-1) + tally.sum(axis=-1) * (
-        1.0 - stakes.intercepts[:, 0] - (stakes.amounts * bounds)[:, 0]
-    )
-    return np.asarray(np.maximum(gain, 0.0))
+    # Nodes at which nothing was drawn do not matter.
+    used = weights.any(axis=0)
+    x, tally, weights = x[used], tally[:, used], weights[:, used]
+    away = x - m[:, None]
+    with np.errstate(divide="ignore"):
+        low, high = -np.minimum(WALL / (1.0 - m), MAX_BET), np.minimum(WALL / m, MAX_BET)
+    bet, rows = np.zeros(len(m)), np.arange(len(m))
+    for _ in range(MAX_BET_ROUNDS):
+        share = away[rows] / (1.0 + bet[rows, None] * away[rows])
+        slope = (weights[rows] * share).sum(axis=-1)
+        bend = (weights[rows] * share * share).sum(axis=-1)
+        low[rows], high[rows] = np.where(slope > 0, bet[rows], low[rows]), np.where(slope > 0, high[rows], bet[rows])
+        step = bet[rows] + slope / np.maximum(bend, 1e-300)
+        inside = (step > low[rows]) & (step < high[rows])
+        going = slope * slope > BET_TOLERANCE * bend
+        rows, step, inside = rows[going], step[going], inside[going]
+        if not len(rows):
+            break
+        bet[rows] = np.where(inside, step, 0.5 * (low[rows] + high[rows]))
+    return np.asarray(np.maximum((tally * np.log1p(bet[:, None] * away)).sum(axis=-1), 0.0))
 
 
 def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Floats) -> Floats:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise, product
 from math import prod
 
 import numpy as np
@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
-from isonomia.evidence.polynomials import Fraction, Polynomial, as_fraction, bounds_of, is_linear, scaled
-from isonomia.spec.tree import Formula, Leaf
+from isonomia.evidence.polynomials import (
+    Fraction,
+    Polynomial,
+    as_fraction,
+    bounds_of,
+    exact_bounds_of,
+    is_linear,
+    scaled,
+)
+from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not
+from isonomia.spec.walk import leaves_of, nodes
 
-__all__ = ["HalfSpace", "Hypothesis", "Polytope", "denominators_of", "hypothesis_of"]
+__all__ = ["HalfSpace", "Hypothesis", "Polytope", "Settled", "denominators_of", "hypothesis_of", "settled"]
 
 MAX_POLYTOPES = 1024
 """How many convex pieces a hypothesis may have before the confidence region takes over: each is a test of its own.
@@ -131,6 +140,127 @@ def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]
             if (low == 0 or high == 0) and factor not in divisors:
                 divisors.append(factor)
     return tuple(divisors)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A formula after arithmetic has decided what it can.
+
+    Attributes
+    ----------
+    formula
+        The same formula, with true or false in the place of every comparison that has one truth value whatever its
+        leaves are within their ranges: ``P[a] - P[a] >= 0``, ``P[a] <= 1``, ``P[a] / P[a] >= 0.8``.
+    vanished
+        The leaves that arithmetic took out of a comparison, or out of a part of it. No bet and no region depends on
+        them any more, but the comparison does: without people in their group it has no truth value. So a verdict waits
+        until each of them was seen.
+    """
+
+    formula: Formula
+    vanished: tuple[Leaf, ...]
+
+
+def settled(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> Settled:
+    """Decide by arithmetic, exactly and at no risk, what arithmetic decides.
+
+    The bounds are those of each term over the box of ranges, in rational arithmetic, so that ties count: a comparison
+    that is never broken holds even where it can be met with equality.
+    """
+    vanished: dict[Leaf, None] = {}
+    changed = _settle(formula, ranges, vanished)
+    return Settled(changed, tuple(vanished))
+
+
+def _settle(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], vanished: dict[Leaf, None]) -> Formula:
+    match formula:
+        case Comparison(first=first, rest=rest):
+            sides = [first, *(side for _, side in rest)]
+            links = [
+                Comparison(left, ((relation, right),))
+                for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True)
+            ]
+            parts = tuple(_settle_link(link, ranges, vanished) for link in links)
+            if all(part is link for part, link in zip(parts, links, strict=True)):
+                return formula
+            return parts[0] if len(parts) == 1 else Junction("and", parts)
+        case Not(operand=operand):
+            return replace(formula, operand=_settle(operand, ranges, vanished))
+        case Implies(premise=premise, conclusion=conclusion):
+            return replace(
+                formula,
+                premise=_settle(premise, ranges, vanished),
+                conclusion=_settle(conclusion, ranges, vanished),
+            )
+        case Junction(operands=operands):
+            return replace(formula, operands=tuple(_settle(operand, ranges, vanished) for operand in operands))
+        case _:
+            raise TypeError("a quantifier is expanded before arithmetic decides anything")
+
+
+def _settle_link(
+    link: Comparison, ranges: Mapping[Leaf, tuple[float, float]], vanished: dict[Leaf, None]
+) -> Comparison:
+    leaves = leaves_of(link)
+    if not leaves:
+        return link
+    # Without abs, min and max the negation has the same quantity, with another sign.
+    both = any(isinstance(node, Extreme) for node in nodes(link))
+    forms = [normal_form(link, ranges, positive=positive) for positive in ((True, False) if both else (True,))]
+    truths = {atom: _is_at_least_zero(as_fraction(atom.quantity), ranges, atom.closed) for atom in _atoms(forms[0])}
+    truth = _arithmetic_truth(forms[0], truths)
+    left = set() if truth is not None else set.intersection(*(_left(form, ranges) for form in forms))
+    vanished.update(dict.fromkeys(leaf for leaf in leaves if leaf not in left))
+    if truth is None:
+        return link
+    return Comparison(Constant(0.0), ((">=" if truth else ">", Constant(0.0)),))
+
+
+def _arithmetic_truth(form: Normal, truths: Mapping[Atom, bool | None]) -> bool | None:
+    match form:
+        case Atom():
+            return truths[form]
+        case Every(parts=parts) | Some(parts=parts):
+            decisive = isinstance(form, Some)  # one true part of "some" decides, one false part of "every"
+            known = [_arithmetic_truth(part, truths) for part in parts]
+            return decisive if decisive in known else None if None in known else not decisive
+
+
+def _is_at_least_zero(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]], closed: bool) -> bool | None:
+    """Whether a fraction is at least zero, or more than zero, whatever its leaves are; ``None`` where it depends."""
+    sign = 1
+    for factor in fraction.factors if fraction.numerator else ():
+        if _has_either_sign(factor, ranges):
+            return None
+        sign = -sign if bounds_of(factor, ranges)[1] <= 0 else sign
+    low, high = bounds_of(fraction.numerator, ranges)
+    slack = ROUNDING * max(abs(low), abs(high))
+    bounds = None if low < -slack and high > slack else exact_bounds_of(fraction.numerator, ranges)
+    if bounds is None:
+        return None
+    least, most = bounds if sign > 0 else (-bounds[1], -bounds[0])
+    if least > 0 or (closed and least == 0):
+        return True
+    return False if most < 0 or (not closed and most == 0) else None
+
+
+def _has_either_sign(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> bool:
+    low, high = bounds_of(polynomial, ranges)
+    return low < 0 < high
+
+
+def _left(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> set[Leaf]:
+    """The leaves that stand in every half-space of a form; none where arithmetic decides a part of it."""
+    named = []
+    for atom in _atoms(form):
+        fraction = as_fraction(atom.quantity)
+        if _is_at_least_zero(fraction, ranges, atom.closed) is not None:
+            return set()
+        split = [
+            factor for factor in fraction.factors if min(bounds_of(factor, ranges)) < 0 < max(bounds_of(factor, ranges))
+        ]
+        named += [{leaf for monomial in polynomial for leaf in monomial} for polynomial in (fraction.numerator, *split)]
+    return set.intersection(*named) if named else set()
 
 
 class _NotLinearError(Exception):

@@ -76,10 +76,13 @@ def enclose(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
 
 
 def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
-    """Judge a formula over each box, in Kleene's three values."""
+    """Judge a formula over each box, in Kleene's three values.
+
+    A leaf that is not in the box has no value that is known of: no link of a chain is settled that names it.
+    """
     match formula:
         case Comparison(first=first, rest=rest):
-            return _chain(enclose(first, box), [(relation, enclose(side, box)) for relation, side in rest])
+            return _chain(_known(first, box), [(relation, _known(side, box)) for relation, side in rest])
         case Not(operand=operand):
             inner = judge(operand, box)
             return KleeneTruth(inner.false, inner.true)
@@ -94,6 +97,15 @@ def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
             return KleeneTruth(reduce(np.logical_or, true), reduce(np.logical_and, false))
         case Each():
             raise TypeError("a quantifier is expanded before it is judged")
+
+
+def _known(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
+    """The enclosure of a quantity; one that is neither more nor less than anything where it names an absent leaf."""
+    try:
+        return enclose(quantity, box)
+    except KeyError:
+        nothing = np.full(1, np.nan)
+        return Interval(nothing, nothing)
 
 
 def _chain(first: Interval, rest: list[tuple[str, Interval]]) -> KleeneTruth:
@@ -154,7 +166,8 @@ def _power(base: Interval, exponent: float) -> Interval:
     widened = _outward(low, high)
     # The library's power may be off by more than one unit in the last place; two to four more cover the usual ones.
     # This *can* change a verdict: an enclosure that is too narrow proves too much.
-    return Interval(widened.low - 4e-16 * np.abs(widened.low), widened.high + 4e-16 * np.abs(widened.high))
+    low, high = widened.low - 4e-16 * np.abs(widened.low), widened.high + 4e-16 * np.abs(widened.high)
+    return Interval(np.maximum(low, 0.0) if exponent > 0 and exponent % 2 == 0 else low, high)
 
 
 def _extreme(function: str, parts: list[Interval]) -> Interval:

@@ -43,11 +43,12 @@ MAX_CASES = 100_000
 class Atom:
     """``quantity >= 0``.
 
-    Whether the boundary belongs to it does not matter here: no finite number of samples tells ``>=`` from ``>``, so
-    hypotheses are closed sets.
+    Whether the boundary belongs to it, ``closed``, does not matter to samples: no finite number of them tells ``>=``
+    from ``>``, so hypotheses are closed sets. It matters where arithmetic decides.
     """
 
     quantity: Quantity
+    closed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +130,10 @@ class _Occurrence:
 
 
 def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
-    """``quantity >= 0``; ``closed`` says whether 0 itself will do, which matters for constants alone."""
+    """``quantity >= 0``; ``closed`` says whether 0 itself will do."""
     occurrence = _find(quantity, ranges)
     if occurrence is None:
-        return Atom(quantity) if leaves_of(quantity) else _known(quantity, closed)
+        return Atom(quantity, closed) if leaves_of(quantity) else _known(quantity, closed)
     function, arguments = _as_chosen(occurrence.extreme)
     cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
     if occurrence.direction:
@@ -174,7 +175,7 @@ def _find(quantity: Quantity, ranges: Ranges) -> _Occurrence | None:
             return _through(_find(operand, ranges), -1, Negative)
         case Power(base=base, exponent=exponent):
             in_base = _find(base, ranges)
-            rises = 1 if exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
+            rises = 1 if in_base is not None and exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
             return _through(in_base, rises, lambda new: Power(new, exponent))
         case Arithmetic(sign=sign, left=left, right=right):
             in_left = _find(left, ranges)
@@ -182,11 +183,11 @@ def _find(quantity: Quantity, ranges: Ranges) -> _Occurrence | None:
                 rises = _sign(right, ranges) if sign in {"*", "/"} else 1
                 return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
             in_right = _find(right, ranges)
-            rises = _right_direction(quantity, in_right, ranges)
+            rises = 0 if in_right is None else _right_direction(quantity, in_right, ranges)
             return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
 
 
-def _right_direction(quantity: Arithmetic, in_right: _Occurrence | None, ranges: Ranges) -> int:
+def _right_direction(quantity: Arithmetic, in_right: _Occurrence, ranges: Ranges) -> int:
     match quantity.sign:
         case "+":
             return 1
@@ -208,21 +209,19 @@ def _through(
     return _Occurrence(occurrence.extreme, occurrence.direction * direction, lambda new: wrap(inner(new)))
 
 
-def _sign_of_cases(occurrence: _Occurrence | None, ranges: Ranges) -> int:
+def _sign_of_cases(occurrence: _Occurrence, ranges: Ranges) -> int:
     """The sign of a quantity whichever argument takes the place of its extreme; 0 where it could depend on which.
 
     The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
     where it is not, one over it is no longer the larger of the two.
     """
-    if occurrence is None:
-        return 0
     signs = {_sign(occurrence.put(argument), ranges) for argument in _as_chosen(occurrence.extreme)[1]}
     return signs.pop() if len(signs) == 1 else 0
 
 
 def _sign(quantity: Quantity, ranges: Ranges) -> int:
     """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
-    box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+    box = {leaf: Interval(*(np.asarray([end]) for end in ranges[leaf])) for leaf in leaves_of(quantity)}
     value = enclose(quantity, box)
     # Enclosures are one rounding wider than the truth, which must not hide a sign: 0 becomes the least number there is.
     slack = 1e-300

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction as Rational
 from itertools import chain
+from math import isfinite
 from operator import add, mul, sub, truediv
 from typing import TypeAlias
 
 from isonomia.errors import SpecError
 from isonomia.spec.tree import Arithmetic, Constant, Extreme, Leaf, Mean, Negative, Power, Quantity, Rate
 
-__all__ = ["Fraction", "Polynomial", "as_fraction", "bounds_of", "is_linear", "scaled"]
+__all__ = ["Fraction", "Polynomial", "as_fraction", "bounds_of", "exact_bounds_of", "is_linear", "scaled"]
 
 Monomial: TypeAlias = tuple[Leaf, ...]
 """Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
@@ -79,6 +80,22 @@ def bounds_of(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
     return low, high
 
 
+def exact_bounds_of(
+    polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
+) -> tuple[Rational, Rational] | None:
+    """The same bounds without rounding, every number as it is written; ``None`` where one is not finite."""
+    low = high = Rational(0)
+    for monomial, coefficient in polynomial.items():
+        if not all(map(isfinite, (coefficient, *chain.from_iterable(ranges[leaf] for leaf in monomial)))):
+            return None
+        first = last = Rational(repr(float(coefficient)))
+        for leaf in monomial:
+            corners = [end * Rational(repr(float(other))) for end in (first, last) for other in ranges[leaf]]
+            first, last = min(corners), max(corners)
+        low, high = low + first, high + last
+    return low, high
+
+
 def is_linear(polynomial: Polynomial) -> bool:
     """Say whether no term multiplies two leaves."""
     return all(len(monomial) <= 1 for monomial in polynomial)
@@ -113,6 +130,9 @@ def _constant(fraction: Fraction) -> float | None:
 def _as_written(sign: str, left: float, right: float) -> float:
     """Compute with decimals as people write them: 0.1 + 0.2 is 0.3, so that 0.3 is at least as much."""
     operation = {"+": add, "-": sub, "*": mul, "/": truediv}[sign]
+    rough = float(operation(left, right))
+    if not (isfinite(rough) and isfinite(left) and isfinite(right)):
+        return rough
     return float(operation(Rational(repr(left)), Rational(repr(right))))
 
 
@@ -135,7 +155,7 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
             raise SpecError(f"{value:g} ** {exponent:g} is no number", node.place) from error
         if isinstance(result, complex):
             raise SpecError(f"{value:g} ** {exponent:g} is no real number", node.place)
-        return Fraction(_tidy({(): float(result)}))
+        return Fraction(_tidy({(): float(result)}), (), base.divisors)
     if exponent != int(exponent):
         raise SpecError(
             f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came",
@@ -188,7 +208,9 @@ def _multiplied(polynomial: Polynomial, factors: tuple[Polynomial, ...]) -> Poly
 def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
     terms = dict(left)
     for monomial, coefficient in right.items():
-        terms[monomial] = terms.get(monomial, 0.0) + coefficient
+        before = terms.get(monomial)
+        # As written, so that 0.1 p + 0.2 p - 0.3 p is nothing at all.
+        terms[monomial] = coefficient if before is None else _as_written("+", before, coefficient)
     return _tidy(terms)
 
 
@@ -203,7 +225,8 @@ def _times(left: Polynomial, right: Polynomial) -> Polynomial:
     for one, a in left.items():
         for other, b in right.items():
             monomial = tuple(sorted(one + other, key=written.__getitem__))
-            terms[monomial] = terms.get(monomial, 0.0) + a * b
+            product = a * b if abs(a) == 1.0 or abs(b) == 1.0 else _as_written("*", a, b)
+            terms[monomial] = _as_written("+", terms[monomial], product) if monomial in terms else product
     return _tidy(terms)
 
 

@@ -15,6 +15,7 @@ empty is proved; interval arithmetic with outward rounding makes each step safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import (
+    END_TOLERANCE,
     PSEUDO_COUNT,
     divergence,
     interval_within,
@@ -34,6 +36,7 @@ from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row
+from isonomia.spec.walk import nodes
 
 __all__ = [
     "LeafTally",
@@ -52,6 +55,10 @@ TABULATED = 1025
 """Points at which the divergence of a number is tabulated. A value between two of them counts as the one nearer to the
 mean, so that fewer points only make regions larger."""
 
+MANY_LEAVES, ROUGH_TOLERANCE = 8, 1e-6
+"""With more leaves than this the tables have fewer points and a box's ends are searched less closely, so that a look
+stays within a second. Both only make regions larger."""
+
 MAX_STEPS = 120
 """Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so a search that is cut
 short only widens the interval."""
@@ -64,11 +71,33 @@ leaves in one comparison and about 1e9 draws."""
 MAX_BOXES = 20_000
 """How many boxes may be open at once before the search gives up: then it is undecided, or the interval stays wide."""
 
+MAX_WORK = 4_000_000
+"""How much work one look at a region may take, in boxes times parts of the formula: less than a second. Out of it, the
+formula is undecided so far; there is another look after the next batch, at a smaller region."""
+
+ROUND_WORK = 100
+"""What a round costs besides its boxes, in boxes: few boxes take as long as none."""
+
+POLYTOPE_WORK = 4_000
+"""What looking at one polytope costs."""
+
 MAX_ROUNDS = 60
 """How often boxes may be split: after sixty halvings a box is below rounding. The end of them is undecided, too."""
 
 TINY = 1e-300
 """Keeps scales away from 0. An end of an interval that is smaller is shown as 0."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """The work that is left for one look."""
+
+    left: float = MAX_WORK
+
+    def spend(self, amount: float) -> bool:
+        """Take some of it; whether there was enough."""
+        self.left -= amount
+        return self.left >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +159,19 @@ class Region:
     @cached_property
     def box(self) -> dict[Leaf, tuple[float, float]]:
         """The box around the region: each leaf alone may use up the whole allowance of its class."""
-        box = {}
+        box, tolerance = {}, END_TOLERANCE if len(self.tallies) <= MANY_LEAVES else ROUGH_TOLERANCE
         for members, allowance in self.allowance.items():
             for leaf in members:
                 tally = self.tallies[leaf]
-                box[leaf] = interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance)
+                box[leaf] = interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance, tolerance)
         return box
+
+    def about(self, leaves: AbstractSet[Leaf]) -> Region:
+        """The same region for some of its leaves; the risk is shared out as before."""
+        if leaves >= set(self.tallies):
+            return self
+        kept = {leaf: tally for leaf, tally in self.tallies.items() if leaf in leaves}
+        return Region(kept, tuple(tuple(filter(leaves.__contains__, members)) for members in self.classes), self.delta)
 
     def spent(self, leaf: Leaf, values: Floats) -> Floats:
         """A lower bound on the divergence of values of a leaf from its tally, in nats.
@@ -155,11 +191,11 @@ class Region:
 
     @cached_property
     def _table(self) -> dict[Leaf, tuple[Floats, Floats]]:
-        table = {}
+        table, many = {}, max(len(self.tallies) // MANY_LEAVES, 1)
         for leaf, tally in self.tallies.items():
             if len(tally.nodes) > 2:
                 low, high = self.box[leaf]
-                points = np.union1d(np.linspace(low, high, TABULATED), [tally.mean])
+                points = np.union1d(np.linspace(low, high, max(TABULATED // many, 65)), [tally.mean])
                 rows = np.broadcast_to(np.asarray(tally.weights), (len(points), len(tally.nodes)))
                 table[leaf] = (points, divergence(np.asarray(tally.nodes), rows, points))
         return table
@@ -178,18 +214,19 @@ class Region:
             means[leaf] = (tally.mean * tally.n + ends) / (tally.n + 1.0)
         return means
 
-    def refutes(self, polytope: Polytope) -> bool:
-        """Say whether no point of the polytope lies in the region.
+    def refutes(self, polytope: Polytope, effort: Effort | None = None) -> bool:
+        """Say whether no point of the polytope lies in the region; no, too, where the effort does not suffice.
 
         By weak duality any stakes bound the distance to the polytope from below, so an inexact solution can only
         keep a polytope alive, never refute one wrongly. With several classes the half-spaces that name leaves of one
         class only are tried class by class: a region that is a product is missed when one of its factors is.
         """
-        if not polytope.half_spaces:
+        effort = Effort() if effort is None else effort
+        if not polytope.half_spaces or not effort.spend(POLYTOPE_WORK):
             return False
         if len(self.classes) == 1:
             return self._distance(polytope, self.classes[0]) >= self.allowance[self.classes[0]]
-        return self._refutes_across(polytope)
+        return self._refutes_across(polytope, effort)
 
     def interval(self, leaf: Leaf) -> tuple[float, float]:
         """The values of one leaf that its own draws do not refute at risk ``delta``."""
@@ -245,12 +282,12 @@ class Region:
         nearest = min((self._distance(polytope, members) for polytope in polytopes), default=np.inf)
         return float(np.sqrt(nearest / self.allowance[members]))
 
-    def _refutes_across(self, polytope: Polytope) -> bool:
+    def _refutes_across(self, polytope: Polytope, effort: Effort) -> bool:
         for members in self.classes:
             own = tuple(half_space for half_space in polytope.half_spaces if set(half_space.leaves) <= set(members))
             if own and self._distance(Polytope(own), members) >= self.allowance[members]:
                 return True
-        return outside_polytope(polytope, self)
+        return outside_polytope(polytope, self, effort)
 
     def _distance(self, polytope: Polytope, members: tuple[Leaf, ...]) -> float:
         """A lower bound on the evidence against every point of a polytope over the leaves of one class."""
@@ -345,16 +382,21 @@ class _Boxes:
         return _Boxes(self.leaves, np.concatenate([self.low, upper_low]), np.concatenate([lower_high, self.high]))
 
 
-def decide(formula: Formula, region: Region) -> bool | None:
+def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bool | None:
     """Decide a formula for every point of a region.
+
+    Leaves that the region knows nothing of have no value; see :func:`isonomia.evidence.intervals.judge`.
 
     Returns
     -------
     bool or None
         ``True`` or ``False`` where the formula has that value at every point of the region; ``None`` where it has not,
-        or where the search ran out of boxes. Both answers are right at all times together with probability at least
-        ``1 - delta``, because the region then contains the truth.
+        or where the search ran out of boxes or of work. Both answers are right at all times together with probability
+        at least ``1 - delta``, because the region then contains the truth.
     """
+    effort, size = Effort() if effort is None else effort, sum(1 for _ in nodes(formula))
+    if not region.tallies or not effort.spend(2 * ROUND_WORK * size):
+        return None
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
@@ -369,7 +411,8 @@ def decide(formula: Formula, region: Region) -> bool | None:
         boxes = boxes.where(~(truth.true if True in possible else truth.false))
         if not len(boxes):
             return True in possible
-        if len(boxes) > MAX_BOXES:
+        # Each round judges two points' worth of every box: all of it, and its middle.
+        if len(boxes) > MAX_BOXES or not effort.spend(2 * (2 * len(boxes) + ROUND_WORK) * size):
             return None
         boxes = boxes.halves(scale)
     return None
@@ -385,6 +428,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     taken_low, taken_high = np.inf, -np.inf
     low, high = -np.inf, np.inf
+    effort, size = Effort(), sum(1 for _ in nodes(quantity))
     for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         value = enclose(quantity, boxes.as_mapping())
@@ -396,14 +440,15 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
         high = min(high, max(float(value.high.max(initial=-np.inf)), taken_high))
         boxes = boxes.where((value.low < taken_low) | (value.high > taken_high))
         close = (taken_low - low) + (high - taken_high) < 1e-3 * (taken_high - taken_low)
-        if close or not len(boxes) or len(boxes) > MAX_BOXES // 4:
+        if close or not len(boxes) or not effort.spend(2 * (2 * len(boxes) + ROUND_WORK) * size):
             break
         boxes = boxes.halves(scale)
     return low, high
 
 
-def outside_polytope(polytope: Polytope, region: Region) -> bool:
-    """Say whether no point of a polytope lies in a region with several classes."""
+def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None = None) -> bool:
+    """Say whether no point of a polytope lies in a region with several classes; no, too, where the effort runs out."""
+    effort = Effort() if effort is None else effort
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     a, b = polytope.matrix(boxes.leaves)
@@ -417,6 +462,8 @@ def outside_polytope(polytope: Polytope, region: Region) -> bool:
         middles = boxes.middles()
         within = ((a * middles.low[:, None, :]).sum(axis=-1) <= b).all(axis=-1)
         if (within & _touches(middles, region)).any() or len(boxes) > MAX_BOXES:
+            return False
+        if not effort.spend((2 * len(boxes) + ROUND_WORK) * (a.size + len(boxes.leaves))):
             return False
         boxes = boxes.halves(scale)
     return False
@@ -522,13 +569,20 @@ class RegionEvidence:
         return Region(leaves, self.classes, self.delta)
 
     def _look(self, region: Region) -> bool | None:
+        """What the region says by the leaves that were seen: nothing follows from the range of one that was not."""
+        effort, seen = Effort(), {leaf for leaf, tally in region.tallies.items() if tally.n}
         if self.against is None or self.in_favour is None:
-            return decide(self.formula, region)
-        if all(region.refutes(polytope) for polytope in self.against.polytopes):
+            return decide(self.formula, region.about(seen), effort)
+        if all(region.refutes(_about(polytope, seen), effort) for polytope in self.against.polytopes):
             return True
-        if all(region.refutes(polytope) for polytope in self.in_favour.polytopes):
+        if all(region.refutes(_about(polytope, seen), effort) for polytope in self.in_favour.polytopes):
             return False
         return None
+
+
+def _about(polytope: Polytope, leaves: AbstractSet[Leaf]) -> Polytope:
+    """The larger polytope of the half-spaces that name no other leaves."""
+    return Polytope(tuple(half_space for half_space in polytope.half_spaces if leaves >= set(half_space.leaves)))
 
 
 def region_for(

@@ -137,7 +137,7 @@ def _answer(
     zero = bool(work.zero_denominators(outcome.state))
     if zero and exhausted and len(seen) == len(tallies):
         raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
-    answer = None if zero else work.evidence.decision(outcome.state.evidence)
+    answer = work.answer(outcome.state)
     if answer is not None or not exhausted or work.sizes is None:
         return answer, work.evidence.method
     values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}

@@ -23,7 +23,7 @@ from isonomia.engine.seeds import batch_rng, root, ticket_rng
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
-from isonomia.evidence.hypotheses import denominators_of
+from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
 from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial
@@ -38,7 +38,7 @@ from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Row, Version
+from isonomia.spec.tree import Formula, Leaf, Other, Quantity, Rate, Row, Version
 from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
@@ -64,11 +64,11 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     need_ranges(question)
     need_streams(question.leaves, check.population.streams)
     population = check.population
-    sizes = _kept_sizes(check, question)
-    evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, sizes)
+    sizes, arithmetic = _kept_sizes(check, question), settled(question.formula, question.ranges)
+    evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, arithmetic.formula, sizes)
     if evidence is None:
         # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
-        sizes, evidence = None, _evidence(check, question)
+        sizes, evidence = None, _evidence(check, question, arithmetic.formula)
     source, asker = _drawn_and_asked(check, question, replaced=sizes is None)
     work: RatesSampling[Any] = RatesSampling(
         question,
@@ -80,6 +80,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         check.seed,
         sizes,
         evidence if isinstance(evidence, BetEvidence) else None,
+        arithmetic.vanished,
     )
     limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
@@ -154,12 +155,13 @@ def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float
     }
 
 
-def _evidence(check: Check[Property], question: Question) -> AnyEvidence:
-    formula, leaves, ranges = question.formula, question.leaves, question.ranges
+def _evidence(check: Check[Property], question: Question, formula: Formula) -> AnyEvidence:
+    """What decides a formula: the question's own, after arithmetic has decided what it can."""
+    leaves, ranges = question.leaves, question.ranges
     streams, delta = check.population.streams, check.delta
     if check.method == "verifair":
-        return verifair_for(formula, leaves, ranges, streams, delta)
-    bets = None if check.method == "region" else _bets(check, question, None)
+        return verifair_for(question.formula, leaves, ranges, streams, delta)
+    bets = None if check.method == "region" else _bets(check, question, formula, None)
     if bets is None and check.method == "bets":
         raise UsageError(
             f"expected a property that is linear in the rates for method='bets', but {check.prop} came: use "
@@ -168,8 +170,10 @@ def _evidence(check: Check[Property], question: Question) -> AnyEvidence:
     return bets or region_for(formula, leaves, ranges, streams, delta)
 
 
-def _bets(check: Check[Property], question: Question, sizes: dict[Leaf, float] | None) -> BetEvidence | None:
-    return bets_for(question.formula, question.ranges, check.population.streams, check.delta, sizes)
+def _bets(
+    check: Check[Property], question: Question, formula: Formula, sizes: dict[Leaf, float] | None
+) -> BetEvidence | None:
+    return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
 
 
 def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
@@ -236,6 +240,8 @@ class RatesSampling(Generic[S]):
         For draws without replacement, how many people each leaf's group has.
     bets
         The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
+    vanished
+        The leaves that arithmetic took out of a comparison, on which it turns all the same.
     """
 
     question: Question
@@ -247,6 +253,7 @@ class RatesSampling(Generic[S]):
     seed: int
     sizes: Mapping[Leaf, float] | None = None
     bets: BetEvidence | None = None
+    vanished: tuple[Leaf, ...] = ()
 
     @cached_property
     def leaf_channels(self) -> tuple[Channel, ...]:
@@ -334,8 +341,21 @@ class RatesSampling(Generic[S]):
         return reading.people
 
     def decided(self, state: SamplingState[S]) -> bool:
-        """Whether the evidence suffices and no denominator may still be zero."""
-        return self.evidence.decision(state.evidence) is not None and not self.zero_denominators(state)
+        """Whether there is an answer."""
+        return self.answer(state) is not None
+
+    def answer(self, state: SamplingState[S]) -> bool | None:
+        """What the evidence says; ``None`` while a comparison on which that rests may have no truth value.
+
+        Nothing is said about nobody: a comparison has no truth value while one of its groups has not been seen, or
+        while it divides by what may be zero. The evidence leaves such comparisons out by itself, so that other parts of
+        the formula may decide it alone. What it cannot see are leaves that arithmetic took out: they are waited for.
+        """
+        answer = self.evidence.decision(state.evidence)
+        if answer is None or self.zero_denominators(state):
+            return None
+        seen = {channel.leaves[0] for channel, counts in state.leaves.items() if counts.any()}
+        return answer if seen.issuperset(self.vanished) else None
 
     def share(self, state: SamplingState[S]) -> float:
         """How far the evidence has come."""

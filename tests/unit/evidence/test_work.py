@@ -1,0 +1,81 @@
+"""No step of any evidence takes more than a second, whatever the claim."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import isonomia as iso
+from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.channels import Channel
+from isonomia.evidence.protocol import Evidence
+from isonomia.evidence.region import region_for
+from isonomia.spec.expand import expand
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.tree import Formula
+from isonomia.spec.walk import leaves_of
+
+GROUPS = tuple(f"v{number}" for number in range(24))
+
+
+def written_out(text: str) -> Formula:
+    return expand(parse_formula(text), lambda _: GROUPS)
+
+
+def evidence_on(formula: Formula, method: str) -> Evidence[object]:
+    leaves = leaves_of(formula)
+    ranges = dict.fromkeys(leaves, (0.0, 1.0))
+    if method == "bets":
+        bets = bets_for(formula, ranges, (None,), 0.05)
+        assert bets is not None
+        return bets  # type: ignore[return-value]
+    return region_for(formula, leaves, ranges, (None,), 0.05)  # type: ignore[return-value]
+
+
+def half_and_half(channels: tuple[Channel, ...], n: int) -> Mapping[Channel, NDArray[np.float64]]:
+    rng = np.random.default_rng(0)
+    return {
+        channel: rng.multinomial(n, np.full(channel.grid.size, 1.0 / channel.grid.size)).astype(float)
+        for channel in channels
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("E[x] * E[x] <= E[x * x]", "region"),
+        ("E[x] * E[x * x] - E[x * x * x] * E[x * x * x * x] <= 0.05", "region"),
+        ("(P[a] - P[b]) ** 2 + (P[c] - P[d]) ** 2 >= 0", "region"),
+        ("P[a] * P[a] - 2 * P[a] * P[b] + P[b] * P[b] >= -0.00001", "region"),
+        (" and ".join(f"(P[a{k}] - P[b{k}]) ** 2 + P[a{k}] ** 2 >= 0" for k in range(40)), "region"),
+        ("for u in g: for h in g except u: P[y | g == u] * P[y | g == h] >= 0.2", "region"),
+        ("for u in g: P[y | g == u] >= 0.8 * P[y]", "region"),
+        ("for u in g: for h in g except u: P[y | g == u] >= 0.8 * P[y | g == h]", "bets"),
+        ("for u in g: P[y | g == u] >= 0.8 * P[y]", "bets"),
+    ],
+)
+def test_a_step_takes_less_than_a_second(text: str, method: str) -> None:
+    evidence = evidence_on(written_out(text), method)
+    state = evidence.begin()
+    for n in (40, 200):
+        tallies, began = half_and_half(evidence.channels, n), time.process_time()
+        state = evidence.step(state, tallies)
+        assert time.process_time() - began < 1.0
+
+
+def test_a_mean_of_squares_is_at_least_the_square_of_the_mean() -> None:
+    rng, began = np.random.default_rng(0), time.process_time()
+    people = iso.Sample({"x": rng.random(20)})
+    verdict = iso.check("E[x] * E[x] <= E[x * x]", population=people, seed=1, ranges={"x": (0, 1)})
+    assert (verdict.answer, verdict.samples) == ("undecided", 20)
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("text", ["P[a] >= 0.8 ** 1e308", "0.8 ** 1e308 >= 0", "P[a] ** 1e9 >= 0.1"])
+def test_a_huge_power_is_refused_at_once(text: str) -> None:
+    with pytest.raises(iso.SpecError, match=r"expected a .* to the power of at most"):
+        iso.check(text, population=iso.Census({"a": [0, 1, 1]}))
