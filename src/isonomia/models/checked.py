@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,7 +80,8 @@ def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> 
 
 def _called(model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
     try:
-        return model.answer(table, want_score=want_score, want_prediction=want_prediction)
+        with _one_thread(table.rows):
+            return model.answer(table, want_score=want_score, want_prediction=want_prediction)
     except IsonomiaError:
         raise
     except (Exception, SystemExit) as error:
@@ -87,6 +91,29 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
             f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {error}"
         ) from error
+
+
+SMALL = 10_000
+"""Rows up to which a model is asked with one thread of OpenMP."""
+
+
+def _one_thread(rows: int) -> AbstractContextManager[Any]:
+    """Let OpenMP use one thread for a small batch: a check asks many times, and threads wait for each other every time.
+
+    On a busy machine that took most of a check's time. Only the calling thread is limited, and each person's answer is
+    computed alone, so nothing else changes. Where scikit-learn is not imported, no model of its kind is there.
+    """
+    threadpoolctl = sys.modules.get("threadpoolctl")
+    if threadpoolctl is None or rows > SMALL:
+        return nullcontext()
+    limit: AbstractContextManager[Any] = _loaded_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
+    return limit
+
+
+@lru_cache(maxsize=1)
+def _loaded_libraries(_modules: int) -> Any:
+    """The libraries that have threads of their own: looked for again, in milliseconds, where there are more modules."""
+    return sys.modules["threadpoolctl"].ThreadpoolController()
 
 
 def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[Any]:
