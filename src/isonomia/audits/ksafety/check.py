@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -55,12 +56,18 @@ def check_safety(check: Check[Safety], observer: Observer) -> Verdict:
 
 
 def _outcome(setup: Setup) -> SafetyOutcome:
-    settled = _by_known(setup)
+    settled, failures = _by_known(setup)
     if settled is not None:
         return settled
+    outcome = _by_cases(setup)
+    # Where every case was tried, a known counterexample on which the model fails is one of them, or not its concern.
+    return outcome if outcome.complete else outcome.with_failures(failures)
+
+
+def _by_cases(setup: Setup) -> SafetyOutcome:
     tried = _try_all(setup)
     if tried is None:
-        return draw_cases(setup, before=0)
+        return draw_cases(setup, listed=None)
     tally, early = tried
     if early is not None:
         return _ended_early(setup, tally, early)
@@ -68,11 +75,11 @@ def _outcome(setup: Setup) -> SafetyOutcome:
         return _all_tried(setup, tally)
     if tally.violating:
         return _violated_in_sample(setup, tally)
-    return draw_cases(setup, before=tally.tested)
+    return draw_cases(setup, listed=tally)
 
 
-def _by_known(setup: Setup) -> SafetyOutcome | None:
-    """The answer where a known counterexample violates the property still.
+def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
+    """The answer where a known counterexample violates the property still; and why others failed, and how many.
 
     Those that the check began with are tried, whatever has become known since. A census speaks of its rows alone, so
     that one which is not among them proves nothing there.
@@ -80,15 +87,16 @@ def _by_known(setup: Setup) -> SafetyOutcome | None:
     prop = setup.check.prop
     known = once(setup.journal, "known", lambda: {"known": _checked_known(prop.known)})["known"]
     if not known:
-        return None
+        return None, {}
     tried = once(setup.journal, "known again", lambda: _try_known(setup, known))
     again = tuple(tried["violating"])
     if not again or not prop.stop_early:
-        return None
+        return None, tried.get("failures", {})
     message = f"{len(again)} of {len(known)} known counterexamples violate it still"
     remarks = (message, *tried["elsewhere"])
     tally = Tally.empty(len(setup.program.ensures))
-    return SafetyOutcome(False, tally, ViolationSummary(again), False, len(again), message, setup.seconds(), remarks)
+    summary = ViolationSummary(again)
+    return SafetyOutcome(False, tally, summary, False, len(again), message, setup.seconds(), remarks), {}
 
 
 def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
@@ -102,21 +110,28 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
 def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
     """Those that violate it still. Their answers are kept apart: the steps behind count theirs from the beginning."""
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
-    again = [item for item in _still_violating(runner, domain, known) if is_proof(setup.program, item)]
+    violating, failures = _still_violating(runner, domain, known)
+    again = [item for item in violating if is_proof(setup.program, item)]
     if getattr(setup.check.population, "kind", None) == "census":
         again = [item for item in again if _among(domain, item)]
     # Whom a population without end can draw, a few of its people do not tell.
     elsewhere = [] if setup.subject.fresh else list(_gone_elsewhere(domain, again))
-    return {"violating": again, "elsewhere": elsewhere}
+    return {"violating": again, "elsewhere": elsewhere, "failures": failures}
 
 
-def _still_violating(runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One that no longer fits, because the specification or the data have changed, is passed over."""
-    tried = (_again(runner, domain, item) for item in known)
-    return [again for again in tried if again is not None]
+def _still_violating(
+    runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Those that violate it still, and why others failed, and how many.
+
+    One that no longer fits, because the specification or the data have changed, is passed over.
+    """
+    failures: Counter[str] = Counter()
+    tried = [_again(runner, domain, item, failures) for item in known]
+    return [again for again in tried if again is not None], dict(failures)
 
 
-def _again(runner: Runner, domain: Domain, item: Mapping[str, Any]) -> dict[str, Any] | None:
+def _again(runner: Runner, domain: Domain, item: Mapping[str, Any], failures: Counter[str]) -> dict[str, Any] | None:
     names = runner.program.spec.inputs
     if not isinstance(item["inputs"], Mapping) or set(item["inputs"]) != set(names):
         return None
@@ -130,6 +145,7 @@ def _again(runner: Runner, domain: Domain, item: Mapping[str, Any]) -> dict[str,
         return None
     only = np.zeros(1, dtype=np.intp)  # each input is the one record that was restored for it
     judgement = runner.judge(batch, Cases((only,) * len(names), choices))
+    failures.update(judgement.reasons)
     if not judgement.violating[0]:
         return None
     shown = show(runner.program, judgement, list(item["choices"]), dict(item.get("rows", {})))
@@ -293,7 +309,7 @@ def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], 
     rows = [row for item in counterexamples for row in item["inputs"].values()]
     setup = Setup(replace(check, population=Census(table_of_rows(rows))))
     try:
-        again = _still_violating(setup.new_runner(), setup.domain, counterexamples)
+        again, _ = _still_violating(setup.new_runner(), setup.domain, counterexamples)
     finally:
         setup.close()
     return Recheck(len(counterexamples), len(again))

@@ -4,15 +4,16 @@ Every corner is a case that the property speaks of: an input of the domain or on
 that it can draw, with choices from their ranges, which meets the preconditions.
 
 They are chosen and not drawn, so that nothing about a share may rest on them. What must always be true is refuted by a
-single case, whichever way it was come by. So a corner can turn an answer into *violated*, which is a fact then, and
-into nothing else: *holds* is said wrongly no more often than without them. Intervals of shares are right whenever one
+single case, whichever way it was come by. So a corner can turn an answer into *violated*, which is a fact then; and one
+on which the model fails turns *holds* into *undecided*, as any case does. *Holds* is said wrongly no more often than
+without them. Intervals of shares are right whenever one
 stops, for whatever reason; so it does no harm that a corner may end the drawing after its first batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
 from typing import Any
@@ -70,6 +71,8 @@ class Corners:
         The smallest of those that violate it, which did so again.
     seconds
         How long it took.
+    reasons
+        Why they failed, and how many.
     """
 
     tried: int
@@ -77,6 +80,7 @@ class Corners:
     failed: int
     counterexamples: tuple[Mapping[str, Any], ...]
     seconds: float
+    reasons: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def refuting(self) -> bool:
@@ -99,7 +103,7 @@ class Corners:
             result = f"{self.violating:,} violated it, and did not when computed once more"
         remarks = [f"{plural(self.tried, 'corner')} (at the ends of ranges) tried before the draws: {result}"]
         if self.failed:
-            remarks.append(f"{plural(self.failed, 'corner')} failed, which proves nothing")
+            remarks.append(f"{plural(self.failed, 'corner')} failed")
         return remarks
 
 
@@ -152,14 +156,15 @@ def _try(setup: Setup, max_n: int) -> Entry:
     pool = int(min(POOL, setup.check.budget.samples, setup.evidence.needed))
     rng = corner_rng(setup.check.seed)
     domain, cases = _corner_cases(runner, setup.inputs, setup.domain, max_n, pool, rng)
-    result: dict[str, Any] = {"tried": len(cases), "violating": 0, "failed": 0, "counterexamples": []}
+    result: dict[str, Any] = {"tried": len(cases), "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
     try:
         if len(cases):
             result |= _judge(setup, runner, domain, cases)
     except UnreliableModelError:
         raise
-    except ModelError:
-        result["failed"] = len(cases)  # a model that answers for nobody is found out when cases are drawn
+    except ModelError as error:
+        # A model that answers for nobody is an error when cases are drawn; one that answers there has failed here.
+        result |= {"failed": len(cases), "reasons": {str(error.__cause__ or error): len(cases)}}
     return {**result, "seconds": monotonic() - began}
 
 
@@ -173,7 +178,13 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     # Beside a claim about a share, the smallest change that violates anything may be no proof.
     shown = show_violations(runner, smallest if setup.evidence.rated else shrink_all(runner, smallest))
     proofs = [item for item in shown if is_proof(setup.program, item)]
-    return {"violating": len(bad), "failed": judgement.tally().failed, "counterexamples": proofs}
+    tally = judgement.tally()
+    return {
+        "violating": len(bad),
+        "failed": tally.failed,
+        "counterexamples": proofs,
+        "reasons": tally.why_failed,
+    }
 
 
 def _corner_cases(

@@ -95,6 +95,11 @@ class Tally:
         """No cases of a specification with so many ``ensures``."""
         return cls([0] * ensures)
 
+    @property
+    def why_failed(self) -> dict[str, int]:
+        """Why cases failed, and how many; none where none did."""
+        return dict(self.reasons) or ({"something has no value": self.failed} if self.failed else {})
+
     def __add__(self, other: Tally) -> Tally:
         return Tally(
             [one + two for one, two in zip(self.by_ensures, other.by_ensures, strict=True)],

@@ -234,15 +234,15 @@ def _next_size(wanted: int, tested: int, drawn: int) -> int:
     return int(min(max(1.1 * wanted / rate + 16, 64), MAX_DRAWS))
 
 
-def draw_cases(setup: Setup, before: int) -> SafetyOutcome:
-    """Try corners and draw random cases until there is an answer; ``before`` cases of a sample were all tried already.
+def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
+    """Try corners and draw random cases until there is an answer; ``listed`` is what all cases of a sample's rows were.
 
     What is drawn is the same whatever the corners come to. Where one of them violates, a first batch is drawn
     nevertheless: it tells how frequent violations are. Where the block is code, so that a case may take long, a corner
     that violates is the end.
     """
     try:
-        corners = None if before else try_corners(setup)
+        corners = try_corners(setup) if listed is None else None
     except KeyboardInterrupt:
         return _without_draws(setup, None, INTERRUPTED)
     refuted = corners is not None and corners.refuting
@@ -256,11 +256,12 @@ def draw_cases(setup: Setup, before: int) -> SafetyOutcome:
     if not tried:
         _refuse_nothing(setup, tally, ended.reason)
     summary = _summary(setup, interrupted=ended.reason == INTERRUPTED)
+    before = 0 if listed is None else listed.tested
     remark = (
         f"no case of these rows violates it: all {before:,} were tried. Of the population they are a sample, so that "
         f"{ended.samples:,} random cases were tried besides, which the answer rests on"
     )
-    return SafetyOutcome(
+    outcome = SafetyOutcome(
         False if refuted else setup.evidence.decision(ended.state),
         tally,
         with_corners(summary, corners),
@@ -270,6 +271,9 @@ def draw_cases(setup: Setup, before: int) -> SafetyOutcome:
         seconds=setup.seconds(),
         remarks=(remark,) if before else (),
         corners=corners,
+    )
+    return outcome.with_failures({} if corners is None else corners.reasons).with_failures(
+        {} if listed is None else listed.why_failed
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isonomia.audits.ksafety.compiler import CompiledSpec
@@ -44,6 +46,9 @@ class SafetyOutcome:
         Random cases from which shares are estimated, where they are not those of ``tally``.
     corners
         What became of the corners, where some were tried.
+    failures
+        Why cases failed that are not of ``tally``, and how many: known counterexamples, corners, and the cases of a
+        sample's rows.
     """
 
     answer: bool | None
@@ -56,6 +61,14 @@ class SafetyOutcome:
     remarks: tuple[str, ...] = ()
     drawn: Tally | None = None
     corners: Corners | None = None
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    def with_failures(self, failures: Mapping[str, int]) -> SafetyOutcome:
+        """The same outcome where further cases failed: whatever step they came from, they count against holds."""
+        if not failures:
+            return self
+        outcome = replace(self, failures=Counter(self.failures) + Counter(failures))
+        return replace(outcome, answer=None, stopped="a case failed") if self.answer is True else outcome
 
     @property
     def refuted(self) -> bool:
@@ -142,9 +155,9 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     if tally.vacuous:
         cases = "all cases" if tally.vacuous == tally.tested else f"{tally.vacuous:,} of {tally.tested:,} cases"
         remarks.append(f"in {cases} the condition of the implication was false, so that nothing was put to the test")
-    for reason, count in tally.reasons.most_common(5):
+    for reason, count in (tally.reasons + Counter(outcome.failures)).most_common(5):
         remarks.append(f"{plural(count, 'case')} failed: {reason}")
-    if tally.failed:
+    if tally.failed or outcome.failures:
         remarks.append("cases that failed count against holds, and not as violations")
     if setup.evidence.strict and not outcome.complete and not tally.violating and not tally.weight:
         remarks += _without_violation(setup, outcome)
@@ -171,7 +184,7 @@ def _distinct(summary: ViolationSummary) -> str:
 def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
     """What random cases prove of which none violates, and why an interval says less."""
     n, check = outcome.tally.tested, setup.check
-    if not n or outcome.tally.failed:
+    if not n or outcome.tally.failed or outcome.failures:
         return []
     shown, proved = f"{plural(n, 'case')} showed no violation", setup.evidence.proved(n)
     if outcome.refuted:
@@ -209,6 +222,6 @@ def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
             "inputs": summary.inputs,
             "by_ensures": dict(zip(conditions, tally.by_ensures, strict=True)),
         },
-        "failures": dict(tally.reasons.most_common(20)),
+        "failures": dict((tally.reasons + Counter(outcome.failures)).most_common(20)),
         **({"corners": corners.counts()} if corners and corners.tried else {}),
     }
