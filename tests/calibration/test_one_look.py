@@ -12,7 +12,8 @@ from scipy.stats import binom, norm
 from simulation import most_errors
 
 from isonomia.evidence.channels import grid_for
-from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, mean_ends, proves_above
+from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, proves_above
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 

@@ -67,5 +67,14 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
         iso.Census(people(200), exact=False),
         delta=1e-09,
     ),
+    "one look": lambda: check(PARITY, SAMPLE(), looks="once"),
+    "one look at a mean": lambda: check(
+        "E[points | prediction == 1] >= 0.6", SAMPLE(), ranges={"points": (0, 1)}, looks="once", budget=300
+    ),
+    "planned looks at a generator": lambda: check(PARITY, UNLIMITED(), looks=4, budget=900),
+    "one look at a part of a census": lambda: check(PARITY, DRAWN(), looks="once", budget=600),
+    "one look without a method": lambda: check(
+        "P[prediction == 1 | sex == 'F'] * P[passed == 1 | sex == 'M'] >= 0.1", SAMPLE(), looks="once"
+    ),
     "a random model": lambda: check(PARITY, SAMPLE(), random_model=True),
 }

@@ -61,6 +61,7 @@ def assert_holds(
     growth: float = 1.01,
     workers: int = 1,
     random_model: bool = False,
+    looks: str | int | None = None,
     observer: Observer | None = None,
     undecided: OneOf["fail", "pass", "skip"] | None = None,
     records: str | PathLike[str] | OneOf[False] | None = None,
@@ -71,9 +72,10 @@ def assert_holds(
     ----------
     property, model, population, method, ranges, features, growth, workers, random_model, observer
         As for :func:`isonomia.check`.
-    delta, budget, seed
+    delta, budget, seed, looks
         As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
-        pytest's command line or configuration says; else 0.05, no limit, and a fresh seed, which a failure states.
+        pytest's command line or configuration says; else 0.05, no limit, a fresh seed, which a failure states, and
+        ``"any"``.
     undecided
         What becomes of an undecided property: ``"fail"``, which it is where nothing else is said; ``"pass"``, which
         accepts that nothing is known; ``"skip"``, which ends the test as skipped, inside of pytest only.
@@ -120,6 +122,7 @@ def assert_holds(
         growth=growth,
         workers=workers,
         random_model=random_model,
+        looks=said.get("looks", "any") if looks is None else looks,
     )
     return assert_verdict(check, checked_observer(observer), otherwise, folder)
 

@@ -116,6 +116,22 @@ def checked_flag(name: str, value: bool) -> bool:
     return value
 
 
+def checked_looks(value: str | int, method: str) -> str | int:
+    """How often the draws are looked at."""
+    number = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    if not number and value not in ("any", "once"):
+        hint = nearest(value, ("any", "once")) if isinstance(value, str) else ""
+        raise UsageError(
+            "expected looks as 'any' (whenever one likes), 'once' (at the end) or a whole number of planned looks, but "
+            f"looks={value!r} came.{hint}"
+        )
+    if value != "any" and method != "auto":
+        raise UsageError(
+            f"looks={value!r} has a method of its own, but method={method!r} came: leave out one of the two"
+        )
+    return int(value) if number else value
+
+
 def checked_workers(value: int) -> int:
     """How many may ask the model at once."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -153,6 +169,7 @@ def check(
     growth: float = 1.01,
     workers: int = 1,
     random_model: bool = False,
+    looks: str | int = "any",
     observer: Observer | None = None,
 ) -> Verdict:
     """Check whether a property holds of a model and a population.
@@ -192,6 +209,13 @@ def check(
     random_model
         Whether the model may answer the same person differently. Otherwise a few rows are asked about twice, and a
         changed answer is an error. Where it is allowed, the verdict states it among its assumptions.
+    looks
+        How often the draws are looked at. ``"any"``: after every batch, and as often as you check on; it may stop as
+        soon as it is decided. ``"once"``: all rows of a table, or as many people as the budget says, and one look at
+        the end. It needs fewer people and gives narrower intervals, and it holds for this one look only: checking the
+        same people again until the answer pleases breaks it. A number: so many looks at equal distances, between which
+        ``delta`` is divided. Properties about rates have exact tests for it; elsewhere the verdict says that it was
+        decided as under ``"any"``, which is valid for any number of looks.
     observer
         Who is told about progress.
 
@@ -199,7 +223,8 @@ def check(
     -------
     Verdict
         *holds*, *violated* or *undecided*. Guarantee: if the assumptions that the verdict lists are true, the
-        probability that the answer is wrong is at most ``delta``, although the draws were looked at after every batch.
+        probability that the answer is wrong is at most ``delta``, although the draws were looked at after every batch;
+        with other ``looks``, if nobody looked more often than that.
 
     Raises
     ------
@@ -229,6 +254,7 @@ def check(
         growth=growth,
         workers=workers,
         random_model=random_model,
+        looks=looks,
     )
     return run_check(prepared, checked_observer(observer))
 
@@ -247,6 +273,7 @@ def new_check(
     growth: float = 1.01,
     workers: int = 1,
     random_model: bool = False,
+    looks: str | int = "any",
 ) -> Check[Any]:
     """Check every argument of :func:`check`, and leave the check itself for later."""
     number = fresh_seed() if seed is None else seed
@@ -267,6 +294,7 @@ def new_check(
         method=checked_method(method),
         ranges=checked_ranges(ranges or {}),
         random_model=at_random,
+        looks=checked_looks(looks, method),
     )
     return audit.prepare(new)
 

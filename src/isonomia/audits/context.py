@@ -19,7 +19,7 @@ __all__ = ["SETTINGS", "UNDECIDED", "Circumstances", "amid", "circumstances"]
 UNDECIDED = ("fail", "pass", "skip")
 """What may become of a test whose property is undecided."""
 
-SETTINGS = ("delta", "budget", "seed", "undecided")
+SETTINGS = ("delta", "budget", "seed", "looks", "undecided")
 """What a test may say once for all of its assertions."""
 
 

@@ -71,6 +71,9 @@ class Check(Generic[P]):
         Which evidence decides, and the ranges of columns whose means are asked for: for rates only.
     random_model
         Whether the model may answer the same person differently.
+    looks
+        How often the draws are looked at: ``"any"``, as often as one likes; ``"once"``, at the end; or a number of
+        times, planned beforehand. For rates; every other audit looks as often as it likes.
     journal
         Keeps everything that the population and the model say.
     sharing
@@ -88,6 +91,7 @@ class Check(Generic[P]):
     method: str = "auto"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     random_model: bool = False
+    looks: str | int = "any"
     journal: Journal = field(default_factory=Blank)
     sharing: Sharing | None = None
 

@@ -112,6 +112,11 @@ _RANDOM = (
 )
 _FINITE = "of a finite population, the verdict speaks of the answers that the model happened to give this time"
 
+_ANY_TIME = (
+    "looks={looks!r} has no method for this kind of property: it was decided as if one looked at any time, which holds "
+    "for any number of looks"
+)
+
 ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {
     True: "holds",
     False: "violated",
@@ -172,6 +177,8 @@ def sealed(
     """
     people = _stated(check.population) if population is None else population
     exact = method == "exact"
+    if check.looks != "any" and not exact and "looks" not in content:
+        remarks = (*remarks, _ANY_TIME.format(looks=check.looks))
     if check.model is not None and check.random_model:
         finite = exact or people.get("kind") == "census"
         assumptions = (*assumptions, _RANDOM, *((_FINITE,) if finite else ()))

@@ -65,6 +65,10 @@ def check(
     method: Annotated[
         str, typer.Option(metavar="NAME", help="How it is decided: auto, bets, region or verifair.")
     ] = "auto",
+    looks: Annotated[
+        str,
+        typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),
+    ] = "any",
     ranges: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
@@ -162,6 +166,7 @@ def check(
         budget=budget,
         seed=seed,
         method=method,
+        looks=int(looks) if looks.isdecimal() else looks,
         ranges=parse_ranges(ranges or []),
         random_model=reading.random_model,
         observer=None if quiet else LiveProgress(Console(stderr=True)),

@@ -48,12 +48,16 @@ class Schedule:
         from earlier batches.
     most
         The largest batch, which bounds the memory.
+    ends
+        Totals at which a batch must end, in order, the last one the end of all. Where there are some, batches are as
+        large as they allow, whatever was seen.
     """
 
     first: int = 8
     growth: float = 1.01
     early: float = 1.08
     most: int = 2**18
+    ends: tuple[int, ...] = ()
 
     def size(self, total: int, share: float) -> int:
         """The size of the next batch.
@@ -66,6 +70,8 @@ class Schedule:
             How far the evidence has come, from 0 to 1. Evidence grows in proportion to people, so what is missing is
             ``(1 - share) / share`` times as many as there were.
         """
+        if self.ends:
+            return min(next((end for end in self.ends if end > total), total) - total, self.most)
         missing = total * (1.0 - share) / share if share > 0 else float("inf")
         least, largest = (self.growth - 1.0) * total, (max(self.early, self.growth) - 1.0) * total
         wanted = min(max(missing / CAUTION, least), largest)

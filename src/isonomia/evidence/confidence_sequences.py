@@ -36,6 +36,7 @@ __all__ = [
     "log_finite_evidence",
     "log_wealth_above",
     "log_wealth_below",
+    "mean_ends",
     "mean_interval",
     "mixture_regret",
     "tail_above",
@@ -324,3 +325,57 @@ def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Float
     if bool(np.any((s < 0) | (s > total))):
         raise UsageError(f"expected 0 <= successes <= n, but successes={successes!r} and n={n!r} came")
     return s, total
+
+
+def mean_ends(nodes: Floats, batches: Floats, delta_low: float, delta_high: float) -> tuple[float, float]:
+    """Limits of a mean of numbers in a range, for one look after a number of draws that was fixed beforehand.
+
+    Guarantee: for independent draws, ``P(mean < low) <= delta_low`` and ``P(mean > high) <= delta_high``. The wealth of
+    bets that the mean lies above ``m``, ``prod of (1 + stake * (x - m))``, is a supermartingale at the true mean, with
+    stakes from earlier batches; it falls in ``m``, and the limit is where it reaches ``1 / delta``. It may be looked at
+    sooner, too; the stakes are those for all draws. Source: Waudby-Smith and Ramdas (2024), section 4.
+
+    Parameters
+    ----------
+    nodes
+        The values in which draws are counted, from the lowest to the highest possible one.
+    batches
+        The counts of each batch, in the order in which they came: shape ``(batches, nodes)``.
+    delta_low, delta_high
+        The risk of each end.
+    """
+    unit = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
+    low = _mean_limit(unit, batches, delta_low)
+    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta_high)
+    span = float(nodes[-1] - nodes[0])
+    return float(nodes[0]) + span * low, float(nodes[0]) + span * high
+
+
+MOST_STAKE = 0.75
+"""The part of the wealth that one draw can lose at most. Any part below 1 is valid; the source takes 1/2 or 3/4."""
+
+
+def _mean_limit(unit: Floats, batches: Floats, delta: float) -> float:
+    check_delta(delta)
+    total = float(batches.sum())
+    if total <= 0.0:
+        return 0.0
+    earlier = np.cumsum(batches, axis=0) - batches
+    n = earlier.sum(axis=1)
+    spread = np.maximum((earlier @ unit**2) - n * (earlier @ unit / np.maximum(n, 1.0)) ** 2, 0.0)
+    variance = (0.25 + spread) / (n + 1.0)
+    # The best stake for a normal mean at a known number of draws: z / (sd * sqrt(n)) with z = sqrt(2 log(1 / delta)).
+    stakes = np.sqrt(2.0 * float(np.log(1.0 / delta)) / (variance * total))
+
+    def refuted(m: float) -> bool:
+        bounded = np.minimum(stakes, MOST_STAKE / max(m, 1e-300))
+        wealth = np.cumsum((batches * np.log1p(bounded[:, None] * (unit - m))).sum(axis=1))
+        return bool(wealth.max() >= float(np.log(1.0 / delta)))
+
+    if not refuted(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(30):  # to a billionth of the range; the refuted side is returned, so fewer only widen the limit
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low

@@ -31,7 +31,7 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of, nodes
 
-__all__ = ["Atom", "Every", "Normal", "Some", "normal_form"]
+__all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "find_extreme", "normal_form"]
 
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
@@ -117,7 +117,7 @@ def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Occurrence:
+class Occurrence:
     """An ``abs``, ``min`` or ``max`` within a quantity.
 
     ``direction`` is +1 where the quantity rises with it, -1 where it falls, 0 where neither is known; ``put`` rebuilds
@@ -131,10 +131,10 @@ class _Occurrence:
 
 def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
     """``quantity >= 0``; ``closed`` says whether 0 itself will do."""
-    occurrence = _find(quantity, ranges)
+    occurrence = find_extreme(quantity, ranges)
     if occurrence is None:
         return Atom(quantity, closed) if leaves_of(quantity) else _known(quantity, closed)
-    function, arguments = _as_chosen(occurrence.extreme)
+    function, arguments = as_chosen(occurrence.extreme)
     cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
     if occurrence.direction:
         return Some(cases) if (function == "max") is (occurrence.direction > 0) else Every(cases)
@@ -146,7 +146,7 @@ def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Nor
     return Some(tuple(options))
 
 
-def _as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
+def as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
     """Whether the largest or smallest is taken, and of what; ``abs`` takes the larger of a quantity and minus it."""
     match extreme:
         case Extreme(function="abs", arguments=(inside,)):
@@ -164,30 +164,30 @@ def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:
     return Arithmetic("-", chosen, other) if function == "max" else Arithmetic("-", other, chosen)
 
 
-def _find(quantity: Quantity, ranges: Ranges) -> _Occurrence | None:
+def find_extreme(quantity: Quantity, ranges: Ranges) -> Occurrence | None:
     """Find the first outermost extreme."""
     match quantity:
         case Extreme():
-            return _Occurrence(quantity, 1, lambda new: new)
+            return Occurrence(quantity, 1, lambda new: new)
         case Rate() | Mean() | Constant():
             return None
         case Negative(operand=operand):
-            return _through(_find(operand, ranges), -1, Negative)
+            return _through(find_extreme(operand, ranges), -1, Negative)
         case Power(base=base, exponent=exponent):
-            in_base = _find(base, ranges)
+            in_base = find_extreme(base, ranges)
             rises = 1 if in_base is not None and exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
             return _through(in_base, rises, lambda new: Power(new, exponent))
         case Arithmetic(sign=sign, left=left, right=right):
-            in_left = _find(left, ranges)
+            in_left = find_extreme(left, ranges)
             if in_left is not None:
                 rises = _sign(right, ranges) if sign in {"*", "/"} else 1
                 return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
-            in_right = _find(right, ranges)
+            in_right = find_extreme(right, ranges)
             rises = 0 if in_right is None else _right_direction(quantity, in_right, ranges)
             return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
 
 
-def _right_direction(quantity: Arithmetic, in_right: _Occurrence, ranges: Ranges) -> int:
+def _right_direction(quantity: Arithmetic, in_right: Occurrence, ranges: Ranges) -> int:
     match quantity.sign:
         case "+":
             return 1
@@ -199,23 +199,21 @@ def _right_direction(quantity: Arithmetic, in_right: _Occurrence, ranges: Ranges
             return -_sign(quantity.left, ranges) * abs(_sign_of_cases(in_right, ranges))
 
 
-def _through(
-    occurrence: _Occurrence | None, direction: int, wrap: Callable[[Quantity], Quantity]
-) -> _Occurrence | None:
+def _through(occurrence: Occurrence | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> Occurrence | None:
     """The same occurrence, seen from a quantity around it."""
     if occurrence is None:
         return None
     inner = occurrence.put
-    return _Occurrence(occurrence.extreme, occurrence.direction * direction, lambda new: wrap(inner(new)))
+    return Occurrence(occurrence.extreme, occurrence.direction * direction, lambda new: wrap(inner(new)))
 
 
-def _sign_of_cases(occurrence: _Occurrence, ranges: Ranges) -> int:
+def _sign_of_cases(occurrence: Occurrence, ranges: Ranges) -> int:
     """The sign of a quantity whichever argument takes the place of its extreme; 0 where it could depend on which.
 
     The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
     where it is not, one over it is no longer the larger of the two.
     """
-    signs = {_sign(occurrence.put(argument), ranges) for argument in _as_chosen(occurrence.extreme)[1]}
+    signs = {_sign(occurrence.put(argument), ranges) for argument in as_chosen(occurrence.extreme)[1]}
     return signs.pop() if len(signs) == 1 else 0
 
 

@@ -1,4 +1,4 @@
-"""One look at a table whose size was fixed beforehand: exact limits for fractions of rates, and for one mean.
+"""One look at a table whose size was fixed beforehand: exact limits for fractions of rates.
 
 Who looks once need not pay for optional stopping. Take independent counts ``x_g``, binomial with ``n_g`` draws and
 rate ``p_g``, and a quantity ``f(p) = (a_0 + a . p) / (b_0 + b . p)``: a rate, a difference, a ratio. Its lower limit
@@ -26,8 +26,7 @@ nearly the same for all rates with one ``f``, so that next to nothing is lost.
 and there ``P_p(A)``, a sum over binomials, is largest; where it is small enough at each corner, no such rate is left.
 
 For more rates than two, ``P_p(A)`` of a half-space ``A`` is bounded by its exponential moment, a sum of concave
-functions of the rates whose largest value any multiplier bounds. One rate alone has its Clopper-Pearson limit. One
-mean of numbers in a range has bets with stakes for that number of draws (Waudby-Smith and Ramdas 2024, section 4).
+functions of the rates whose largest value any multiplier bounds. One rate alone has its Clopper-Pearson limit.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import inf, isfinite, log, nextafter, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ from isonomia.errors import UsageError
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.protocol import check_delta
 
-__all__ = ["RateFraction", "interval_of", "lower_end", "mean_ends", "proves_above", "upper_end"]
+__all__ = ["RateFraction", "interval_of", "lower_end", "proves_above", "upper_end"]
 
 Floats = NDArray[np.float64]
 
@@ -208,7 +208,7 @@ class _Table:
         return np.maximum(self.top - c * self.bottom, 0.0)
 
 
-class _Test:
+class _Test(Protocol):
     """What a search needs: a certain rejection, a guess at one, where to begin, and what a step is."""
 
     low: float
@@ -217,11 +217,11 @@ class _Test:
 
     def rejects(self, c: float) -> bool:
         """Whether it is certain that ``f <= c`` is refuted."""
-        raise NotImplementedError
+        ...
 
     def guesses(self, c: float) -> bool:
         """Whether it is likely that ``f <= c`` is refuted."""
-        return self.rejects(c)
+        ...
 
 
 def _test_of(
@@ -270,7 +270,7 @@ def _searched(test: _Test, threshold: float | None) -> float:
 
 
 @dataclass
-class _OneRate(_Test):
+class _OneRate:
     """The Clopper-Pearson limit."""
 
     table: _Table
@@ -284,12 +284,14 @@ class _OneRate(_Test):
     def rejects(self, c: float) -> bool:
         return c < self.low
 
+    guesses = rejects
+
 
 # --------------------------------------------------------------------------------------------------------- two rates
 
 
 @dataclass
-class _TwoRates(_Test):
+class _TwoRates:
     """The exact test of two rates: ``across`` is the rate whose interval is cut into cells, ``along`` the other one."""
 
     table: _Table
@@ -476,7 +478,7 @@ def _probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Float
 
 
 @dataclass
-class _ManyRates(_Test):
+class _ManyRates:
     """Three rates or more: ``A`` is a half-space, and its probability is bounded by an exponential moment.
 
     For ``T = sum of w_g * x_g / n_g`` and any ``s > 0``, ``log P_p(T >= t)`` is at most the sum of ``n_g log(1 + p_g
@@ -524,6 +526,8 @@ class _ManyRates(_Test):
             factors = factors[j] * np.geomspace(1.0 / width, width, 17)
         return False
 
+    guesses = rejects
+
     def _exponents(self, c: float, tilts: Floats, factors: Floats) -> Floats:
         """The bound's logarithm at every tilt and multiplier; the latter as a multiple of the tilt."""
         table = self.table
@@ -538,59 +542,3 @@ class _ManyRates(_Test):
         rates = np.clip(best, low, high)
         parts = table.n * np.log1p(rates * growth) - multiplier * slopes * rates
         return np.asarray(parts.sum(axis=-1) + multiplier[:, :, 0] * bound - tilts[:, None] * self.seen)
-
-
-# ---------------------------------------------------------------------------------------------------------- one mean
-
-
-def mean_ends(nodes: Floats, batches: Floats, delta_low: float, delta_high: float) -> tuple[float, float]:
-    """Limits of a mean of numbers in a range, for one look after a number of draws that was fixed beforehand.
-
-    Guarantee: for independent draws, ``P(mean < low) <= delta_low`` and ``P(mean > high) <= delta_high``. The wealth of
-    bets that the mean lies above ``m``, ``prod of (1 + stake * (x - m))``, is a supermartingale at the true mean, with
-    stakes from earlier batches; it falls in ``m``, and the limit is where it reaches ``1 / delta``.
-
-    Parameters
-    ----------
-    nodes
-        The values in which draws are counted, from the lowest to the highest possible one.
-    batches
-        The counts of each batch, in the order in which they came: shape ``(batches, nodes)``.
-    delta_low, delta_high
-        The risk of each end.
-    """
-    unit = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
-    low = _mean_limit(unit, batches, delta_low)
-    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta_high)
-    span = float(nodes[-1] - nodes[0])
-    return float(nodes[0]) + span * low, float(nodes[0]) + span * high
-
-
-MOST_STAKE = 0.75
-"""The part of the wealth that one draw can lose at most. Any part below 1 is valid; the source takes 1/2 or 3/4."""
-
-
-def _mean_limit(unit: Floats, batches: Floats, delta: float) -> float:
-    check_delta(delta)
-    total = float(batches.sum())
-    if total <= 0.0:
-        return 0.0
-    earlier = np.cumsum(batches, axis=0) - batches
-    n = earlier.sum(axis=1)
-    spread = np.maximum((earlier @ unit**2) - n * (earlier @ unit / np.maximum(n, 1.0)) ** 2, 0.0)
-    variance = (0.25 + spread) / (n + 1.0)
-    # The best stake for a normal mean at a known number of draws: z / (sd * sqrt(n)) with z = sqrt(2 log(1 / delta)).
-    stakes = np.sqrt(2.0 * log(1.0 / delta) / (variance * total))
-
-    def refuted(m: float) -> bool:
-        bounded = np.minimum(stakes, MOST_STAKE / max(m, 1e-300))
-        wealth = np.cumsum((batches * np.log1p(bounded[:, None] * (unit - m))).sum(axis=1))
-        return bool(wealth.max() >= log(1.0 / delta))
-
-    if not refuted(0.0):
-        return 0.0
-    low, high = 0.0, 1.0
-    for _ in range(30):  # to a billionth of the range; the refuted side is returned, so fewer only widen the limit
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low

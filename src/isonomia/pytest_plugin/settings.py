@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 MARKER = (
-    "isonomia(delta=..., budget=..., seed=..., undecided='fail'): what every assert_holds of the test goes by "
-    "that does not say otherwise; undecided is 'fail', 'pass' or 'skip'."
+    "isonomia(delta=..., budget=..., seed=..., looks=..., undecided='fail'): what every assert_holds of the test goes "
+    "by that does not say otherwise; undecided is 'fail', 'pass' or 'skip'."
 )
 
 FOLDER = ".isonomia"

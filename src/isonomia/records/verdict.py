@@ -32,7 +32,7 @@ class LeafRecord:
         Their mean; ``None`` where there were none.
     low, high
         The values that the draws do not refute; by itself it misses the truth with probability at most the verdict's
-        ``delta``, at all times together.
+        ``delta``, at all times together, or at the looks that were planned.
     """
 
     text: str
@@ -97,7 +97,7 @@ class Verdict:
     risk
         The probability that this kind of answer is wrong: at most ``delta``; 0 for an exact answer and for none.
     method
-        ``"bets"``, ``"region"``, ``"verifair"`` or ``"exact"``.
+        ``"bets"``, ``"region"``, ``"verifair"``, ``"exact"``, ``"one look"`` or ``"planned looks"``.
     samples
         How many people, or whatever ``counted`` says, the model was asked about.
     leaves, expressions
@@ -125,6 +125,8 @@ class Verdict:
     counted
         What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people where a property speaks of
         ``other``; ``"cases"`` of k-safety; ``"points"`` that people can reach, of responsiveness.
+    looks
+        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or so many times as were planned.
     """
 
     text: str
@@ -147,6 +149,7 @@ class Verdict:
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     counted: OneOf["people", "pairs", "cases", "points"] = "people"
+    looks: OneOf["any", "once"] | int = "any"
 
     @property
     def holds(self) -> bool | None:

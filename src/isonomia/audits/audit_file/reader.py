@@ -204,7 +204,8 @@ def _check_properties(toml: TomlText, tables: Any) -> None:
 
 
 Kind: TypeAlias = str
-"""One of ``text``, ``number``, ``whole``, ``truth``, ``texts``, ``table``, ``tables``, ``value``, ``budget``."""
+"""One of ``text``, ``number``, ``whole``, ``truth``, ``texts``, ``table``, ``tables``, ``value``, ``budget``,
+``looks``."""
 
 WORDS: Mapping[Kind, str] = {
     "text": "text in quotes",
@@ -216,6 +217,7 @@ WORDS: Mapping[Kind, str] = {
     "tables": "tables of its own",
     "value": "a value",
     "budget": "a number of people or text such as '1e6, 5min'",
+    "looks": "'any', 'once' or a number of planned looks",
 }
 
 
@@ -246,6 +248,8 @@ class Key:
                 return isinstance(value, list) and all(isinstance(item, str) for item in value)
             case "table" | "tables":
                 return isinstance(value, dict)
+            case "looks":
+                return isinstance(value, str | int) and not isinstance(value, bool)
             case "budget":
                 return isinstance(value, str | int | float) and not isinstance(value, bool)
             case _:
@@ -257,6 +261,7 @@ TOP: Mapping[str, Key] = {
     "delta": Key("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
     "seed": Key("whole", "makes the audit repeatable"),
     "budget": Key("budget", "the most that each property may cost"),
+    "looks": Key("looks", "how often the draws of each property are looked at"),
     "workers": Key("whole", "how many threads ask the model side by side"),
     "jobs": Key("whole", "how many properties are checked side by side"),
     "records": Key("text", "the folder for records"),
@@ -294,6 +299,7 @@ _PROPERTY: Mapping[str, Key] = {
     "population": Key("text", "which of the populations"),
     "delta": Key("number", "its own risk; it does not count towards that of the whole audit"),
     "budget": Key("budget", "its own budget"),
+    "looks": Key("looks", "how often its own draws are looked at"),
     "method": Key("text", "how it is decided: auto, bets, region or verifair"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
     "why": Key("text", "why it must hold, for the report"),

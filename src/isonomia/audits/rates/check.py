@@ -12,6 +12,7 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_everybody
 from isonomia.audits.rates.intervals import agreeing, compared
+from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.question import Question, ask_about, census_of, countable
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
 from isonomia.audits.verdicts import introduce, same_answers, sealed, why_stopped
@@ -20,7 +21,8 @@ from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
-from isonomia.populations.protocol import Directable, Population
+from isonomia.evidence.looks import LookEvidence
+from isonomia.populations.protocol import Directable
 from isonomia.records.verdict import LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
@@ -31,6 +33,8 @@ __all__ = ["check_rates"]
 
 EVERYBODY = "everybody was asked"
 
+_PLANNED = "the number of people was fixed beforehand, and nobody looks at them besides the planned looks"
+
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     """Check a property about rates."""
@@ -40,7 +44,7 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = exact_truth(question.formula, {})
         return _verdict(check, question, answer, method="exact", stopped="nothing to ask", remarks=(remark,))
-    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(question, check.population)})["exact"]
+    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(check, question)})["exact"]
     # A second person is drawn from everybody, so a stream of one group has none to offer.
     if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
         check = replace(check, population=check.population.focused(question.groups), sharing=None)
@@ -48,10 +52,15 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     return _exact(check, question, observer) if exact else _sampled(check, question, observer)
 
 
-def _is_counted(question: Question, population: Population) -> bool:
-    """Whether everybody is asked, so that nothing has to be estimated."""
-    census = census_of(population)
-    return census is not None and census.exact and countable(question, census.size)
+def _is_counted(check: Check[Property], question: Question) -> bool:
+    """Whether everybody is asked, so that nothing has to be estimated.
+
+    Who will not look before as many people were drawn as there are may as well ask everybody.
+    """
+    census = census_of(check.population)
+    if census is None or not countable(question, census.size):
+        return False
+    return census.exact or (check.looks != "any" and check.budget.samples >= census.size)
 
 
 def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
@@ -97,10 +106,14 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         question,
         answer,
         method=method,
+        looks=check.looks if isinstance(work.evidence, LookEvidence) else "any",
         samples=outcome.samples,
         leaves=leaves,
         expressions=expressions,
-        remarks=remarks_on_draws(check, work, outcome, leaves),
+        remarks=(
+            *remarks_on_draws(check, work, outcome, leaves),
+            *(() if answer is not None else _planned(check, question, work, outcome)),
+        ),
         stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
         seconds=monotonic() - began,
     )
@@ -128,6 +141,15 @@ def _drawn(
             work.asker.close()
 
 
+def _planned(
+    check: Check[Property], question: Question, work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]
+) -> tuple[str, ...]:
+    """For a table that was not enough, what the next one would take."""
+    if outcome.reason != "exhausted":
+        return ()
+    return next_table(check, question, work.leaf_tallies(outcome.state), outcome.samples)
+
+
 def _answer(
     work: RatesSampling[Any], question: Question, outcome: Outcome[SamplingState[Any]]
 ) -> tuple[bool | None, str]:
@@ -145,7 +167,8 @@ def _answer(
 
 
 def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:
-    return sealed(check, answer, assumptions=assumptions(check), counted=question.counted, **content)
+    planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
+    return sealed(check, answer, assumptions=(*assumptions(check), *planned), counted=question.counted, **content)
 
 
 def assumptions(check: Check[Property]) -> tuple[str, ...]:
@@ -175,6 +198,7 @@ def remarks_on_draws(
     empty = tuple(leaf for leaf in work.question.leaves if tallies[leaf].n == 0)
     return (
         *getattr(check.population, "remarks", ()),
+        *work.notes,
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples, work.question),
         *_never(leaves),

@@ -8,6 +8,7 @@ from math import isnan
 
 import numpy as np
 
+from isonomia.audits.rates.looks import people_at_once
 from isonomia.audits.verdicts import ANSWERS
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.bet_evidence import bets_for
@@ -43,6 +44,9 @@ class RatesPlan:
         The fewest that any method with this risk could take on average, for yes/no leaves of disjoint groups; means
         count as numbers at the ends of their range, and several events of one group as independent. Not a number where
         groups overlap; then ``samples`` is the cost with tickets, and a check that can bet slice by slice takes less.
+    once
+        How many people decide it with probability 0.8 if they are all drawn and looked at once, ``looks="once"``: by
+        the normal approximation. Not a number where there is no method for that.
     """
 
     text: str
@@ -52,6 +56,7 @@ class RatesPlan:
     early: float
     late: float
     limit: float
+    once: float = float("nan")
 
     def __str__(self) -> str:
         if self.answer == "undecided":
@@ -62,7 +67,10 @@ class RatesPlan:
         )
         if isnan(self.limit):
             return f"{cost} with tickets; where overlapping groups can be bet on slice by slice it takes less"
-        return f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
+        least = f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
+        if isnan(self.once):
+            return least
+        return f"{least}\n  looked at once, {self.once:,.0f} people decide it in 8 tables of 10 (looks='once')"
 
 
 def plan_rates(
@@ -98,7 +106,9 @@ def plan_rates(
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
     # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
     least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
-    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least)
+    shares_of = {leaf: table[channel] for channel in evidence.channels for leaf in channel.leaves}
+    once = people_at_once(formula, ranges, delta, means, shares_of)
+    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least, once)
 
 
 def _no_data(column: Column) -> tuple[Value, ...]:

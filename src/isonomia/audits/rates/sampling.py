@@ -15,6 +15,7 @@ from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
+from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
@@ -25,6 +26,7 @@ from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
+from isonomia.evidence.looks import LookEvidence, LookState
 from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
@@ -63,6 +65,12 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     """Choose how a property is decided by sampling."""
     need_ranges(question)
     need_streams(question.leaves, check.population.streams)
+    notes: tuple[str, ...] = ()
+    if check.looks != "any":
+        try:
+            return _with_planned_looks(check, question)
+        except NoLookError as error:
+            notes = (no_look_remark(check.looks, str(error)),)
     population = check.population
     sizes, arithmetic = _kept_sizes(check, question), settled(question.formula, question.ranges)
     evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, arithmetic.formula, sizes)
@@ -81,12 +89,26 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         sizes,
         evidence if isinstance(evidence, BetEvidence) else None,
         arithmetic.vanished,
+        notes,
     )
     limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
     if available == float("inf") and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(check, evidence), available)
+
+
+def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
+    """Draw as many people as there are, or as the budget says, and look when that was planned.
+
+    The people of a census are drawn with replacement: the exact tests are for independent draws.
+    """
+    kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
+    available = float("inf") if kept is None else float(kept)
+    evidence, schedule = looks_of(check, question, min(available, check.budget.samples))
+    source, asker = _drawn_and_asked(check, question, replaced=True)
+    work = RatesSampling(question, check.population, source, asker, evidence, check.delta, check.seed)
+    return Prepared(work, check.budget, schedule, available)
 
 
 def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
@@ -242,6 +264,8 @@ class RatesSampling(Generic[S]):
         The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
     vanished
         The leaves that arithmetic took out of a comparison, on which it turns all the same.
+    notes
+        What a reader should know of how the evidence was chosen.
     """
 
     question: Question
@@ -254,6 +278,7 @@ class RatesSampling(Generic[S]):
     sizes: Mapping[Leaf, float] | None = None
     bets: BetEvidence | None = None
     vanished: tuple[Leaf, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def leaf_channels(self) -> tuple[Channel, ...]:
@@ -287,7 +312,9 @@ class RatesSampling(Generic[S]):
 
     @cached_property
     def _promises(self) -> Promises:
-        return Promises(self.question, self.population, () if self.bets is None else groups_apart(self.bets))
+        planned: object = self.evidence
+        apart = planned.apart if isinstance(planned, LookEvidence) else ()
+        return Promises(self.question, self.population, apart if self.bets is None else groups_apart(self.bets))
 
     def begin(self) -> SamplingState[S]:
         """Nothing seen."""
@@ -363,15 +390,21 @@ class RatesSampling(Generic[S]):
 
     def closing_in(self, state: SamplingState[S]) -> str:
         """The first compared quantity with its interval and threshold."""
-        return closing_in(self.compared(state))
+        known = self.compared(state)
+        return "not looked at before the planned look" if known is None else closing_in(known)
 
-    def compared(self, state: SamplingState[S]) -> Expression:
-        """What is known of the first compared quantity."""
+    def compared(self, state: SamplingState[S]) -> Expression | None:
+        """What is known of the first compared quantity; ``None`` between planned looks."""
+        if isinstance(state.evidence, LookState) and state.evidence.findings is None:
+            return None
         return self.knowledge(state, rough=True).expression(*next(compared(self.question.formula)))
 
-    def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> Knowledge:
+    def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> Knowledge | LookKnowledge:
         """What is known of every leaf and every compared quantity."""
         tallies, streams = self.leaf_tallies(state), self.population.streams
+        if isinstance(state.evidence, LookState):
+            order = tuple(compared(self.question.formula))
+            return LookKnowledge(tallies, self.question.ranges, state.evidence.findings, order)
         return Knowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:

@@ -16,6 +16,7 @@ __all__ = [
     "cost",
     "guarantee",
     "interval",
+    "looks",
     "must_be",
     "quantity_finding",
     "risk",
@@ -51,13 +52,29 @@ def guarantee(verdict: Verdict) -> str:
     if verdict.answer == "undecided" and verdict.method == "exact":
         return "Nothing is claimed: what is known of everybody allows either answer."
     if verdict.answer == "undecided":
+        if verdict.looks != "any":
+            return (
+                f"Nothing is claimed. Each end of an interval is wrong with probability at most "
+                f"{chance(verdict.delta)}, {looks(verdict)}."
+            )
         return (
             f"Nothing is claimed. Each interval holds its value, at all times together, except with probability "
             f"{chance(verdict.delta)}."
         )
     if verdict.risk == 0:
         return "Exact: there is no risk of error."
-    return f"This answer is wrong with probability at most {chance(verdict.risk)}, however often one looked."
+    return f"This answer is wrong with probability at most {chance(verdict.risk)}, {looks(verdict)}."
+
+
+def looks(verdict: Verdict) -> str:
+    """At which looks the risk is what it says."""
+    match verdict.looks:
+        case "any":
+            return "however often one looked"
+        case "once" | 1:
+            return "for one look at a number of people that was fixed beforehand"
+        case count:
+            return f"for {count} looks that were planned beforehand"
 
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 from isonomia.records.database import run_command, with_records
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, cost, guarantee, telling
+from isonomia.records.display.words import SIGNS, cost, guarantee, looks, telling
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
 from isonomia.report.files import write_file
@@ -198,6 +198,15 @@ METHODS = {
         "given when no value among them contradicts it."
     ),
     "verifair": "The rule of Bastani, Zhang and Solar-Lezama (VeriFair, 2019), kept for comparison.",
+    "one look": (
+        "One look. The number of people was fixed beforehand, all of them were drawn, and then the claim was tested "
+        "once, by an exact test. It needs fewer people than looking at any time, and holds for this one look only: a "
+        "second look at the same people, or at more of them because the first did not please, is not covered."
+    ),
+    "planned looks": (
+        "Planned looks. How many people there are at each look was fixed beforehand; at each the claim is tested by an "
+        "exact test, with an equal part of the risk. Looks besides these are not covered."
+    ),
     "exact": "Exact. Everything that the claim speaks of was looked at and counted, so nothing is left to chance.",
     "tests": (
         "Tests. Cases are drawn at random and put to the model. A case that breaks a claim about every case is proof "
@@ -300,7 +309,8 @@ def certainty(verdict: Verdict) -> str:
         return "Everything was looked at, so the answer does not depend on chance."
     if verdict.risk == 0:
         return "A counterexample is proof by itself, so the answer does not depend on chance."
-    return f"The chance that this answer is wrong is at most {odds(verdict.risk)}, however often one looked on the way."
+    when = "however often one looked on the way" if verdict.looks == "any" else looks(verdict)
+    return f"The chance that this answer is wrong is at most {odds(verdict.risk)}, {when}."
 
 
 def odds(risk: float) -> str:

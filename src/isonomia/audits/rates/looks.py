@@ -1,0 +1,168 @@
+"""Planned looks in a check of rates: at which numbers of people, what is known there, and what the next table takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+
+import numpy as np
+
+from isonomia.audits.protocol import Check
+from isonomia.audits.rates.question import Question
+from isonomia.engine.loop import Schedule
+from isonomia.errors import UsageError
+from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.looks import Findings, LookEvidence, NoLookError, looks_for, people_for
+from isonomia.evidence.region import LeafTally
+from isonomia.records.verdict import Expression, LeafRecord
+from isonomia.spec.property import Property
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
+
+__all__ = ["LookKnowledge", "NoLookError", "looks_of", "next_table", "no_look_remark", "people_at_once"]
+
+MEAN_BATCHES = 128
+"""The batches of a check about a mean: its stakes for one are made from those before. Changes power and cost only."""
+
+POWER = 0.8
+"""How likely it should be that one look decides, where a table is planned."""
+
+
+MOST_TIMES = 100
+"""A table so many times as large is not planned for: it says that the rates lie on the boundary."""
+
+
+def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
+    """The evidence of planned looks, and the batches that end at each of them.
+
+    Parameters
+    ----------
+    check, question
+        What is asked, and how often it is to be looked at.
+    people
+        How many people there will be: as many as the table has, or as the budget says.
+
+    Raises
+    ------
+    NoLookError
+        Where the property has no method for planned looks.
+    UsageError
+        Where the number of people is not fixed beforehand.
+    """
+    looks_for(question.formula, question.ranges, check.population.streams, check.delta, (1,))
+    if not isfinite(people):
+        raise UsageError(
+            f"expected a number of people that is fixed beforehand for looks={check.looks!r}, but this population has "
+            "no end: say how many, budget=10_000 (--budget 10000)"
+        )
+    total = max(int(people), 1)
+    count = 1 if check.looks == "once" else min(int(check.looks), total)
+    ends = tuple(ceil(total * (k + 1) / count) for k in range(count))
+    batch = ceil(total / MEAN_BATCHES) if any(isinstance(leaf, Mean) for leaf in question.leaves) else total
+    schedule = Schedule(most=min(batch, check.schedule.most), ends=ends)
+    after, reached, batches = [], 0, 0
+    while reached < total:
+        reached, batches = reached + schedule.size(reached, 0.0), batches + 1
+        after += [batches] if reached in ends else []
+    return looks_for(question.formula, question.ranges, check.population.streams, check.delta, after), schedule
+
+
+def no_look_remark(looks: str | int, reason: str) -> str:
+    """Why a verdict was reached as if one looked whenever one likes, although less was asked for."""
+    return (
+        f"looks={looks!r} has no method for this property, since {reason}: it was decided as if one looked at any "
+        "time, which takes more people and holds for any number of looks"
+    )
+
+
+def next_table(
+    check: Check[Property], question: Question, tallies: Mapping[Leaf, LeafTally], samples: int
+) -> tuple[str, ...]:
+    """For a table that left a property undecided: how large the next one should be, if it is looked at once.
+
+    It is a plan for other people. A second look at these, after the first one, would break the promise of either.
+    """
+    if check.looks != "any" or check.population.kind != "sample" or any(not tally.n for tally in tallies.values()):
+        return ()
+    means = {leaf: tally.mean for leaf, tally in tallies.items()}
+    shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}
+    people = people_at_once(question.formula, question.ranges, check.delta, means, shares)
+    if not people <= MOST_TIMES * samples:
+        return ()
+    return (
+        f"if the rates are as estimated here, another table of about {_rounded(people):,} {question.counted}, looked "
+        f"at once (looks='once'), decides it with probability {POWER:.0%}",
+    )
+
+
+def people_at_once(
+    formula: Formula,
+    ranges: Mapping[Leaf, tuple[float, float]],
+    delta: float,
+    means: Mapping[Leaf, float],
+    shares: Mapping[Leaf, float],
+) -> float:
+    """How many people of one stream one look takes, if guesses are right; not a number where there is no method."""
+    try:
+        evidence = looks_for(formula, ranges, (None,), delta, (1,))
+    except NoLookError:
+        return float("nan")
+    return float(np.ceil(people_for(evidence, means, shares, POWER)))
+
+
+def _rounded(people: float) -> int:
+    """Up to two figures: it is a guess."""
+    unit = int(10 ** max(len(str(ceil(people))) - 2, 0))
+    return ceil(people / unit) * unit
+
+
+@dataclass(frozen=True, slots=True)
+class LookKnowledge:
+    """What is known at a look; between looks nothing is.
+
+    Attributes
+    ----------
+    tallies
+        The counts of each leaf.
+    ranges
+        The lowest and highest possible value of each leaf, which is all that is known between looks.
+    findings
+        What the look found; ``None`` between looks.
+    order
+        The compared quantities in the order of the findings.
+    """
+
+    tallies: Mapping[Leaf, LeafTally]
+    ranges: Mapping[Leaf, tuple[float, float]]
+    findings: Findings | None
+    order: tuple[tuple[Quantity, str, float], ...]
+
+    def leaf(self, leaf: Leaf) -> LeafRecord:
+        """What is known of one leaf."""
+        tally = self.tallies[leaf]
+        low, high = self.ranges[leaf] if self.findings is None else self.findings.leaves[leaf]
+        n = round(tally.n)
+        return LeafRecord(to_text(leaf), n, tally.mean if n else None, low, high)
+
+    def expression(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
+        """What is known of one compared quantity."""
+        if self.findings is None:
+            low, high = _over(quantity, self.ranges)
+        else:
+            low, high = self.findings.compared[self.order.index((quantity, relation, threshold))]
+        return Expression(to_text(quantity), relation, threshold, self._estimate(quantity), low, high)
+
+    def _estimate(self, quantity: Quantity) -> float | None:
+        if any(not tally.n for tally in self.tallies.values()):
+            return None
+        low, high = _over(quantity, {leaf: (tally.mean, tally.mean) for leaf, tally in self.tallies.items()})
+        return 0.5 * (low + high) if isfinite(low) and isfinite(high) else None
+
+
+def _over(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+    value = enclose(
+        quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
+    )
+    low, high = float(value.low[0]), float(value.high[0])
+    return (low if low == low else -inf), (high if high == high else inf)

@@ -1,0 +1,523 @@
+"""Deciding a claim at looks that were planned beforehand: one, or a few.
+
+Each compared quantity has an interval, by the limits of :mod:`isonomia.evidence.one_look`, and the claim is judged by
+the side of its threshold on which an interval lies. So the answer and the intervals beside it cannot disagree. How the
+risk is spread over the ends of the intervals follows from what would be a mistake:
+
+- *all of k parts* is proved part by part, each at the full risk: if it is false, one certain part is false. It is
+  refuted by any of its parts, so for that each has a k-th of the risk;
+- *one of k parts* the other way round, and *not* swaps the two;
+- the largest of k quantities is above a value if one of them is, and below it if all are.
+
+Over several looks the risk is divided equally. Guarantee: the answer is wrong with probability at most ``delta``, if
+draws are independent, the numbers of draws at the looks do not depend on what was drawn, and nobody looks in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from math import inf, log, nextafter, sqrt
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
+from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.normal_form import as_chosen, find_extreme
+from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
+from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
+from isonomia.evidence.protocol import Tallies
+from isonomia.spec.construct import constant_value
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import (
+    Arithmetic,
+    Comparison,
+    Each,
+    Formula,
+    Implies,
+    Junction,
+    Leaf,
+    Mean,
+    Not,
+    Quantity,
+    Rate,
+    Row,
+)
+from isonomia.spec.walk import leaves_of
+
+__all__ = ["Findings", "LookEvidence", "LookState", "NoLookError", "looks_for", "people_for"]
+
+Floats = NDArray[np.float64]
+Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+Ends: TypeAlias = tuple[float, float]
+
+MAX_RATES = 8
+"""Rates of one quantity; with more, bets are the better method. Changes power only."""
+
+MAX_CASES = 64
+"""Quantities that the ``min``, ``max`` and ``abs`` of one comparison may be made of: each has its own limits."""
+
+
+class NoLookError(Exception):
+    """A claim has no method for planned looks; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatesPart:
+    """A fraction of the rates of disjoint groups; a constant where there are none."""
+
+    leaves: tuple[Leaf, ...]
+    fraction: RateFraction
+
+
+@dataclass(frozen=True, slots=True)
+class MeanPart:
+    """``offset + factor * mean``."""
+
+    leaf: Leaf
+    offset: float
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExtremePart:
+    """The largest of some quantities, or the smallest."""
+
+    largest: bool
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = RatesPart | MeanPart | ExtremePart
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a look found.
+
+    Attributes
+    ----------
+    answer
+        Whether the claim holds; ``None`` where the intervals leave it open.
+    compared
+        The interval of each compared quantity, in the order in which the claim names them.
+    leaves
+        The interval of each leaf, which misses it with probability at most the risk of the look.
+    """
+
+    answer: bool | None
+    compared: tuple[Ends, ...]
+    leaves: Mapping[Leaf, Ends]
+
+
+@dataclass(frozen=True, slots=True)
+class LookState:
+    """What was drawn so far, batch by batch of each channel, and what the last look found.
+
+    ``findings`` are those of a look at exactly these draws; ``None`` between looks.
+    """
+
+    batches: int = 0
+    tallies: Mapping[Channel, tuple[Floats, ...]] = field(default_factory=dict)
+    findings: Findings | None = None
+
+
+@dataclass(frozen=True)
+class LookEvidence:
+    """Looks after certain batches and at no other time, each at an equal part of the risk.
+
+    Attributes
+    ----------
+    formula, parts
+        The claim, and what each quantity that it compares is made of.
+    ranges, streams
+        The range of each leaf, and the conditions of the population's streams.
+    delta
+        The risk.
+    after
+        After how many batches it looks, in order. The last one ends it.
+    """
+
+    formula: Formula
+    parts: Mapping[Quantity, Part]
+    ranges: Ranges
+    streams: tuple[Row | None, ...]
+    delta: float
+    after: tuple[int, ...]
+
+    @property
+    def method(self) -> str:
+        """One look, or several that were planned."""
+        return "one look" if len(self.after) == 1 else "planned looks"
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """One for each leaf."""
+        return tuple(leaf_channel(leaf, self.streams, self.ranges) for leaf in leaves_of(self.formula))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing besides what the verdict says of its looks."""
+        return ()
+
+    @cached_property
+    def apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
+        """The groups, each time with their stream, of which nobody may be in two: the counts are independent then."""
+        found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+        for part in _rates_in(self.parts.values()):
+            channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
+            for stream in {channel.stream for channel in channels}:
+                groups = tuple(channel.given for channel in channels if channel.stream == stream)
+                if len(groups) > 1:
+                    found[stream, groups] = None
+        return tuple(found)
+
+    def begin(self) -> LookState:
+        """Nothing seen."""
+        return LookState(0, dict.fromkeys(self.channels, ()))
+
+    def step(self, state: LookState, tallies: Tallies) -> LookState:
+        """Put a batch to the others, and look if this is the time."""
+        batches = state.batches + 1
+        kept = {channel: (*earlier, tallies[channel]) for channel, earlier in state.tallies.items()}
+        state = LookState(batches, kept)
+        return replace(state, findings=self._look(state)) if batches in self.after else state
+
+    def decision(self, state: LookState) -> bool | None:
+        """What the look at these draws says; nothing between looks."""
+        return None if state.findings is None else state.findings.answer
+
+    def progress(self, state: LookState) -> float:
+        """Of the batches, how many there were: what they say is not looked at."""
+        return min(state.batches / self.after[-1], 1.0)
+
+    def _look(self, state: LookState) -> Findings | None:
+        """What a look finds; nothing where it decides nothing and others follow."""
+        risk = self.delta / len(self.after)
+        draws = {channel.leaves[0]: np.asarray(batches) for channel, batches in state.tallies.items()}
+        nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in state.tallies}
+        table = _Draws(draws, nodes)
+        if (
+            state.batches != self.after[-1]
+            and self._judged(self.formula, risk, risk, replace(table, quick=True))[0] is None
+        ):
+            return None
+        answer, compared = self._judged(self.formula, risk, risk, table)
+        return Findings(answer, tuple(compared), {leaf: table.leaf_ends(leaf, risk) for leaf in draws})
+
+    def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
+        """Whether a formula holds, by the risks of either answer, and the intervals of what it compares."""
+        match formula:
+            case Comparison(first=first, rest=rest):
+                sides = [first, *(side for _, side in rest)]
+                links = [_link(*pair, relation) for pair, (relation, _) in zip(pairwise(sides), rest, strict=True)]
+                pairs = [self._compared(*link, true, false / len(links), table) for link in links]
+                return _all(answer for answer, _ in pairs), [ends for _, ends in pairs]
+            case Not(operand=operand):
+                answer, ends = self._judged(operand, false, true, table)
+                return None if answer is None else not answer, ends
+            case Junction(connective=connective, operands=operands):
+                alone, shared = (true, false / len(operands)), (true / len(operands), false)
+                risks = alone if connective == "and" else shared
+                found = [self._judged(operand, *risks, table) for operand in operands]
+                answers = [answer for answer, _ in found]
+                return (_all if connective == "and" else _any)(answers), [end for _, ends in found for end in ends]
+            case Implies(premise=premise, conclusion=conclusion):
+                before, premises = self._judged(premise, false, true / 2.0, table)
+                after, conclusions = self._judged(conclusion, true / 2.0, false, table)
+                return _any([None if before is None else not before, after]), premises + conclusions
+            case Each():
+                raise TypeError("a quantifier is expanded before a claim is judged")
+
+    def _compared(
+        self, quantity: Quantity, relation: str, threshold: float, true: float, false: float, table: _Draws
+    ) -> tuple[bool | None, Ends]:
+        part = self.parts[quantity]
+        if not all(table.batches[leaf].any() for leaf in leaves_of(quantity)):
+            # Nothing is said about nobody, although a quantity has limits without anybody.
+            return None, (table.low(part, true, threshold), table.high(part, true, threshold))
+        upward = relation in {">", ">="}
+        low = table.low(part, true if upward else false, threshold)
+        high = table.high(part, false if upward else true, threshold)
+        above = low > threshold or (low == threshold and relation in {">=", "<"})
+        below = high < threshold or (high == threshold and relation in {"<=", ">"})
+        answer = True if above else False if below else None
+        return (answer if upward or answer is None else not answer), (low, high)
+
+
+def looks_for(
+    formula: Formula, ranges: Ranges, streams: Sequence[Row | None], delta: float, after: Sequence[int]
+) -> LookEvidence:
+    """Prepare planned looks at a claim.
+
+    Parameters
+    ----------
+    formula, ranges, streams, delta
+        The claim without quantifiers, the range of each leaf, the conditions of the population's streams, the risk.
+    after
+        After how many batches it looks.
+
+    Raises
+    ------
+    NoLookError
+        Where a compared quantity has no limits for a fixed number of draws; the message says which and why.
+    """
+    parts = {quantity: _part(quantity, ranges, streams) for quantity, _, _ in _links(formula)}
+    return LookEvidence(formula, parts, ranges, tuple(streams), delta, tuple(after))
+
+
+# --------------------------------------------------------------------------------------------------- what is compared
+
+
+def _links(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
+    """Every compared quantity with its relation and threshold, in the order of the formula."""
+    match formula:
+        case Comparison(first=first, rest=rest):
+            sides = [first, *(side for _, side in rest)]
+            for pair, (relation, _) in zip(pairwise(sides), rest, strict=True):
+                yield _link(*pair, relation)
+        case Not(operand=operand):
+            yield from _links(operand)
+        case Junction(operands=operands):
+            for operand in operands:
+                yield from _links(operand)
+        case Implies(premise=premise, conclusion=conclusion):
+            yield from _links(premise)
+            yield from _links(conclusion)
+        case Each():
+            raise TypeError("a quantifier is expanded before its comparisons are listed")
+
+
+def _link(left: Quantity, right: Quantity, relation: str) -> tuple[Quantity, str, float]:
+    """A quantity against a number; where both sides vary, their difference against 0."""
+    threshold = constant_value(right)
+    if threshold is not None:
+        return left, relation, threshold
+    threshold = constant_value(left)
+    if threshold is not None:
+        return right, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[relation], threshold
+    return Arithmetic("-", left, right), relation, 0.0
+
+
+def _all(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
+    known = list(answers)
+    return False if False in known else None if None in known else True
+
+
+def _any(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
+    known = list(answers)
+    return True if True in known else None if None in known else False
+
+
+def _part(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None], room: int = MAX_CASES) -> Part:
+    """What a quantity is made of; ``NoLookError`` where its limits are not known."""
+    found = find_extreme(quantity, ranges)
+    if found is None:
+        return _linear(quantity, ranges, streams)
+    function, arguments = as_chosen(found.extreme)
+    if not found.direction or len(arguments) > room:
+        raise NoLookError(f"{to_text(quantity)} has a min, max or abs that it neither rises nor falls with")
+    parts = tuple(_part(found.put(argument), ranges, streams, room // len(arguments)) for argument in arguments)
+    return ExtremePart((function == "max") is (found.direction > 0), parts)
+
+
+def _rates_in(parts: Iterable[Part]) -> Iterator[RatesPart]:
+    for part in parts:
+        match part:
+            case RatesPart():
+                yield part
+            case ExtremePart(parts=inner):
+                yield from _rates_in(inner)
+            case MeanPart():
+                pass
+
+
+def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -> Part:
+    text, fraction = to_text(quantity), as_fraction(quantity)
+    top: Polynomial = fraction.numerator
+    bottom: list[Polynomial] = []
+    for factor in fraction.factors:
+        low, high = bounds_of(factor, ranges)
+        if low < 0.0 < high:
+            raise NoLookError(f"the denominator of {text} may have either sign")
+        if set(factor) == {()}:
+            top = scaled(top, 1.0 / factor[()])
+        else:
+            bottom.append(factor if high > 0.0 else scaled(factor, -1.0))
+            top = top if high > 0.0 else scaled(top, -1.0)
+    below: Polynomial = bottom[0] if bottom else {(): 1.0}
+    if len(bottom) > 1 or not (is_linear(top) and is_linear(below)):
+        raise NoLookError(f"{text} is not linear in the rates")
+    leaves = tuple(dict.fromkeys(monomial[0] for each in (top, below) for monomial in each if monomial))
+    if len(leaves) == 1 and isinstance(leaves[0], Mean) and not bottom:
+        return MeanPart(leaves[0], top.get((), 0.0), top.get((leaves[0],), 0.0))
+    if not all(isinstance(leaf, Rate) for leaf in leaves):
+        raise NoLookError(f"{text} compares means of numbers with something else")
+    if len(independent_classes(leaves, streams)) > 1:
+        raise NoLookError(f"the groups of {text} overlap")
+    if len(leaves) > MAX_RATES:
+        raise NoLookError(f"{text} has more than {MAX_RATES} rates")
+    parts = [tuple(each.get((leaf,), 0.0) for leaf in leaves) for each in (top, below)]
+    made = RateFraction(top.get((), 0.0), parts[0], below.get((), 0.0), parts[1])
+    if leaves and made.rising() is None:
+        raise NoLookError(f"whether {text} rises with a rate depends on the other rates")
+    return RatesPart(leaves, made)
+
+
+# ------------------------------------------------------------------------------------------------------- their limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """What was drawn of each leaf, a row a batch, and the values in which it is counted.
+
+    Where it should be ``quick``, limits of rates only say on which side of the threshold they lie.
+    """
+
+    batches: Mapping[Leaf, Floats]
+    nodes: Mapping[Leaf, Floats]
+    quick: bool = False
+
+    def low(self, part: Part, risk: float, threshold: float) -> float:
+        """A lower limit of a quantity, wrong with probability at most the risk."""
+        match part:
+            case RatesPart(leaves=(), fraction=fraction):
+                return fraction.constant / fraction.base
+            case RatesPart(leaves=leaves, fraction=fraction):
+                return self._of_rates(lower_end, leaves, fraction, risk, threshold)
+            case MeanPart(leaf=leaf, offset=offset, factor=factor):
+                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+                return offset + factor * (ends[0] if factor >= 0 else ends[1])
+            case ExtremePart(largest=largest, parts=parts):
+                if largest:
+                    return max(self.low(each, risk / len(parts), threshold) for each in parts)
+                return min(self.low(each, risk, threshold) for each in parts)
+
+    def high(self, part: Part, risk: float, threshold: float) -> float:
+        """An upper limit of a quantity, wrong with probability at most the risk."""
+        match part:
+            case RatesPart(leaves=(), fraction=fraction):
+                return fraction.constant / fraction.base
+            case RatesPart(leaves=leaves, fraction=fraction):
+                return self._of_rates(upper_end, leaves, fraction, risk, threshold)
+            case MeanPart(leaf=leaf, offset=offset, factor=factor):
+                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+                return offset + factor * (ends[1] if factor >= 0 else ends[0])
+            case ExtremePart(largest=largest, parts=parts):
+                if largest:
+                    return max(self.high(each, risk, threshold) for each in parts)
+                return min(self.high(each, risk / len(parts), threshold) for each in parts)
+
+    def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
+        """Both limits of one leaf, which miss it with probability at most the risk, together."""
+        if isinstance(leaf, Mean):
+            return mean_ends(self.nodes[leaf], self.batches[leaf], risk / 2.0, risk / 2.0)
+        no, yes = self.batches[leaf].sum(axis=0)
+        low, high = clopper_pearson(yes, no + yes, risk)
+        return float(low), float(high)
+
+    def _of_rates(
+        self, end: Callable[..., float], leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float
+    ) -> float:
+        counts = [self.batches[leaf].sum(axis=0) for leaf in leaves]
+        yes, n = [float(each[1]) for each in counts], [float(each.sum()) for each in counts]
+        if self.quick:
+            sign = 1.0 if end is lower_end else -1.0
+            turned = fraction if end is lower_end else fraction.negated
+            proved = proves_above(turned, yes, n, risk, sign * threshold)
+            return nextafter(threshold, sign * inf) if proved else -sign * inf
+        found = end(fraction, yes, n, risk, threshold)
+        # Where nothing is known, the quantity has still its own range.
+        least, greatest = fraction.span()
+        return min(max(found, least), greatest) if abs(found) < inf else (least if end is lower_end else greatest)
+
+
+# ------------------------------------------------------------------------------------------------------------ planning
+
+
+def people_for(
+    evidence: LookEvidence, means: Mapping[Leaf, float], shares: Mapping[Leaf, float], power: float
+) -> float:
+    """How many people one look takes to decide a claim with this probability, if guesses are right; a plan, no promise.
+
+    By the normal approximation, quantity by quantity: the standard deviation of ``N - c D``, the distance to the
+    threshold, and the quantiles of risk and power. Infinite on the boundary.
+
+    Parameters
+    ----------
+    evidence
+        The looks.
+    means, shares
+        What each leaf might be, and which share of the people informs it.
+    power
+        How likely the decision is to be, strictly between a half and 1.
+    """
+    guess = _Guess(means, shares, evidence.ranges, evidence.parts, power)
+    return min(guess.people(evidence.formula, answer, evidence.delta) for answer in (True, False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """Guessed values, and how many people prove something of them; infinite where it is not so."""
+
+    means: Mapping[Leaf, float]
+    shares: Mapping[Leaf, float]
+    ranges: Ranges
+    parts: Mapping[Quantity, Part]
+    power: float
+
+    def people(self, formula: Formula, answer: bool, risk: float) -> float:
+        match formula:
+            case Comparison(first=first, rest=rest):
+                sides = [first, *(side for _, side in rest)]
+                links = [_link(*pair, relation) for pair, (relation, _) in zip(pairwise(sides), rest, strict=True)]
+                part_risk = risk if answer else risk / len(links)
+                found = [
+                    self.people_beyond(self.parts[quantity], (relation in {">", ">="}) is answer, threshold, part_risk)
+                    for quantity, relation, threshold in links
+                ]
+                return max(found) if answer else min(found)
+            case Not(operand=operand):
+                return self.people(operand, not answer, risk)
+            case Junction(connective=connective, operands=operands):
+                every = (connective == "and") is answer
+                found = [self.people(each, answer, risk if every else risk / len(operands)) for each in operands]
+                return max(found) if every else min(found)
+            case Implies(premise=premise, conclusion=conclusion):
+                either = Junction("or", (Not(premise), conclusion))
+                return self.people(either, answer, risk)
+            case Each():
+                raise TypeError("a quantifier is expanded before a claim is planned for")
+
+    def people_beyond(self, part: Part, above: bool, threshold: float, risk: float) -> float:
+        """How many people show that a quantity lies above, or below, a threshold."""
+        match part:
+            case ExtremePart(largest=largest, parts=parts):
+                every = largest is not above
+                found = [
+                    self.people_beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts
+                ]
+                return max(found) if every else min(found)
+            case MeanPart(leaf=leaf, offset=offset, factor=factor):
+                return self._people({leaf: factor}, offset - threshold, above, risk, betting=True)
+            case RatesPart(leaves=leaves, fraction=fraction):
+                pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
+                slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
+                constant = fraction.constant - threshold * fraction.base
+                return self._people(slopes, constant, above, risk, betting=len(leaves) > 2)
+
+    def _people(self, slopes: Mapping[Leaf, float], constant: float, above: bool, risk: float, betting: bool) -> float:
+        distance = constant + sum(slope * self.means[leaf] for leaf, slope in slopes.items())
+        if distance == 0.0 or (distance > 0.0) is not above:
+            return inf
+        variance = 0.0
+        for leaf, slope in slopes.items():
+            low, high = self.ranges[leaf]
+            variance += slope**2 * (self.means[leaf] - low) * (high - self.means[leaf]) / self.shares[leaf]
+        quantile = sqrt(2.0 * log(1.0 / risk)) if betting else max(-float(ndtri(risk)), 0.0)
+        return float(variance * ((quantile + float(ndtri(self.power))) / distance) ** 2)
