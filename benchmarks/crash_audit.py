@@ -140,7 +140,7 @@ def write_audit(folder: Path, people: int = 12_000) -> None:
 
 def start(folder: Path, records: str, more: Sequence[str] = (), program: str = MAIN, **options: Any) -> Any:
     """Start a run in a process of its own; it is not waited for."""
-    command = [sys.executable, "-c", program, "run", "audit.toml", "-q", "--records", records, *more]
+    command = [sys.executable, "-c", program, "run", "audit.toml", "--allow-code", "-q", "--records", records, *more]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "NO_COLOR": "1"}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options

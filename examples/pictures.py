@@ -45,7 +45,15 @@ def report(name: str, folder: Path) -> Path:
     """Run an example in a copy, and write its report."""
     here = shutil.copytree(HERE / name, folder / name, ignore=shutil.ignore_patterns("data", ".isonomia"))
     subprocess.run([sys.executable, "make.py"], cwd=here, check=True, capture_output=True)
-    command = [sys.executable, "-c", "from isonomia.cli import main; main()", "run", "audit.toml", "--quiet"]
+    command = [
+        sys.executable,
+        "-c",
+        "from isonomia.cli import main; main()",
+        "run",
+        "audit.toml",
+        "--allow-code",
+        "--quiet",
+    ]
     subprocess.run([*command, "--report", "report.html"], cwd=here, check=False, capture_output=True)
     return here / "report.html"
 

@@ -1,6 +1,10 @@
-"""What all tests have in common: one core for each worker, and examples of Hypothesis that are the same every time."""
+"""What all tests have in common.
+
+One core for each worker, examples of Hypothesis that are the same every time, and no word of what the user allowed.
+"""
 
 import os
+import tempfile
 
 from hypothesis import settings
 
@@ -8,6 +12,9 @@ for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # Where each worker starts a thread for every core, they wait for each other. The variables are read when NumPy and
     # the like are imported, which is after this.
     os.environ.setdefault(_library, "1")
+
+# What a test lets Isonomia remember is nobody's permission, and what the user remembered is none of a test's.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="isonomia-state-")
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")

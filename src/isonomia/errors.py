@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from isonomia.wording import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,6 +20,7 @@ __all__ = [
     "DataError",
     "IsonomiaError",
     "ModelError",
+    "NotAllowedError",
     "NumericalError",
     "Place",
     "RecordError",
@@ -87,7 +90,7 @@ class IsonomiaError(Exception):
 
     def __init__(self, message: str, *, name: str | None = None) -> None:
         self.name = name
-        super().__init__(message)
+        super().__init__(visible(message))  # a name in it may be anybody's, and may hold what a terminal obeys
 
 
 class SpecError(IsonomiaError):
@@ -136,6 +139,22 @@ class NumericalError(IsonomiaError):
 
 class UsageError(IsonomiaError):
     """A function or a command was called with an argument it cannot take."""
+
+
+class NotAllowedError(UsageError):
+    """A file wants something that the person who opens it has not allowed.
+
+    Attributes
+    ----------
+    wants
+        What it wants, a line each.
+    permissions
+        The names of the permissions that would allow all of it.
+    """
+
+    def __init__(self, message: str, wants: tuple[str, ...] = (), permissions: tuple[str, ...] = ()) -> None:
+        self.wants, self.permissions = wants, permissions
+        super().__init__(message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -198,8 +198,13 @@ def toml_key(name: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    # TOML escapes as JSON does, but for this one character, which JSON leaves as it is.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # TOML escapes as JSON does, which leaves alone what nobody can see, DEL among them, which TOML does not take.
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in json.dumps(value, ensure_ascii=False))
+
+
+def _escaped(sign: str) -> str:
+    """A character by its number, as TOML writes it."""
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
 
 
 def comment_lines(text: str) -> list[str]:

@@ -20,7 +20,8 @@ LEVELS = (
     ("evidence", "records"),
     ("spec",),
     ("toml",),
-    ("errors", "version", "wording"),
+    ("errors",),
+    ("version", "wording"),
 )
 DEPTH = {room: depth for depth, rooms in enumerate(LEVELS) for room in rooms}
 HEAVY = (

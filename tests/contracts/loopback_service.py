@@ -26,6 +26,8 @@ class Service:
         What goes wrong with the so-many-th request; ``None`` for nothing.
     raw
         The bytes of the answer, in place of ``score``.
+    headers
+        What stands in the head of a proper answer besides.
     requests
         What came: the headers, the request, and what went wrong with it.
     """
@@ -33,6 +35,7 @@ class Service:
     score: Callable[[Any], Any]
     fault: Callable[[int], str | None] = lambda _: None
     raw: Callable[[Any], bytes] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[dict[str, str], Any, str | None]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     url: str = ""
@@ -110,7 +113,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                     time.sleep(0.05)
                     self._send(200, answer)
                 case _:
-                    self._send(200, answer)
+                    self._send(200, answer, service.headers)
 
         def _send(
             self, status: int, body: bytes, headers: dict[str, str] | None = None, length: int = -1, pause: float = 0.0

@@ -405,7 +405,7 @@ def test_the_commands_know_a_fifth_audit(run: Run, tmp_path: Path) -> None:
         return done.output
 
     records, report, evidence = tmp_path / "records", tmp_path / "report.html", tmp_path / "evidence.json"
-    told = isonomia("run", run.folder / "audit.toml", "--records", records, "--report", report)
+    told = isonomia("run", run.folder / "audit.toml", "--allow-code", "--records", records, "--report", report)
     assert "5 of 8 people are answered otherwise" in told
     assert TOY.view.title in report.read_text(encoding="utf-8")
     assert "all refused" in isonomia("show", "--records", records)

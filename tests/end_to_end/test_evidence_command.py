@@ -106,7 +106,7 @@ def _filled(folder: Path) -> Path:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run, exported with and without a key."""
     folder = _filled(tmp_path_factory.mktemp("audit"))
-    done = _isonomia(folder, "run", "audit.toml", "-q", "--json", "verdicts.json")
+    done = _isonomia(folder, "run", "audit.toml", "--allow-code", "-q", "--json", "verdicts.json")
     assert done.returncode == 1, done.stderr
     for arguments in (["-o", "evidence.json"], ["latest", "-o", "sealed.json", "--key", "key"]):
         done = _isonomia(folder, "export", *arguments)
@@ -233,7 +233,7 @@ def test_a_file_that_is_no_evidence_is_an_error_and_no_crash(tmp_path: Path, con
 def test_two_runs_are_compared_property_by_property(ran: Path, tmp_path: Path) -> None:
     folder = _filled(tmp_path)
     (folder / "audit.toml").write_text(AUDIT.replace("scoring:model", "scoring:other"))
-    assert _isonomia(folder, "run", "audit.toml", "-q").returncode == 3
+    assert _isonomia(folder, "run", "audit.toml", "--allow-code", "-q").returncode == 3
     shutil.copy(ran / "evidence.json", folder / "before.json")
     done = _isonomia(folder, "compare", "before.json", "latest")
     assert done.returncode == 1, done.stdout + done.stderr

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / "hiring").mkdir()
     for name, text in (("audit.toml", AUDIT), ("scoring.py", MODEL), ("people.csv", PEOPLE)):
         (top / "hiring" / name).write_text(text, encoding="utf-8")
-    done = _isonomia("run hiring/audit.toml", top)
+    done = _isonomia("run hiring/audit.toml --allow-code", top)
     assert done.returncode == 1, done.stderr
     (top / "closing.txt").write_text(done.stdout.strip().split("\n")[-1], encoding="utf-8")
     assert _isonomia("export -o e.json --records hiring/.isonomia", top).returncode == 0
@@ -90,7 +90,7 @@ def test_a_pipe_gets_no_control_codes_from_any_command(folder: Path, words: str,
 def test_a_terminal_gets_what_it_can_do_and_no_colour_where_none_is_wanted(
     folder: Path, variables: dict[str, str], forbidden: re.Pattern[str]
 ) -> None:
-    printed = _on_a_terminal("run hiring/audit.toml", folder, **variables)
+    printed = _on_a_terminal("run hiring/audit.toml --allow-code", folder, **variables)
     assert "points never hurt" in printed
     assert not forbidden.search(printed.replace("\r\n", "\n"))
 
@@ -125,7 +125,7 @@ def test_the_last_line_of_a_run_gives_the_command_that_shows_it(folder: Path) ->
     shown = _isonomia(command, folder)
     assert shown.returncode == 1, shown.stderr
     assert "points never hurt" in shown.stdout
-    assert "show latest shows it" in _isonomia("run audit.toml -q", folder / "hiring").stdout
+    assert "show latest shows it" in _isonomia("run audit.toml --allow-code -q", folder / "hiring").stdout
 
 
 def test_whoever_looks_in_the_wrong_folder_is_told_where_records_are(folder: Path) -> None:

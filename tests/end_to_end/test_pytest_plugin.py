@@ -119,10 +119,12 @@ def _project(folder: Path) -> Path:
     return folder
 
 
-def _pytest(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def _pytest(
+    folder: Path, *arguments: str, allow: str = "--isonomia-allow-code", **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"COLUMNS": "100", "NO_COLOR": "1", **variables}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", allow, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
 
 
@@ -187,7 +189,7 @@ def test_a_property_passes_and_fails_like_any_test(everything: str) -> None:
         "audit.toml::women": "PASSED",
         "audit.toml::too many": "FAILED",
         "audit.toml::property 3": "PASSED",
-        "audit.toml::needs permission": "FAILED",
+        "audit.toml::needs permission": "PASSED",
     }
 
 
@@ -219,8 +221,16 @@ def test_a_property_of_an_audit_file_fails_with_the_same_message(everything: str
     assert "FAILED audit.toml::too many - isonomia.PropertyFailure: violated: too many" in everything
 
 
-def test_an_audit_file_cannot_give_itself_permission(everything: str) -> None:
-    assert "--allow-code" in everything[everything.index("_ needs permission _") :]
+def test_an_audit_file_cannot_give_itself_permission(tmp_path: Path) -> None:
+    folder = _project(tmp_path)
+    (folder / "scoring.py").write_text("import pathlib\npathlib.Path('ran').touch()\n")
+    done = _pytest(folder, "-p", "no:xdist", "audit.toml", allow="--isonomia-no-records")
+    told = " ".join(done.stdout.split())
+    assert "4 errors" in told
+    assert 'line 5: load = "scoring:model" runs code: the Python module scoring' in told
+    assert re.search(r"line \d+: nomos = .* runs code: its block is more than plain calls", told)
+    assert "isonomia_allow_code = true" in told
+    assert not (folder / "ran").exists()
 
 
 def test_the_summary_has_a_line_for_each_property(everything: str) -> None:
@@ -228,7 +238,7 @@ def test_the_summary_has_a_line_for_each_property(everything: str) -> None:
     lines = [re.split(r"  +", line) for line in summary.splitlines()[1:-1]]
     assert ["violated", "too many", "400 people", "exact"] in lines
     assert ["undecided", "P[prediction == 1 | sex == 'F'] >= 0.5", "20 people", "nothing claimed"] in lines
-    assert len(lines) == 10, lines
+    assert len(lines) == 11, lines
 
 
 def test_verdicts_reach_the_junit_file_of_pytest(everything: str, project: Path) -> None:
@@ -272,7 +282,7 @@ def test_workers_of_xdist_tell_everything_and_write_at_once(tmp_path: Path) -> N
     )  # several processes find, keep and try the same counterexamples
     (folder / "test_hiring.py").write_text(TESTS + copies)
     arguments = ("-n", "2", "-k", "copy or women or too or permission", "test_hiring.py", "audit.toml")
-    options = ("--isonomia-allow-code", "--isonomia-records", "kept", "--isonomia-seed", "77", "--junit-xml=junit.xml")
+    options = ("--isonomia-records", "kept", "--isonomia-seed", "77", "--junit-xml=junit.xml")
     done = _pytest(folder, *arguments, *options)
     assert "5 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert len(re.findall(r"^violated +priors never help", done.stdout, re.MULTILINE)) == 4

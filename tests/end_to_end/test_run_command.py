@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "GITHUB_STEP_SUMMARY": ""}
-    return run_command(folder, "run", "audit.toml", *arguments, environment=environment)
+    return run_command(folder, "run", "audit.toml", "--allow-code", *arguments, environment=environment)
 
 
 def _verdicts(path: Path) -> list[dict[str, object]]:
@@ -85,7 +85,7 @@ def test_a_run_that_is_killed_many_times_ends_as_the_undisturbed_one(folder: Pat
     draw = random.Random(3)
     while True:
         more = ["--resume"] if resume else []
-        command = [*COMMAND, "audit.toml", "-q", "--records", "cut", "--json", "cut.json", *more]
+        command = [*COMMAND, "audit.toml", "--allow-code", "-q", "--records", "cut", "--json", "cut.json", *more]
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if kills >= 5:
             _, problems = process.communicate()
@@ -130,7 +130,7 @@ def test_everybody_who_should_know_is_told(folder: Path) -> None:
     environment = {**os.environ, "NO_COLOR": "1", "GITHUB_STEP_SUMMARY": str(summary)}
     files = {"--junit": "v.xml", "--sarif": "v.sarif", "--json": "v.json", "--markdown": "v.md", "--card": "card.md"}
     arguments = [part for pair in files.items() for part in pair]
-    done = run_command(folder, "run", "audit.toml", "-q", *arguments, environment=environment)
+    done = run_command(folder, "run", "audit.toml", "--allow-code", "-q", *arguments, environment=environment)
     assert done.returncode == 1, done.stderr
     suite = ElementTree.parse(folder / "v.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
@@ -210,3 +210,55 @@ def test_a_run_that_has_ended_writes_its_files_again_without_the_model(folder: P
     assert listed.count("Hiring") == 1, "no new run was begun"
     (folder / "scoring.py").write_text(asked)
     assert _run(folder, "--resume", "--seed", "3").returncode == 2
+
+
+# --------------------------------------------------------------------------------------------- files from strangers
+
+
+def _unasked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "XDG_STATE_HOME": str(folder / "state")}
+    return run_command(folder, "run", "audit.toml", "-q", *arguments, environment=environment)
+
+
+def test_a_file_of_a_stranger_runs_nothing_before_somebody_allows_it(folder: Path) -> None:
+    (folder / "scoring.py").write_text("import pathlib\npathlib.Path('ran').touch()\n" + MODEL)
+    text = AUDIT.replace("seed =", 'records = "../elsewhere"\nseed =', 1)
+    (folder / "audit.toml").write_text(text)
+    refused = _unasked(folder)
+    assert refused.returncode == 2
+    assert 'load = "scoring:model" runs code: the Python module scoring' in refused.stderr
+    assert 'records = "../elsewhere" writes outside of its folder' in refused.stderr
+    assert "isonomia run audit.toml -q --allow-code\n" in refused.stderr
+    assert not (folder / "ran").exists()
+    assert not (folder.parent / "elsewhere").exists()
+    assert _unasked(folder, "--allow-outside").returncode == 2  # which is not code
+    assert not (folder / "ran").exists()
+
+
+def test_what_is_remembered_is_not_asked_again_until_the_code_changes(folder: Path) -> None:
+    first = _unasked(folder, "--allow-code", "--remember")
+    assert first.returncode == 1, first.stderr
+    assert "remembered in" in first.stderr
+    assert _unasked(folder).returncode == 1
+    (folder / "scoring.py").write_text(MODEL + "\nprint('changed')\n")
+    changed = _unasked(folder)
+    assert changed.returncode == 2
+    assert "changed" not in changed.stdout
+
+
+@pytest.mark.parametrize(("answer", "ci", "code"), [("y", "", 1), ("n", "", 2), ("", "", 2), ("y", "1", 2)])
+def test_at_a_terminal_it_asks_and_in_ci_never(folder: Path, answer: str, ci: str, code: int) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "CI": ci, "XDG_STATE_HOME": str(folder / "state")}
+    os.write(ours, f"{answer}\n".encode())
+    command = [*COMMAND, "audit.toml", "-q"]
+    done = subprocess.run(
+        command, cwd=folder, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=environment, check=False
+    )
+    os.close(theirs)
+    said = os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert done.returncode == code, said
+    assert ("[y/N]" in said) == (not ci)
+    assert "scoring:model" in said or code == 1

@@ -98,7 +98,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 def test_one_failing_check_is_told_everywhere_and_tried_anew(folder: Path) -> None:
     files = {"--junit": "v.xml", "--sarif": "v.sarif", "--json": "v.json", "--markdown": "v.md", "--report": "v.html"}
     arguments = [part for pair in files.items() for part in pair]
-    done = _isonomia(folder, "run", "audit.toml", *arguments)
+    done = _isonomia(folder, "run", "audit.toml", "--allow-code", *arguments)
     assert done.returncode == 2, done.stderr
     assert "could not be checked: not today: broken raised RuntimeError" in done.stdout
     assert "4 properties: 1 could not be checked, 1 is violated" in done.stdout
@@ -117,12 +117,12 @@ def test_one_failing_check_is_told_everywhere_and_tried_anew(folder: Path) -> No
     assert shown.returncode == 2
     assert "not today" in shown.stdout
     (folder / "mended").touch()
-    again = _isonomia(folder, "run", "audit.toml", "--resume", "-q", "--json", "again.json")
+    again = _isonomia(folder, "run", "audit.toml", "--allow-code", "--resume", "-q", "--json", "again.json")
     assert again.returncode == 1, again.stderr
     verdicts, failures = _read(folder / "again.json")
     assert not failures
     assert [each for each in verdicts if each["name"] != "not today"] == _read(folder / "v.json")[0]
-    whole = _isonomia(folder, "run", "audit.toml", "-q", "--json", "whole.json", "--jobs", "1")
+    whole = _isonomia(folder, "run", "audit.toml", "--allow-code", "-q", "--json", "whole.json", "--jobs", "1")
     assert whole.returncode == 1
     assert _read(folder / "whole.json") == (verdicts, [])
 
@@ -130,27 +130,31 @@ def test_one_failing_check_is_told_everywhere_and_tried_anew(folder: Path) -> No
 def test_a_mistake_in_the_file_stops_before_anything_runs(folder: Path) -> None:
     text = AUDIT.replace('name = "too many"\ncheck', 'name = "too many"\nchek')
     (folder / "audit.toml").write_text(text)
-    done = _isonomia(folder, "run", "audit.toml")
+    done = _isonomia(folder, "run", "audit.toml", "--allow-code")
     assert done.returncode == 2
     assert "Did you mean 'check'" in done.stderr
     assert not (folder / ".isonomia").exists()
 
 
 def test_jobs_must_be_one_or_more(folder: Path) -> None:
-    done = _isonomia(folder, "run", "audit.toml", "--jobs", "0")
+    done = _isonomia(folder, "run", "audit.toml", "--allow-code", "--jobs", "0")
     assert done.returncode == 2
     assert "expected jobs, the properties to check side by side, as 1 or more, but 0 came" in done.stderr
     (folder / "audit.toml").write_text("jobs = -1\n" + AUDIT)
-    done = _isonomia(folder, "run", "audit.toml")
+    done = _isonomia(folder, "run", "audit.toml", "--allow-code")
     assert done.returncode == 2
     assert "line 1" in done.stderr
 
 
 def test_a_cache_is_filled_and_used_and_changes_nothing(folder: Path) -> None:
     (folder / "mended").touch()
-    first = _isonomia(folder, "run", "audit.toml", "-q", "--cache", "answers.sqlite", "--json", "one.json")
-    second = _isonomia(folder, "run", "audit.toml", "-q", "--cache", "answers.sqlite", "--json", "two.json")
-    plain = _isonomia(folder, "run", "audit.toml", "-q", "--json", "plain.json")
+    first = _isonomia(
+        folder, "run", "audit.toml", "--allow-code", "-q", "--cache", "answers.sqlite", "--json", "one.json"
+    )
+    second = _isonomia(
+        folder, "run", "audit.toml", "--allow-code", "-q", "--cache", "answers.sqlite", "--json", "two.json"
+    )
+    plain = _isonomia(folder, "run", "audit.toml", "--allow-code", "-q", "--json", "plain.json")
     assert (first.returncode, second.returncode, plain.returncode) == (1, 1, 1), second.stderr
     assert "answers came from the cache answers.sqlite" in second.stdout
     assert _read(folder / "one.json") == _read(folder / "two.json") == _read(folder / "plain.json")
@@ -158,7 +162,7 @@ def test_a_cache_is_filled_and_used_and_changes_nothing(folder: Path) -> None:
 
 def test_ctrl_c_shows_what_is_known_and_the_next_run_goes_on(folder: Path) -> None:
     (folder / "mended").touch()
-    command = [*COMMAND, "run", "audit.toml", "--jobs", "2", "--json", "cut.json"]
+    command = [*COMMAND, "run", "audit.toml", "--allow-code", "--jobs", "2", "--json", "cut.json"]
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment(PAUSE="0.05")
     )
@@ -173,9 +177,9 @@ def test_ctrl_c_shows_what_is_known_and_the_next_run_goes_on(folder: Path) -> No
     verdicts, failures = _read(folder / "cut.json")
     assert len(verdicts) + len(failures) == 4, "a file of a run that was cut off must not look complete"
     assert any(verdict["stopped"] == "interrupted" for verdict in verdicts)
-    resumed = _isonomia(folder, "run", "audit.toml", "-q", "--resume", "--json", "resumed.json")
+    resumed = _isonomia(folder, "run", "audit.toml", "--allow-code", "-q", "--resume", "--json", "resumed.json")
     assert resumed.returncode == 1, resumed.stderr
-    _isonomia(folder, "run", "audit.toml", "-q", "--jobs", "1", "--json", "whole.json")
+    _isonomia(folder, "run", "audit.toml", "--allow-code", "-q", "--jobs", "1", "--json", "whole.json")
     assert _read(folder / "resumed.json") == _read(folder / "whole.json")
 
 

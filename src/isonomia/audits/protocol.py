@@ -131,11 +131,15 @@ class Permissions:
     trust_pickle
         Open models that can run code when they are opened: pickles, and skops files with types that the file trusts.
     allow_code
-        Run the blocks of specifications as Python.
+        Run the blocks of specifications as Python, import modules, start programs and call services. Code can do
+        anything, so this allows the rest as well, pickles aside.
+    allow_outside
+        Read and write outside of the folder of the file.
     """
 
     trust_pickle: bool = False
     allow_code: bool = False
+    allow_outside: bool = False
 
 
 class PropertyTable(Protocol):
@@ -173,12 +177,15 @@ class FileKey:
         Makes the property of its table, of the interventions that the file names, and of what is permitted.
     is_file
         Whether a value of the key is the name of a file, whose text belongs to the audit.
+    code_in
+        Why a text of the key is run as code, which needs permission; ``None`` where it is not.
     """
 
     takes: str
     purpose: str
     make: Callable[[PropertyTable, Mapping[str, Any], Permissions], Any]
     is_file: Callable[[Any], bool] = lambda _: False
+    code_in: Callable[[str], str | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)

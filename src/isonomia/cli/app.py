@@ -11,11 +11,11 @@ from io import TextIOWrapper
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from isonomia.cli.check import check
 from isonomia.cli.compare import compare
+from isonomia.cli.console import new_console
 from isonomia.cli.demo import demo
 from isonomia.cli.init import init
 from isonomia.cli.plan import plan
@@ -109,14 +109,14 @@ def main() -> None:
     try:
         _carry_out()
     except IsonomiaError as error:
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
-        console.print(Text.assemble(("error: ", "bold red"), visible(str(error))))
+        console = new_console(stderr=True, wrap=False)
+        console.print(Text.assemble(("error: ", "bold red"), str(error)))
         raise SystemExit(2) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(2) from None
     except Exception:
-        traceback.print_exc()
+        print(visible(traceback.format_exc()), end="", file=sys.stderr)
         print("error: this should not happen; please report it with the lines above", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:

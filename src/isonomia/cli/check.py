@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     FLAG,
     MODEL_HELP,
@@ -142,7 +143,7 @@ def check(
     from isonomia.report.files import need_writable
 
     program, texts = _split_arguments(arguments)
-    console = Console(highlight=False)
+    console = new_console()
     _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept)
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
@@ -169,7 +170,7 @@ def check(
         looks=int(looks) if looks.isdecimal() else looks,
         ranges=parse_ranges(ranges or []),
         random_model=reading.random_model,
-        observer=None if quiet else LiveProgress(Console(stderr=True)),
+        observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )
     loaded = reading.open(model, quiet=quiet)
     known = None if kept is None else Known(kept.parent, kept.name)
@@ -215,7 +216,7 @@ def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bo
         show(verdict, console, explanation)
         return
     for remark in verdict.remarks:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {remark}", markup=False)
+        new_console(stderr=True, wrap=False).print(f"note: {remark}", markup=False)
 
 
 def _population(program: Path | None, data: Path | None, census: bool, *, specified: bool) -> Population | None:

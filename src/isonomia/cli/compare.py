@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import Key
 from isonomia.cli.records import HERE, Records, names_of_runs, read_key
 from isonomia.errors import RecordError, nearest
@@ -51,7 +51,7 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
 
     secret = read_key(key)
     first, second = _side(before, records, secret), _side(after, records, secret)
-    changed, console = list(changes(first, second)), Console(highlight=False)
+    changed, console = list(changes(first, second)), new_console()
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", "before", "after", "estimate and interval", "samples", "changed besides"):
         table.add_column(heading, overflow="fold")

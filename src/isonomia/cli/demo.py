@@ -14,6 +14,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Open
 from isonomia.cli.outputs import conclude
 from isonomia.errors import UsageError
@@ -46,7 +47,7 @@ def demo(
     from isonomia.report import LiveProgress, show
 
     root(seed)  # refuses what is no seed before anything is printed
-    console = Console(highlight=False)
+    console = new_console()
     console.print(Rule("Isonomia: an audit of a hiring model", style="cyan"))
     console.print(
         Text(
@@ -56,7 +57,7 @@ def demo(
         )
     )
     entries = []
-    for question, entry in answers(seed, LiveProgress(Console(stderr=True))):
+    for question, entry in answers(seed, LiveProgress(new_console(stderr=True))):
         if question.finding is None:
             show(entry.verdict, console, entry.explanation)
         else:

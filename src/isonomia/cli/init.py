@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
 from isonomia.cli.outputs import read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
@@ -152,7 +153,27 @@ def _draft_audit(
     if draft.changes is not None:
         write_text(draft.changes, beside, force=force)
     write_text(draft.text, target, force=force)
-    _tell(draft, target, beside, trust_pickle=trusting)
+    flags = _remember(target) + (" --trust-pickle" if trusting else "")
+    _tell(draft, target, beside, flags)
+
+
+def _remember(target: Path) -> str:
+    """Allow the draft what it names: whoever typed these names has just had all of it opened and run.
+
+    Gives the option that allows it once the draft has been edited, for then it is asked about again.
+    """
+    from isonomia.audits.audit_file.permissions import needs_of, remember
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.protocol import Permissions
+
+    audit = read_audit_file(target)
+    wanted = {need.permission for need in needs_of(audit)} - {"pickle"}
+    if not wanted:
+        return ""
+    code = "code" in wanted
+    with suppress(UsageError):  # where it cannot be kept, isonomia run asks, as it does about the drafts of others
+        remember(audit, Permissions(allow_code=code, allow_outside=True))
+    return " --allow-code" if code else " --allow-outside"
 
 
 def _opener(
@@ -174,7 +195,7 @@ def _relative(source: str, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _tell(draft: AuditDraft, target: Path, beside: Path, *, trust_pickle: bool) -> None:
+def _tell(draft: AuditDraft, target: Path, beside: Path, flags: str) -> None:
     basis, claims = draft.basis, draft.suggestions
     active = sum(claim.active for claim in claims)
     lines = [
@@ -187,9 +208,8 @@ def _tell(draft: AuditDraft, target: Path, beside: Path, *, trust_pickle: bool) 
     ]
     if draft.changes is not None:
         lines.append(f"{beside}: what people can change, which {target.name} uses; read it too.")
-    flag = " --trust-pickle" if trust_pickle else ""
-    lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flag}")
-    console = Console(highlight=False, soft_wrap=True)
+    lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flags}")
+    console = new_console(wrap=False)
     for line in lines:
         console.print(on_one_line(line), markup=False)
 
@@ -210,7 +230,7 @@ def _draft_interventions(
         return
     write_text(text, output, force=force)
     free = sum(feature.actionable for feature in draft.features)
-    console = Console(highlight=False, soft_wrap=True)
+    console = new_console(wrap=False)
     console.print(
         f"{output}: {len(draft.features)} features, of which people can change {free}, {len(draft.constraints)} "
         f"constraints, {len(draft.left_out)} columns left as they are.",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ __all__ = [
     "MODEL",
     "MODEL_HELP",
     "PROGRAMS",
+    "AllowAudit",
     "AllowCode",
+    "AllowOutside",
     "Budget",
     "CacheFile",
     "Card",
@@ -46,6 +48,7 @@ __all__ = [
     "NeededData",
     "Open",
     "Quiet",
+    "Remember",
     "Report",
     "Sarif",
     "Seed",
@@ -83,6 +86,34 @@ AllowCode = Annotated[
         metavar=FLAG,
         help="Let the blocks of specifications run as Python.",
         rich_help_panel=PROGRAMS,
+    ),
+]
+TRUST = "What a file may do"
+AllowAudit = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        metavar=FLAG,
+        help="Let the audit file import modules, run programs and blocks, and call services. Trust its writer.",
+        rich_help_panel=TRUST,
+    ),
+]
+AllowOutside = Annotated[
+    bool,
+    typer.Option(
+        "--allow-outside",
+        metavar=FLAG,
+        help="Let the audit file read and write outside of its folder.",
+        rich_help_panel=TRUST,
+    ),
+]
+Remember = Annotated[
+    bool,
+    typer.Option(
+        "--remember",
+        metavar=FLAG,
+        help="Remember what is allowed, until the file or code beside it changes.",
+        rich_help_panel=TRUST,
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", metavar=FLAG, help="Also say in plain English what is claimed.")]
@@ -189,7 +220,7 @@ class ModelReading:
         if opened is not None and not quiet:
             from isonomia.models import describe
 
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"model: {describe(opened)}", markup=False)
+            new_console(stderr=True, wrap=False).print(f"model: {describe(opened)}", markup=False)
         return self._cached(opened)
 
     def _opened(self, model: str | None) -> Model | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import Delta
 from isonomia.errors import UsageError
 
@@ -31,7 +31,7 @@ def plan(
     from isonomia.audits.check import plan as plan_property
 
     forecast = plan_property(prop, _pairs(guess, "--guess"), shares=_pairs(share or [], "--share"), delta=delta)
-    Console(highlight=False).print(str(forecast), markup=False)
+    new_console().print(str(forecast), markup=False)
 
 
 def _pairs(items: list[str], option: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     FLAG,
@@ -162,9 +163,9 @@ def principal(
         budget=budget,
         seed=seed,
         random_model=reading.random_model,
-        observer=None if quiet else LiveProgress(Console(stderr=True)),
+        observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )
-    console = Console(highlight=False)
+    console = new_console()
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)
     if repair:

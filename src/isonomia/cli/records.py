@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif
 from isonomia.cli.outputs import OutputFiles, write_outputs
 from isonomia.errors import RecordError, UsageError
@@ -160,7 +160,7 @@ def runs(
         raise UsageError(
             "expected --older-than, --keep-latest and --dry-run together with --prune, but it is not there"
         )
-    console, stored = Console(highlight=False), open_store(records)
+    console, stored = new_console(), open_store(records)
     table = _listed(stored, stored.runs())
     console.print(table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one")
 
@@ -175,7 +175,8 @@ def _listed(store: Store, stored: Sequence[RunRecord]) -> Table:
         answers += ["could not be checked" for check in checks if check.verdict is None and check.error is not None]
         counts = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
         state = counts if run.ended else f"cut off; {counts}" if counts else "cut off"
-        table.add_row(Text(run.id), Text(run.title), run.begun.replace("T", " ")[:19], str(len(checks)), state)
+        begun = run.begun.replace("T", " ")[:19]
+        table.add_row(Text(visible(run.id)), Text(visible(run.title)), Text(begun), str(len(checks)), state)
     return table
 
 
@@ -197,7 +198,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
         raise UsageError(f"expected --keep-latest as 0 or more, but {keep} came")
     age = None if older_than is None else _age(older_than)
     open_store(records)  # which must be there
-    store, now, console = Store(records), datetime.now(UTC), Console(highlight=False)
+    store, now, console = Store(records), datetime.now(UTC), new_console()
     old = []
     for place, run in enumerate(store.runs()):
         try:
@@ -234,7 +235,7 @@ def show(run: Run = "latest", records: Records = HERE) -> None:
     from isonomia.report.overview import overview, show_entry
 
     audit = audit_of(open_store(records), run)
-    console = Console(highlight=False)
+    console = new_console()
     for entry in audit.entries:
         show_entry(entry, console)
     overview(audit, console)
@@ -263,7 +264,7 @@ def report(
     outputs = OutputFiles(junit, sarif, json, markdown, card, target)
     outputs.probe()
     write_outputs(outputs, with_histories(store, audit_of(store, run)), None)
-    Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
+    new_console(wrap=False).print(f"written: {target}", markup=False)
     if show_it:
         typer.launch(target.resolve().as_uri())
 
@@ -290,7 +291,7 @@ def export(
     target = output or Path(f"{evidence.run['id']}.evidence.json")
     text = evidence_text(evidence, read_key(key))
     write_file(text, target, "the evidence")
-    Console(highlight=False, soft_wrap=True).print(f"written: {target}", markup=False)
+    new_console(wrap=False).print(f"written: {target}", markup=False)
 
 
 def read_key(path: Path | None) -> bytes | None:

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import FLAG, MODEL, Key, Trust, TrustPickle
+from isonomia.cli.console import new_console
+from isonomia.cli.options import FLAG, MODEL, AllowOutside, Key, Trust, TrustPickle
 from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
 from isonomia.wording import visible
@@ -59,10 +60,11 @@ def replay(
         typer.Option(
             "--allow-code",
             metavar=FLAG,
-            help="Let --model and --full run and call what the record names.",
+            help="Let --model and --full run and call what the record names, and read files anywhere.",
             rich_help_panel=MODEL,
         ),
     ] = False,
+    allow_outside: AllowOutside = False,
 ) -> None:
     """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
 
@@ -76,7 +78,10 @@ def replay(
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 
-    console, permissions = Console(highlight=False, soft_wrap=True), Permissions(trust_pickle, allow_code)
+    console, permissions = (
+        new_console(wrap=False),
+        Permissions(trust_pickle, allow_code, allow_outside),
+    )
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
     audit = rebuilt(evidence)
@@ -110,8 +115,8 @@ def replay(
 
 
 def _say(console: Console, text: str) -> None:
-    """Print what may have come from a stranger: nothing in it moves the cursor or has a meaning for the terminal."""
-    console.print(visible(text), markup=False)
+    """Print what may have come from a stranger, as it is: brackets in it are no markup."""
+    console.print(text, markup=False)
 
 
 def _folder(file: Path, evidence: EvidenceFile) -> Path:
@@ -163,7 +168,7 @@ def _models(
 ) -> dict[str, Model]:
     """The models that ``--model`` names."""
     from isonomia.audits.audit_file.reader import DEFAULT
-    from isonomia.audits.replaying.permissions import opened_models
+    from isonomia.audits.replaying.rerun import opened_models
 
     names, chosen = list(file.entries("model", "models")), {}
     if sources and not names:
@@ -225,7 +230,7 @@ def _rerun(
     if permissions.allow_code:
         sys.path.insert(0, str(folder.resolve()))  # modules beside the audit file are found, as they were
     same = True
-    observe = Console(stderr=True)
+    observe = new_console(stderr=True)
     for each in run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)):
         same = same and each.same
         answer = "not checked" if each.verdict is None else each.verdict.answer

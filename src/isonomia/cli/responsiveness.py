@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     FILES,
@@ -172,7 +173,7 @@ def responsiveness(
     )
     population = Census(data)
     loaded = reading.open(model, quiet=quiet)
-    observer = None if quiet else LiveProgress(Console(stderr=True))
+    observer = None if quiet else LiveProgress(new_console(stderr=True))
     verdict = check(
         prop,
         loaded,
@@ -183,7 +184,7 @@ def responsiveness(
         random_model=reading.random_model,
         observer=observer,
     )
-    console = Console(highlight=False)
+    console = new_console()
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)
     _export(verdict, points, people, console)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
+from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     FLAG,
-    AllowCode,
+    AllowAudit,
+    AllowOutside,
     CacheFile,
     Card,
     Json,
     Junit,
     Markdown,
     Quiet,
+    Remember,
     Report,
     Sarif,
     TrustPickle,
 )
 from isonomia.cli.outputs import OutputFiles, write_outputs
 from isonomia.cli.records import audit_of, with_histories
-from isonomia.errors import RecordError, UsageError
+from isonomia.errors import NotAllowedError, RecordError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.audit_file.runner import Started
+    from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
     from isonomia.report.status import Result
 
@@ -70,7 +76,9 @@ def run(
     quiet: Quiet = False,
     cache: CacheFile = None,
     trust_pickle: TrustPickle = False,
-    allow_code: AllowCode = False,
+    allow_code: AllowAudit = False,
+    allow_outside: AllowOutside = False,
+    remember: Remember = False,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Json = None,
@@ -80,7 +88,8 @@ def run(
 ) -> None:
     """Check every property of an audit file.
 
-    Every batch is written down: a run that is killed goes on with --resume, and ends with the same verdicts.
+    Every batch is written down: a run that is killed goes on with --resume, and ends with the same verdicts. What the
+    file may not do by itself, such as run code or read outside of its folder, is listed and asked about first.
 
     Example: isonomia run audit.toml --junit verdicts.xml
     """
@@ -95,12 +104,14 @@ def run(
     outputs.probe()
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
+    written = [key for key, given in (("records", records), ("cache", cache)) if given is None]
+    permissions = _allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
     sys.path.insert(0, str(audit.folder.resolve()))  # modules beside the file are found, as beside a script
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
     ended = complete(store, audit) if resume else None
     earlier = ended or (unfinished(store, audit) if resume else None)
     chosen = _seed(audit, earlier, seed)
-    console = Console(highlight=False)
+    console = new_console()
     if ended is not None:
         # Nothing is left to check, and so neither the model nor the people are needed.
         checks = store.checks(ended.id)
@@ -108,12 +119,45 @@ def run(
         console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache)
-    planned = plan_audit(audit, chosen, Permissions(trust_pickle, allow_code), wrapping)
+    planned = plan_audit(audit, chosen, permissions, wrapping)
     started = resume_run(store, audit, earlier, planned) if earlier else begin_run(store, audit, planned, chosen)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
     _finish(console, store, started, outcomes, outputs, file, quiet)
+
+
+def _allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool) -> Permissions:
+    """What is allowed: by options, by what was remembered of this file, or by somebody who says yes at a terminal."""
+    from isonomia.audits.audit_file.permissions import check_allowed, remember, with_remembered
+
+    permissions = with_remembered(audit, permissions)
+    again = shlex.join(["isonomia", *sys.argv[1:]])
+    advice = (
+        f"go on with\n  {again} {{flags}}\nwith --remember, it is not asked again until the file or its code changes"
+    )
+    try:
+        check_allowed(audit, permissions, advice, writes=written)
+    except NotAllowedError as error:
+        if not _says_yes(error):
+            raise
+        permissions = replace(permissions, **dict.fromkeys(error.permissions, True))
+    if keep:
+        place = remember(audit, permissions)
+        new_console(stderr=True, wrap=False).print(f"remembered in {place}", markup=False)
+    return permissions
+
+
+def _says_yes(error: NotAllowedError) -> bool:
+    """Whether somebody sits at a terminal and allows it, this time."""
+    if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    console = new_console(stderr=True, wrap=False)
+    console.print("This audit file wants what you have not allowed:")
+    for line in error.wants:
+        console.print(f"  {line}", markup=False)
+    console.print("Do you trust whoever wrote it, and allow all of that this time? [y/N] ", markup=False, end="")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
@@ -148,7 +192,7 @@ def _carried_out(
     from isonomia.audits.audit_file.runner import run_checks
     from isonomia.report.live import display_for
 
-    board = display_for([each.name for each in planned], console, Console(stderr=True, highlight=False), quiet)
+    board = display_for([each.name for each in planned], console, new_console(stderr=True), quiet)
 
     def tell(number: int, outcome: Outcome) -> None:
         board.finished(number, _result(planned[number], outcome))

@@ -20,13 +20,13 @@ from random import Random
 from threading import Event, Lock
 from time import monotonic
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from isonomia.errors import ModelError, UnreliableModelError, UsageError
 from isonomia.models.files import needed
 from isonomia.models.payloads import brief
 
-__all__ = ["Pace", "Sender", "Token"]
+__all__ = ["Pace", "Sender", "Token", "shown_address"]
 
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _LONGEST_HOLD = 300.0  # seconds that a service may ask for before the audit gives up
 _GARBLED = 2  # further attempts after an answer that cannot be read: more likely a wrong description than bad luck
 _START = 300
-_LONGEST = 2**28  # bytes of an answer; an endless one would fill the memory before its time is up
+_LONGEST = 2**26  # bytes of an answer; an endless one would fill the memory before its time is up
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Sender:
                 f"the status {reply.status} came: {brief(reply.text, _START) or 'no text'}", reply.status == 500
             )
         if not 200 <= reply.status < 300:
-            raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.token)}")
+            raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.url, self.token)}")
         try:
             return (read(_json(reply.text)),)
         except ModelError as error:
@@ -132,11 +132,18 @@ class Sender:
 
     def _exchange(self, body: bytes) -> _Reply | _Trouble:
         client, until = self._connected(), monotonic() + self.timeout
-        headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
+        own = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **own}
         headers |= {} if self.token is None else self.token.headers()
+        # Not compressed: a few kilobytes that were compressed twice unpack to gigabytes before anybody can count them.
+        headers["Accept-Encoding"] = "identity"
         with client.stream("POST", self.url, content=body, headers=headers) as response:
+            encoding = response.headers.get("content-encoding", "").strip()
+            if encoding.lower() not in {"", "identity"}:
+                reason = f"a compressed answer came ({encoding}), although a plain one was asked for"
+                return _Trouble(brief(reason, _START), garbled=True)
             content = bytearray()
-            for part in response.iter_bytes():
+            for part in response.iter_raw():
                 content += part
                 if monotonic() > until:
                     return _Trouble(_late(self.timeout))
@@ -201,7 +208,7 @@ def _why(error: Exception, timeout: float) -> str:
     return f"the connection failed ({type(error).__name__}: {str(error) or 'no more is known'})"
 
 
-def _advice(reply: _Reply, token: Token | None) -> str:
+def _advice(reply: _Reply, url: str, token: Token | None) -> str:
     said = f": {brief(reply.text, _START)}" if reply.text.strip() else "."
     match reply.status:
         case 401 | 403:
@@ -210,11 +217,26 @@ def _advice(reply: _Reply, token: Token | None) -> str:
         case 413:
             return f"{said} (send fewer rows at a time: batch_size=...)"
         case 301 | 302 | 303 | 307 | 308:
-            parts = urlsplit(reply.location)
-            there = f"{parts.scheme and parts.scheme + ':'}//{parts.hostname}" if parts.hostname else ""
-            return f", a redirect to {there}{parts.path}, which is not followed. Give that address if you trust it."
+            there = _joined_address(url, reply.location)
+            return f", a redirect to {there}, which is not followed. Give that address if you trust it."
         case _:
             return said
+
+
+def _joined_address(url: str, location: str) -> str:
+    """Where a redirect leads, as :func:`shown_address` has it; what is no address, as it is."""
+    try:
+        return shown_address(urljoin(url, location))
+    except ValueError:
+        return brief(location, _START)
+
+
+def shown_address(url: str) -> str:
+    """An address with its port, and without what may be secret in it: names, passwords and whatever is asked."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = f":{parts.port}" if parts.port is not None else ""
+    return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import UsageError
 from isonomia.models.checked import checked_features, checked_score_range, option_error
-from isonomia.models.client import Pace, Sender, Token
+from isonomia.models.client import Pace, Sender, Token, shown_address
 from isonomia.models.payloads import (
     AnswerPath,
     PlainAnswer,
@@ -109,9 +109,7 @@ class HttpModel:
     @property
     def name(self) -> str:
         """The address, without what may be secret in it."""
-        parts = urlsplit(self.url)
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+        return shown_address(self.url)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Send every row of a batch, and join the answers in order."""

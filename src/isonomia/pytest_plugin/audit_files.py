@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["AuditFileTests", "is_wanted"]
 
 
+_ADVICE = (
+    "allow it with {flags}, where each option of pytest begins with --isonomia-, or in its configuration: "
+    "isonomia_allow_code = true"
+)
+
+
 def is_wanted(path: Path, parent: pytest.Collector) -> bool:
     """Whether a file is an audit file whose properties are tests."""
     usual = path.name == "audit.toml" or path.name.endswith(".audit.toml")
@@ -74,6 +80,7 @@ class AuditFileTests(pytest.File):
         return self._planned[index]
 
     def _plan(self) -> list[PlannedCheck]:
+        from isonomia.audits.audit_file.permissions import check_allowed, with_remembered
         from isonomia.audits.audit_file.planner import plan_audit
         from isonomia.audits.protocol import Permissions
         from isonomia.engine.seeds import fresh_seed
@@ -84,7 +91,9 @@ class AuditFileTests(pytest.File):
             audit = replace(audit, toml=replace(audit.toml, content={**audit.content, "budget": budget}))
         stated = (seed_option(config, configured=False), audit.content.get("seed"), seed_option(config))
         seed = next((each for each in stated if each is not None), None)
-        permissions = Permissions(allowed(config, "trust_pickle"), allowed(config, "allow_code"))
+        given = Permissions(*(allowed(config, name) for name in ("trust_pickle", "allow_code", "allow_outside")))
+        permissions = with_remembered(self._audit, given)
+        check_allowed(audit, permissions, _ADVICE)
         refuse_namesakes(audit)
         return plan_audit(audit, fresh_seed() if seed is None else seed, permissions)
 
@@ -138,8 +147,10 @@ class PropertyTest(pytest.Item):
 
 
 def _node_name(name: str) -> str:
-    """A name by which a test can be chosen: on one line, and without the sign that pytest cuts at."""
-    return " ".join(name.replace("::", ":").split())
+    """A name by which a test can be chosen: on one line, visible, and without the sign that pytest cuts at."""
+    from isonomia.wording import on_one_line
+
+    return on_one_line(name.replace("::", ":"))
 
 
 @contextmanager

@@ -43,7 +43,8 @@ def add_options(parser: pytest.Parser) -> None:
     for name, what in (
         ("no-records", "keep no counterexamples, and try none that are known"),
         ("trust-pickle", "let audit files open pickled models, which can run code"),
-        ("allow-code", "let the blocks of specifications in audit files run as Python"),
+        ("allow-code", "let audit files import modules, run programs and blocks, and call services"),
+        ("allow-outside", "let audit files read outside of their folders"),
     ):
         group.addoption(f"--isonomia-{name}", action="store_true", default=False, help=what)
         parser.addini(f"isonomia_{name.replace('-', '_')}", what, type="bool", default=False)

@@ -288,6 +288,41 @@ def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monke
         predicted(HttpModel(service.url, retries=1, **PATIENT))
 
 
+def test_a_compressed_answer_is_not_unpacked(service):
+    import gzip
+    import tracemalloc
+
+    # Forty kilobytes that would be 32 megabytes, and in the same way four kilobytes that would be four gigabytes.
+    packed = gzip.compress(gzip.compress(bytes(1 << 25)))
+    service.raw, service.headers = (lambda _: packed), {"Content-Encoding": "gzip, gzip"}
+    tracemalloc.start()
+    with pytest.raises(UnreliableModelError, match=r"a compressed answer came \(gzip, gzip\)"):
+        predicted(HttpModel(service.url, retries=1, headers={"accept-encoding": "gzip"}, **PATIENT))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 24
+    sent = {name.lower(): value for name, value in service.requests[0][0].items()}
+    assert sent["accept-encoding"] == "identity"
+    service.raw, service.headers = None, {"Content-Encoding": "identity"}
+    assert predicted(HttpModel(service.url, **PATIENT)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("location", "there"),
+    [
+        ("https://elsewhere.example:8443/score?key=1", "https://elsewhere.example:8443/score,"),
+        ("//u:p@elsewhere.example:81/x", "http://elsewhere.example:81/x,"),
+        ("http://[::1]:8080/x", r"http://\[::1\]:8080/x,"),
+        ("/v2/score", r"http://127\.0\.0\.1:\d+/v2/score,"),
+        ("http://elsewhere.example:99999999/x", "http://elsewhere.example:99999999/x,"),
+    ],
+)
+def test_the_advice_about_a_redirect_keeps_the_port(service, location, there):
+    service.fault = lambda _: f"307 Location:{location}"
+    with pytest.raises(ModelError, match=f"redirect to {there} which is not followed"):
+        predicted(HttpModel(service.url, **PATIENT))
+
+
 def test_an_answer_with_a_byte_order_mark_is_read_and_one_nested_too_deep_is_told(service):
     service.raw = lambda _: b"\xef\xbb\xbf" + json.dumps({"predictions": EXPECTED}).encode()
     assert predicted(HttpModel(service.url, **PATIENT)) == EXPECTED

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
+from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
@@ -269,7 +270,7 @@ def interventions_of(file: AuditFile) -> dict[str, Interventions]:
     for name, path in file.content.get("interventions", {}).items():
         if not isinstance(path, str):
             raise file.error(f"expected the file of interventions {name!r}, but {path!r} came", "interventions", name)
-        with _pointing(file.error, "interventions", name):
+        with _pointing(file.error, "interventions", name, shown=is_inside(file.folder, path)):
             found[name] = Interventions.from_toml(file.texts.read(path), path)
     return found
 
@@ -278,7 +279,8 @@ def property_of(table: FileTable, interventions: Mapping[str, Interventions], pe
     """The property of one table; an error points at its line."""
     keys = file_keys()
     kind = next(key for key in keys if key in table.content)
-    with _pointing(table.error, kind):
+    shown = not keys[kind].is_file(table.get(kind)) or is_inside(table.folder, table.get(kind))
+    with _pointing(table.error, kind, shown=shown):
         prop = keys[kind].make(table, interventions, permissions)
         return replace(prop, name=table.get("name")) if table.get("name") else prop
 
@@ -296,7 +298,7 @@ def _model(entry: FileTable, permissions: Permissions) -> Model:
             "options",
             "trusted",
         )
-    with _pointing(entry.error, "load"):
+    with _pointing(entry.error, "load", shown=not here.exists() or is_inside(entry.folder, source)):
         return load_model(here if here.exists() else source, features=entry.get("features"), **options)
 
 
@@ -307,7 +309,7 @@ def _population(entry: FileTable) -> Any:
         raise entry.error(f"expected a population to have one of {', '.join(_SOURCES)}, but it {came}")
     (kind,) = given
     source = entry.get(kind)
-    with _pointing(entry.error, kind):
+    with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
                 return Sample(_place(entry, source), **_population_options(entry, "shuffle"))
@@ -336,13 +338,24 @@ def _place(entry: FileTable, source: str) -> Path:
 
 
 @contextmanager
-def _pointing(error: Callable[..., SpecError], *path: str | int) -> Iterator[None]:
-    """Let an error of what is made point at the line that asked for it."""
+def _pointing(error: Callable[..., SpecError], *path: str | int, shown: bool = True) -> Iterator[None]:
+    """Let an error of what is made point at the line that asked for it.
+
+    Of a file outside the folder, which an audit file may name to have it printed, only the place of the trouble is
+    ``shown``, and none of its words.
+    """
     try:
         yield
     except (IsonomiaError, TypeError) as problem:
-        pointed = error(str(problem), *path)
         place = getattr(problem, "place", None)
+        if not shown and place is not None:
+            where = f"line {place.line}, column {place.column}"
+            raise error(
+                f"this file cannot be read as what it should be, at {where}. Its text is not shown, since it lies "
+                "outside of the folder of the audit file",
+                *path,
+            ) from None
+        pointed = error(str(problem), *path)
         if place is not None and pointed.place is not None and place.text is pointed.place.text:
             raise  # it points at a line of this file already
         raise pointed from problem

@@ -57,14 +57,24 @@ class AuditFile:
         return [FileTable(self, ("property", index), table) for index, table in enumerate(tables)]
 
     @property
+    def reads_disk(self) -> bool:
+        """Whether the texts that it names are read from the disk, and not from a record."""
+        return not isinstance(self.texts, RecordedTexts)
+
+    def named_texts(self) -> list[tuple[FileTable, str, str]]:
+        """Every text that it names, with the table and the key: specifications, interventions and programs."""
+        kinds = file_keys()
+        found = [(table, key, table.get(key)) for table in self.properties() for key in kinds if key in table.content]
+        found = [(table, key, name) for table, key, name in found if kinds[key].is_file(name)]
+        changes = FileTable(self, ("interventions",), self.content.get("interventions", {}))
+        found += [(changes, key, name) for key, name in changes.content.items() if isinstance(name, str)]
+        people = self.entries("population", "populations").values()
+        return found + [(table, "program", table.get("program")) for table in people if table.get("program")]
+
+    @property
     def files(self) -> dict[str, str]:
-        """Every text that it names, by the name that it has for it: specifications, interventions and programs."""
-        kinds, tables = file_keys(), [table.content for table in self.properties()]
-        names = [table[key] for table in tables for key in kinds if key in table and kinds[key].is_file(table[key])]
-        names += [source for source in self.content.get("interventions", {}).values() if isinstance(source, str)]
-        populations = self.entries("population", "populations").values()
-        names += [table.get("program") for table in populations if table.get("program")]
-        return {name: self.texts.read(name) for name in dict.fromkeys(names)}
+        """Every text that it names, by the name that it has for it."""
+        return {name: self.texts.read(name) for name in dict.fromkeys(name for _, _, name in self.named_texts())}
 
 
 @dataclass(frozen=True, slots=True)

