@@ -327,6 +327,8 @@ def remember(file: AuditFile, permissions: Permissions) -> Path:
         new = path.with_name(f"{path.name}.{os.getpid()}")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
             stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
         new.replace(path)
     except OSError as error:
         raise UsageError(f"expected to keep what is allowed in {path}, but: {error.strerror}") from error
