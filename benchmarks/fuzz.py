@@ -1,0 +1,364 @@
+"""Feeds every language that Isonomia reads with inputs that are nearly right, and looks for what must not happen.
+
+Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--only NAME ...] [--seed 1] [--keep FOLDER]
+
+Six languages: properties, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and evidence; and the
+answers of services. What is accepted is used: properties are checked, programs drawn from, audits planned and run,
+evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these and of every input that
+was told something new. Each language has a process of its own that may take 1 GB of memory.
+
+Must not happen: an error that is no ``IsonomiaError``, more than 2 seconds of computing to read an input, more than a
+minute to use it, more than 1 GB. Exit code 1 where anything did; ``--keep`` writes the inputs down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic, process_time
+from typing import Any
+
+from benchmarks import fuzz_inputs as inputs
+
+__all__ = ["LANGUAGES", "Found", "fuzz"]
+
+MOST_SECONDS, MOST_TO_USE, MOST_BYTES = 2.0, 60.0, 2**30
+PEOPLE = {
+    "sex": ["F", "M"] * 20,
+    "age": [20 + 3 * (k % 20) for k in range(40)],
+    "income": [float(k % 13) * 7.5 for k in range(40)],
+    "priors": [k % 4 for k in range(40)],
+    "passed": [k % 3 % 2 for k in range(40)],
+    "prediction": [int(k % 5 > 1) for k in range(40)],
+}
+
+
+@dataclass(slots=True)
+class Found:
+    """What came of fuzzing one language; ``megabytes`` is how much the peak of memory grew."""
+
+    language: str
+    inputs: int = 0
+    accepted: int = 0
+    outcomes: int = 0
+    slowest: float = 0.0
+    slowest_use: float = 0.0
+    megabytes: float = 0.0
+    crashes: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing happened that must not."""
+        return not self.crashes and self.slowest <= MOST_SECONDS and self.megabytes <= MOST_BYTES / 1e6
+
+
+class TooLongError(BaseException):
+    """An input takes too long; no handler for errors may take it for one."""
+
+
+Make = Callable[[random.Random], Any]
+Use = Callable[[], object]
+Read = Callable[[Any, Path], Use]
+"""Reads an input in a folder, and gives what uses it."""
+
+
+def _texts(language: str, grammar: inputs.Grammar, start: str, mutations: float = 0.4) -> Make:
+    def make(draw: random.Random) -> str:
+        text = draw.choice(inputs.CORPUS[language]) if draw.random() < 0.05 else inputs.written(grammar, start, draw)
+        return inputs.mutated(text, draw) if draw.random() < mutations else text
+
+    return make
+
+
+def _property(text: str, folder: Path) -> Use:  # noqa: ARG001
+    import isonomia as iso
+
+    prop = iso.parse(text)
+    assert str(iso.parse(str(prop))) == str(prop), "what is written is read as the same"
+    prop.explain()
+    people = iso.Census(PEOPLE)
+    return lambda: iso.check(prop, population=people, seed=1, budget=300).to_dict()
+
+
+def _fr(text: str, folder: Path) -> Use:  # noqa: ARG001
+    import numpy as np
+
+    import isonomia as iso
+
+    program = iso.Program.of(text)
+    source = program.open(np.random.SeedSequence(0))
+    return lambda: source.batch(0, 50, np.random.default_rng(0), 0)
+
+
+def _nomos(text: str, folder: Path) -> Use:  # noqa: ARG001
+    import numpy as np
+
+    import isonomia as iso
+    from isonomia.spec.nomos import parse_nomos
+
+    parse_nomos(text)
+    prop = iso.safety.property(text)
+    prop.explain()
+    people = iso.Census({name: PEOPLE[name] for name in ("sex", "age", "income", "priors")})
+    model = lambda table: (np.asarray(table["age"]) > 40).astype(int)  # noqa: E731
+    return lambda: iso.check(prop, model, people, seed=1, budget=200).to_dict()
+
+
+def _interventions(text: str, folder: Path) -> Use:  # noqa: ARG001
+    from isonomia.interventions import Interventions
+
+    changes = Interventions.from_toml(text, "changes.toml")
+    again = Interventions.from_toml(changes.to_toml(), "again.toml")
+    assert again.to_toml() == changes.to_toml(), "what is written is read as the same"
+    return lambda: changes
+
+
+def _audit(text: str, folder: Path) -> Use:
+    from isonomia.audits.audit_file.planner import plan_audit
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.check import run_check
+    from isonomia.audits.protocol import Permissions
+    from isonomia.engine.observer import Silent
+
+    (folder / "audit.toml").write_text(text, encoding="utf-8", errors="replace")
+    planned = plan_audit(read_audit_file(folder / "audit.toml"), 1, Permissions())
+
+    def use() -> None:
+        for each in planned[:3]:
+            run_check(each.check, Silent()).to_dict()
+
+    return use
+
+
+def _evidence(text: str, folder: Path) -> Use:
+    from isonomia.audits.replaying.recompute import rebuilt, recomputed
+    from isonomia.records.evidence import read_evidence
+
+    (folder / "evidence.json").write_text(text, encoding="utf-8", errors="replace")
+    evidence = read_evidence(folder / "evidence.json")
+    audit = rebuilt(evidence)
+    return lambda: list(recomputed(evidence, audit, seconds=5.0))
+
+
+def _service(made: tuple[dict[str, Any], str], folder: Path) -> Use:  # noqa: ARG001
+    import httpx
+
+    from isonomia.models.checked import ask
+    from isonomia.models.http import HttpModel
+    from isonomia.populations import Table
+
+    described, answer = made
+    model = HttpModel("http://localhost/score", retries=0, features=["age"], **described)
+    content = answer.encode("utf-8", "replace")
+    model._sender._client = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, content=content)))
+    model._sender._process = os.getpid()
+    wanted = described.get("prediction") is not None
+    ask(
+        model,
+        Table.of({"age": list(range(ROWS))}),
+        want_score=not wanted or "score" in described,
+        want_prediction=wanted,
+    )
+    return lambda: None
+
+
+ROWS = 6
+
+
+def _evidence_texts() -> Make:
+    """Mutations of the evidence of a small audit; half of them sealed anew, so that more than the seal is tried."""
+    from isonomia.records.evidence import sealed
+
+    whole = _small_evidence()
+
+    def make(draw: random.Random) -> str:
+        if draw.random() < 0.2:
+            return inputs.mutated(json.dumps(whole), draw)
+        tree = inputs.mutated_tree({key: value for key, value in whole.items() if key != "seal"}, draw)
+        again = isinstance(tree, dict) and draw.random() < 0.8
+        return json.dumps(sealed(tree) if again else tree)
+
+    return make
+
+
+def _small_evidence() -> dict[str, Any]:
+    """The content of an evidence file about a small audit."""
+    from isonomia.audits.audit_file.planner import plan_audit
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.audit_file.runner import begin_run, run_checks
+    from isonomia.audits.protocol import Permissions
+    from isonomia.engine.observer import Silent
+    from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.records.store import Store
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        _write_people(folder)
+        text = inputs.CORPUS["audit"][0] + (
+            '\n[[property]]\ncheck = "E[income from 0 to 100] <= 60"\n'
+            '\n[[property]]\nprincipal = true\nwith = {attribute = "sex", outcome = "passed", within = 0.5}\n'
+        )
+        (folder / "audit.toml").write_text(text)
+        file, store = read_audit_file(folder / "audit.toml"), Store(folder / "records")
+        planned = plan_audit(file, 1, Permissions())
+        run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
+        content: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
+        return content
+
+
+def _write_people(folder: Path) -> None:
+    rows = zip(*PEOPLE.values(), strict=True)
+    (folder / "people.csv").write_text("\n".join([",".join(PEOPLE), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    (folder / "changes.toml").write_text(inputs.CORPUS["interventions"][0])
+
+
+LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
+    "property": (lambda: _texts("property", inputs.PROPERTY, "property"), _property),
+    "fr": (lambda: _texts("fr", inputs.FR, "program"), _fr),
+    "nomos": (lambda: _texts("nomos", inputs.NOMOS, "spec"), _nomos),
+    "interventions": (lambda: _texts("interventions", inputs.INTERVENTIONS, "changes"), _interventions),
+    "audit": (lambda: _texts("audit", inputs.AUDIT, "audit", 0.25), _audit),
+    "evidence": (_evidence_texts, _evidence),
+    "service": (lambda: lambda draw: inputs.service(draw, ROWS), _service),
+}
+
+
+def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, use: float = 1.0) -> Found:
+    """Try inputs until there were so many, or the time is over; of those accepted, a share is used."""
+    from isonomia.errors import IsonomiaError
+
+    make, read = LANGUAGES[language][0](), LANGUAGES[language][1]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    draw, found, seen, told_new, until = random.Random(seed), Found(language), set(), [], monotonic() + seconds
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folder = Path(place)
+        _write_people(folder)
+        with suppress(Exception):
+            read(make(draw), folder)  # imports take time once
+        while found.inputs < most and monotonic() < until:
+            made = make(draw)
+            if told_new and isinstance(made, str) and draw.random() < 0.25:
+                made = inputs.mutated(draw.choice(told_new), draw)
+            found.inputs += 1
+            began = process_time()
+            try:
+                with _at_most(MOST_TO_USE):
+                    uses = read(made, folder)
+                    found.slowest = max(found.slowest, process_time() - began)
+                    found.accepted += 1
+                    outcome = "accepted"
+                    if draw.random() < use:
+                        began = process_time()
+                        uses()
+                        found.slowest_use = max(found.slowest_use, process_time() - began)
+                        outcome = "used"
+            except IsonomiaError as error:
+                outcome = f"{type(error).__name__}: {_shape(str(error))}"
+                if outcome not in seen:
+                    found.slowest = max(found.slowest, process_time() - began)
+            except (Exception, TooLongError) as error:
+                outcome = f"crash {type(error).__name__}"
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{Path(last.filename).name}:{last.lineno}"
+                if (outcome, where) not in seen:
+                    seen.add((outcome, where))
+                    text = made if isinstance(made, str) else json.dumps(made)
+                    found.crashes.append(
+                        {"error": f"{type(error).__name__}: {error}"[:300], "where": where, "input": text}
+                    )
+            if outcome not in seen:
+                seen.add(outcome)
+                if isinstance(made, str):
+                    told_new.append(made)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    found.outcomes, found.megabytes = len(seen), grown / 1e3
+    return found
+
+
+def _shape(message: str) -> str:
+    """A message without what the input put into it."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9]+|\n.*", "", message, flags=re.DOTALL)[:80]
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise TooLongError(f"more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _in_a_process(language: str, seed: int, most: int, seconds: float, use: float, results: Any) -> None:
+    limit = 4 * MOST_BYTES  # of addresses: libraries reserve more than they use
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    results.put(fuzz(language, seed, most=most, seconds=seconds, use=use))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60.0, help="for all languages together")
+    parser.add_argument("--inputs", type=int, default=10**9, help="for all languages together")
+    parser.add_argument("--only", nargs="*", choices=sorted(LANGUAGES), default=list(LANGUAGES))
+    parser.add_argument("--use", type=float, default=0.3, help="the share of accepted inputs that is used")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="a folder for inputs that crashed")
+    arguments = parser.parse_args()
+    context, everything = get_context("spawn"), []
+    print(f"{'language':<14}{'inputs':>9}{'accepted':>10}{'outcomes':>10}{'read':>9}{'used':>9}{'MB':>7}{'crashes':>9}")
+    for language in arguments.only:
+        parts = len(arguments.only)
+        shares = (arguments.inputs // parts, arguments.seconds / parts, arguments.use)
+        results = context.Queue()
+        process = context.Process(target=_in_a_process, args=(language, arguments.seed, *shares, results))
+        process.start()
+        found = Found(language, crashes=[{"error": "the process ended", "where": "", "input": ""}])
+        while process.is_alive() or not results.empty():
+            try:
+                found = results.get(timeout=1.0)
+                break
+            except Exception:
+                continue
+        process.join()
+        everything.append(found)
+        share = f"{found.accepted / max(found.inputs, 1):.0%}"
+        print(
+            f"{language:<14}{found.inputs:>9,}{share:>10}{found.outcomes:>10}{found.slowest:>7.2f} s"
+            f"{found.slowest_use:>7.2f} s{found.megabytes:>7.0f}{len(found.crashes):>9}",
+            flush=True,
+        )
+        for number, crash in enumerate(found.crashes):
+            print(f"    {crash['error']} ({crash['where']}): {crash['input'][:200]!r}")
+            if arguments.keep:
+                arguments.keep.mkdir(parents=True, exist_ok=True)
+                (arguments.keep / f"{language}-{number}.txt").write_text(
+                    crash["input"], encoding="utf-8", errors="replace"
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(found) for found in everything], indent=1) + "\n")
+    sys.exit(0 if all(found.sound for found in everything) else 1)
+
+
+if __name__ == "__main__":
+    main()
