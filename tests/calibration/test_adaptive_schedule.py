@@ -16,7 +16,7 @@ from simulation import MANY, REPETITIONS, Floats, assert_calibrated, error_rate,
 
 from isonomia.engine import Schedule
 from isonomia.engine.loop import CAUTION
-from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, Wealth, begin, step
 
 SCHEDULE = Schedule()
 STEPS = 90
@@ -121,10 +121,11 @@ def peeking(process: EProcess, repetitions: int) -> Floats:
         half = coins(rng, np.ceil(0.5 * sizes))
         short, whole = step(process, state, half), step(process, state, half + coins(rng, np.ceil(0.5 * sizes)))
         better = short.log_wealth > whole.log_wealth
-        state = Wealth(
+        state = DividedWealth(
             np.where(better, short.log_wealth, whole.log_wealth),
             np.where(better, short.peak, whole.peak),
             np.where(better[:, None, None], short.tally, whole.tally),
+            np.where(better[:, None], short.bettors, whole.bettors),
         )
         total = state.tally.sum(axis=(1, 2))
     return state.peak

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 from simulation import cells, two_streams, yes_no_process
 
-from isonomia.evidence.bets import EProcess, Wealth, begin, step
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.channels import Grid, grid_for
 
 DELTA = 1e-6
@@ -31,7 +31,7 @@ def stops(process: EProcess, draw, seed: int, repetitions: int = 1_000, first: i
         won = state.peak >= np.log(1.0 / DELTA)
         found[running[won]] = n
         running = running[~won]
-        state = Wealth(state.log_wealth[~won], state.peak[~won], state.tally[~won])
+        state = state.rows(~won)
     return found
 
 

@@ -189,11 +189,7 @@ def gains(
         won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
         gained[outside, -1] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
     if steady:
-        stakes = steady_stakes(payoffs, estimate, weights, DISTANCES)
-        rows = np.repeat(np.arange(len(payoffs)), len(DISTANCES))
-        won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[rows], counts[rows])
-        won = np.where(stakes.amounts[:, 0] > 0, won, 0.0)
-        gained[:, :-1] = won.reshape(len(payoffs), len(DISTANCES))
+        gained[:, :-1] = _steady_gains(payoffs, bounds[:, 0], estimate, weights, counts)
     return gained
 
 
@@ -209,6 +205,14 @@ def _most_telling(payoffs: Floats, bounds: Floats, estimate: Floats) -> tuple[Fl
     score = (mean.sum(axis=-1) - bounds) / np.sqrt(np.maximum(spread, 1e-300))
     chosen = np.argpartition(-score, MAX_HALF_SPACES, axis=-1)[:, :MAX_HALF_SPACES]
     return np.take_along_axis(payoffs, chosen[:, :, None, None], axis=1), np.take_along_axis(bounds, chosen, axis=1)
+
+
+def _steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats) -> Floats:
+    """What the steady bettors gain, in the sense of :func:`log_factor`: shape ``(rows, distances)``."""
+    amounts, intercepts, factors = steady_stakes(payoffs, estimate, weights, DISTANCES)
+    draws = counts.sum(axis=-1)
+    won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - intercepts, draws)
+    return np.where(amounts > 0, won - amounts * (draws.sum(axis=-1) * bounds)[:, None], 0.0)
 
 
 def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:

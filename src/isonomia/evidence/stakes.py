@@ -376,32 +376,52 @@ def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> St
     return Stakes(np.asarray([[mu]]), pairs[:, :, 0], pairs)
 
 
-def steady_stakes(payoffs: Floats, estimate: Floats, weights: Floats, distances: Floats) -> Stakes:
+def steady_stakes(
+    payoffs: Floats, estimate: Floats, weights: Floats, distances: Floats
+) -> tuple[Floats, Floats, Floats]:
     """The stakes on one half-space that are best where the truth lies some distances outside of it.
 
-    A distance is in standard deviations of what one draw contributes. The arrays are those of :func:`best_stakes`, and
-    the result has one row for each row and distance, distances fastest. Nothing is staked where a channel that is
-    needed has no draw.
+    A distance is in standard deviations of what one draw contributes. The arrays are those of :func:`best_stakes`.
+    Returned are amounts, intercepts and factors, of shapes ``(repetitions, distances)``, ``(..., channels)`` and
+    ``(..., channels, cells)``. Nothing is staked where a channel that is needed has no draw. Every factor is positive.
     """
     y = payoffs[:, 0]
-    allowed = ~np.any((np.abs(y).max(axis=-1) > 0) & (weights <= 0), axis=-1)
+    yes_no = y.shape[-1] == 2 and not y[..., 0].any()
+    if yes_no and len(y) == 1:
+        return _one_steady(y[0, :, 1].tolist(), estimate[0].tolist(), weights[0].tolist(), distances)
+    largest = np.abs(y).max(axis=-1)
+    allowed = ~((largest > 0) & (weights <= 0)).any(axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
     scaled = y / weights[:, :, None]
     mean = np.einsum("rgc,rgc->rg", estimate, scaled)
     variance = np.einsum("rgc,rgc->rg", estimate, scaled * scaled) - mean * mean
     spread = np.einsum("rg,rg->r", weights, np.maximum(variance, 0.0))
-    most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), TINY)
-    mu = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
-    mu = np.minimum(mu[:, None] * distances, most[:, None]).ravel()
-    rows = np.repeat(np.arange(len(y)), len(distances))
-    if y.shape[-1] == 2 and not y[..., 0].any():
+    most = MAX_SPREAD / np.maximum((largest / weights).max(axis=-1), TINY)
+    unit = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
+    mu = np.minimum(unit[:, None] * distances, most[:, None])
+    if yes_no:
         miss, h = np.moveaxis(np.maximum(estimate, MIN_SHARE), -1, 0)
-        ones = np.ones_like(weights)[rows]
-        no, yes = _yes_no_factors(mu, scaled[rows, :, 1], miss[rows], h[rows], ones)
-        return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
-    moved = mu[:, None, None] * scaled[rows]
-    z = _intercepts(moved, estimate[rows])
-    return Stakes(mu[:, None], z, z[:, :, None] + moved)
+        no, yes = _yes_no_pair(mu[:, :, None] * scaled[:, None, :, 1], miss[:, None], h[:, None])
+        return mu, no, np.stack([no, yes], axis=-1)
+    moved = mu[:, :, None, None] * scaled[:, None]
+    z = _intercepts(moved, estimate[:, None])
+    return mu, z, z[..., None] + moved
+
+
+def _one_steady(
+    y: list[float], estimate: list[list[float]], weights: list[float], distances: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The same for one repetition of yes/no leaves, in plain numbers."""
+    channels = range(len(y))
+    none = any(weights[g] <= 0 and y[g] for g in channels)
+    scaled = [y[g] / weights[g] if weights[g] > 0 else y[g] for g in channels]
+    shares = [(max(miss, MIN_SHARE), max(h, MIN_SHARE)) for miss, h in estimate]
+    spread = sum(weights[g] * scaled[g] ** 2 * shares[g][0] * shares[g][1] for g in channels)
+    unit = 1.0 / sqrt(spread) if spread > 0 and not none else 0.0
+    most = MAX_SPREAD / max(max(map(abs, scaled)), TINY)
+    mu = [min(unit * distance, most) for distance in distances.tolist()]
+    factors = np.asarray([[[_two_factors(m * scaled[g], *shares[g]) for g in channels] for m in mu]])
+    return np.asarray([mu]), factors[..., 0], factors
 
 
 def _intercepts(moved: Floats, estimate: Floats) -> Floats:
@@ -412,11 +432,12 @@ def _intercepts(moved: Floats, estimate: Floats) -> Floats:
     """
     z = np.asarray(np.where(estimate > 0, estimate - moved, -np.inf).max(axis=-1))
     for _ in range(MAX_ROUNDS):
-        inverse = estimate / (z[:, :, None] + moved)
-        excess = np.einsum("rgc->rg", inverse) - 1.0
+        factors = z[..., None] + moved
+        inverse = estimate / factors
+        excess = inverse.sum(axis=-1) - 1.0
         if excess.max(initial=0.0) < 1e-6:
             break
-        z = z + excess / np.einsum("rgc,rgc->rg", inverse, 1.0 / (z[:, :, None] + moved))
+        z = z + excess / (inverse / factors).sum(axis=-1)
     return z
 
 
@@ -434,7 +455,11 @@ def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Flo
 
     The share of no, ``miss``, is the estimate's own: ``1 - h`` would be 0 for a rate that rounds to 1.
     """
-    m = mu[:, None] * a / weights
+    return _yes_no_pair(mu[:, None] * a / weights, miss, h)
+
+
+def _yes_no_pair(m: Floats, miss: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """The factors of no and yes where what yes adds is ``m``."""
     down, up = 1.0 - m, 1.0 + m
     root = np.sqrt(np.where(m >= 0, down * down + 4.0 * miss * m, up * up - 4.0 * h * m))
     with np.errstate(all="ignore"):
