@@ -57,6 +57,7 @@ def assert_holds(
     seed: int | None = None,
     method: str = "auto",
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    control: str = "family",
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
@@ -70,7 +71,7 @@ def assert_holds(
 
     Parameters
     ----------
-    property, model, population, method, ranges, features, growth, workers, random_model, observer
+    property, model, population, method, ranges, control, features, growth, workers, random_model, observer
         As for :func:`isonomia.check`.
     delta, budget, seed, looks
         As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
@@ -118,6 +119,7 @@ def assert_holds(
         seed=said.get("seed") if seed is None else seed,
         method=method,
         ranges=ranges,
+        control=control,
         features=features,
         growth=growth,
         workers=workers,

@@ -33,6 +33,9 @@ __all__ = ["check", "checked_observer", "new_check", "plan", "run_check"]
 METHODS = ("auto", "bets", "region", "verifair")
 """Ways of deciding a property about rates: bets where it allows them and a region elsewhere, or one of the three."""
 
+CONTROLS = ("family", "discovery")
+"""Which mistakes about single groups are limited: any at all, or the share of them."""
+
 _LEAST_DELTA = 1e-300
 """Smaller ones have no reciprocal in double precision."""
 
@@ -102,6 +105,14 @@ def checked_method(value: str) -> str:
     return value
 
 
+def checked_control(value: str) -> str:
+    """Which mistakes about single groups are limited."""
+    if value not in CONTROLS:
+        hint = nearest(str(value), CONTROLS)
+        raise UsageError(f"expected control as one of {', '.join(CONTROLS)}, but {value!r} came.{hint}")
+    return value
+
+
 def checked_growth(value: float) -> float:
     """How much larger a batch may be than what came before."""
     if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
@@ -165,6 +176,7 @@ def check(
     seed: int | None = None,
     method: str = "auto",
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    control: str = "family",
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
@@ -199,6 +211,12 @@ def check(
         ``"region"`` and ``"verifair"`` demand one of the three.
     ranges
         The lowest and highest possible value of columns whose means are asked for.
+    control
+        Which mistakes about single groups are limited, where a property about rates claims something for every group.
+        ``"family"``: the probability that any group is wrongly said to be violated is at most ``delta``, and so is that
+        of any being wrongly said to hold. ``"discovery"``: the expected share of wrong names among those that are said
+        to be violated is at most ``delta``, likewise among those that are said to hold. The answer to the whole claim
+        does not depend on it.
     features
         The columns that the model is given, in order, where it cannot say so itself.
     growth
@@ -250,6 +268,7 @@ def check(
         seed=seed,
         method=method,
         ranges=ranges,
+        control=control,
         features=features,
         growth=growth,
         workers=workers,
@@ -269,6 +288,7 @@ def new_check(
     seed: int | None = None,
     method: str = "auto",
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    control: str = "family",
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
@@ -293,6 +313,7 @@ def new_check(
         workers=checked_workers(workers),
         method=checked_method(method),
         ranges=checked_ranges(ranges or {}),
+        control=checked_control(control),
         random_model=at_random,
         looks=checked_looks(looks, method),
     )

@@ -69,6 +69,8 @@ class Check(Generic[P]):
         How large batches are, and how many threads ask the model.
     method, ranges
         Which evidence decides, and the ranges of columns whose means are asked for: for rates only.
+    control
+        Which mistakes about single groups are limited, of a claim for every group: ``"family"`` or ``"discovery"``.
     random_model
         Whether the model may answer the same person differently.
     looks
@@ -90,6 +92,7 @@ class Check(Generic[P]):
     workers: int = 1
     method: str = "auto"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    control: str = "family"
     random_model: bool = False
     looks: str | int = "any"
     journal: Journal = field(default_factory=Blank)
@@ -115,6 +118,11 @@ class Check(Generic[P]):
 
 def refuse_rates_options(check: Check[Any], what: str) -> None:
     """Refuse what only properties about rates have."""
+    if check.control != "family":
+        raise UsageError(
+            f"expected control='family' for {what}, but control={check.control!r} came: it says how the groups of a "
+            "property about rates are named"
+        )
     if check.method not in {"auto", "bets"} or check.ranges:
         raise UsageError(
             f"expected method='auto' and no ranges for {what}, but method={check.method!r} and "

@@ -73,6 +73,12 @@ def check(
     ranges: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
+    control: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How the risk covers many: family (no wrong name) or discovery (few wrong names)."
+        ),
+    ] = "family",
     explain: Explain = False,
     quiet: Quiet = False,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
@@ -169,6 +175,7 @@ def check(
         method=method,
         looks=int(looks) if looks.isdecimal() else looks,
         ranges=parse_ranges(ranges or []),
+        control=control,
         random_model=reading.random_model,
         observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )

@@ -110,10 +110,11 @@ def _interval(verdict: Verdict | None) -> str:
     from isonomia.records.display.words import interval
     from isonomia.wording import number
 
-    if verdict is None or not verdict.expressions:
+    first = None if verdict is None else verdict.headline
+    if verdict is None or first is None:
         return ""
-    first = verdict.expressions[0]
-    return f"{'' if first.estimate is None else f'{number(first.estimate)} '}{interval(first)}"
+    whom = "" if verdict.worst is None else f"{verdict.worst.group}: "
+    return f"{whom}{'' if first.estimate is None else f'{number(first.estimate)} '}{interval(first)}"
 
 
 def _samples(verdict: Verdict | None) -> str:

@@ -199,7 +199,7 @@ def answers(seed: int, observer: Observer) -> Iterator[tuple[DemoQuestion, Entry
             observer=tracing if question.traced else observer,
         )
         history = tuple(tracing.points)
-        if history and verdict.expressions:
-            last = verdict.expressions[0]
+        last = verdict.headline
+        if history and last is not None:
             history = (*history, (verdict.samples, last.low, last.estimate, last.high))
         yield question, Entry(str(verdict.name), verdict, explanation=question.why, history=history)

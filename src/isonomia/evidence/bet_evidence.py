@@ -29,7 +29,15 @@ from isonomia.evidence.slices import (
 )
 from isonomia.spec.tree import Formula, Leaf, Row
 
-__all__ = ["AnyWealth", "BetEvidence", "PolytopeTest", "bets_for", "polytope_test"]
+__all__ = [
+    "AnyWealth",
+    "BetEvidence",
+    "PolytopeTest",
+    "bets_for",
+    "e_processes_for",
+    "polytope_test",
+    "slices_shared_out",
+]
 
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
@@ -125,10 +133,20 @@ class BetEvidence:
 
     def step(self, state: tuple[AnyWealth, ...], tallies: Tallies) -> tuple[AnyWealth, ...]:
         """Bet on one batch in every test that has not refuted its polytope yet."""
-        return tuple(
-            wealth if self._refuted(wealth) else test.step(wealth, tallies)
-            for test, wealth in zip(self.tests, state, strict=True)
-        )
+        tests, new = self.tests, list(state)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for index, (test, wealth) in enumerate(zip(tests, state, strict=True)):
+            if self._refuted(wealth):
+                continue
+            if isinstance(test.process, EProcess):
+                alike.setdefault(test.process.payoffs.shape, []).append(index)
+            else:
+                new[index] = test.step(wealth, tallies)
+        for members in alike.values():
+            after = _step_together([tests[k] for k in members], [new[k] for k in members], tallies)
+            for index, wealth in zip(members, after, strict=True):
+                new[index] = wealth
+        return tuple(new)
 
     def decision(self, state: tuple[AnyWealth, ...]) -> bool | None:
         """``True`` once the whole negation is refuted, ``False`` once the whole claim is."""
@@ -147,6 +165,26 @@ class BetEvidence:
 
     def _refuted(self, wealth: AnyWealth) -> bool:
         return bool(wealth.peak[0] >= np.log(1.0 / self.delta))
+
+
+def _step_together(tests: Sequence[PolytopeTest], states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[AnyWealth]:
+    """Let e-processes of one shape bet side by side, which is quicker than one after the other."""
+    divided = [state for state in states if isinstance(state, DividedWealth)]
+    if len(tests) == 1 or len(divided) < len(states):
+        return [test.step(state, tallies) for test, state in zip(tests, states, strict=True)]
+    process = EProcess.stacked([test.unsliced for test in tests])
+    counts = np.zeros((len(tests), *process.prior.shape[-2:]))
+    for row, test in enumerate(tests):
+        for g, channel in enumerate(test.channels):
+            counts[row, g, : channel.grid.size] = tallies[channel]
+    before = DividedWealth(
+        np.concatenate([state.log_wealth for state in divided]),
+        np.concatenate([state.peak for state in divided]),
+        np.concatenate([state.tally for state in divided]),
+        np.concatenate([state.bettors for state in divided]),
+    )
+    after = step(process, before, counts)
+    return [after.rows(np.asarray([row])) for row in range(len(tests))]
 
 
 def bets_for(
@@ -176,21 +214,34 @@ def bets_for(
     slices
         Whether overlapping groups may be sliced; with ``False`` every draw gets a ticket instead.
     """
-    tests: list[tuple[PolytopeTest, ...]] = []
-    for positive in (False, True):
-        hypothesis = hypothesis_of(formula, ranges, positive=positive)
-        if hypothesis is None:
-            return None
-        few = slices and len(hypothesis.polytopes) <= MAX_SLICED
-        candidates = [polytope_test(polytope, streams, ranges, delta, sizes, few) for polytope in hypothesis.polytopes]
-        possible = tuple(test for test in candidates if test is not None)
-        if len(possible) < len(candidates):
-            return None
-        tests.append(possible)
-    return BetEvidence(delta, *_within_bounds(tests))
+    against = e_processes_for(formula, ranges, streams, delta, sizes, positive=False, slices=slices)
+    in_favour = e_processes_for(formula, ranges, streams, delta, sizes, positive=True, slices=slices)
+    if against is None or in_favour is None:
+        return None
+    return BetEvidence(delta, *slices_shared_out([against, in_favour]))
 
 
-def _within_bounds(sides: Sequence[tuple[PolytopeTest, ...]]) -> Iterator[tuple[PolytopeTest, ...]]:
+def e_processes_for(
+    formula: Formula,
+    ranges: Ranges,
+    streams: Sequence[Row | None],
+    delta: float,
+    sizes: Mapping[Leaf, float] | None = None,
+    *,
+    positive: bool,
+    slices: bool = True,
+) -> tuple[PolytopeTest, ...] | None:
+    """The e-processes against a claim, or with ``positive=False`` against its negation; ``None`` as in `bets_for`."""
+    hypothesis = hypothesis_of(formula, ranges, positive=positive)
+    if hypothesis is None:
+        return None
+    few = slices and len(hypothesis.polytopes) <= MAX_SLICED
+    candidates = [polytope_test(polytope, streams, ranges, delta, sizes, few) for polytope in hypothesis.polytopes]
+    possible = tuple(test for test in candidates if test is not None)
+    return possible if len(possible) == len(candidates) else None
+
+
+def slices_shared_out(sides: Sequence[tuple[PolytopeTest, ...]]) -> Iterator[tuple[PolytopeTest, ...]]:
     """The same tests, with the slices shared out where there are many sliced ones."""
     sliced = sum(isinstance(test.process, SlicedEProcess) for side in sides for test in side)
     most = min(MAX_SLICES, max(SLICES_TOGETHER // max(sliced, 1), 2 * FIRST_SLICES))

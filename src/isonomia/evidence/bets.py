@@ -51,6 +51,8 @@ class EProcess:
         cells that a channel does not have.
     sizes
         How many people a channel has in all, for draws without replacement; infinite for independent draws.
+
+    Where repetitions are about different polytopes, each array has a leading axis of them (:meth:`stacked`).
     """
 
     payoffs: Floats
@@ -78,6 +80,20 @@ class EProcess:
             weights[g, : len(prior)] = prior
         people = np.full(channels, np.inf) if sizes is None else np.asarray(sizes, dtype=float)
         return cls(padded, np.asarray(bounds, dtype=float), weights, people)
+
+    @classmethod
+    def stacked(cls, processes: Sequence[EProcess]) -> EProcess:
+        """Several e-processes of one shape side by side, each a repetition of its own."""
+        return cls(
+            np.stack([process.payoffs for process in processes]),
+            np.stack([process.bounds for process in processes]),
+            np.stack([process.prior for process in processes]),
+            np.stack([process.sizes for process in processes]),
+        )
+
+    def take(self, rows: NDArray[np.intp]) -> EProcess:
+        """Some of the repetitions of a stack."""
+        return EProcess(self.payoffs[rows], self.bounds[rows], self.prior[rows], self.sizes[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +135,9 @@ class DividedWealth(Wealth):
 
 def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     """Start with a wealth of 1 and nothing seen."""
-    bettors = len(SHARES) if len(process.bounds) == 1 else 1
+    bettors = len(SHARES) if process.bounds.shape[-1] == 1 else 1
     nothing = np.zeros(repetitions)
-    tally = np.zeros((repetitions, *process.prior.shape))
+    tally = np.zeros((repetitions, *process.prior.shape[-2:]))
     return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, bettors)))
 
 
@@ -146,8 +162,8 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
     repetitions = len(state.log_wealth)
-    payoffs = np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape))
-    bounds = np.broadcast_to(process.bounds, (repetitions, *process.bounds.shape))
+    payoffs = np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape[-3:]))
+    bounds = np.broadcast_to(process.bounds, (repetitions, process.bounds.shape[-1]))
     payoffs, bounds = remaining(payoffs, bounds, process.sizes, state.tally)
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
@@ -242,4 +258,5 @@ def remaining(payoffs: Floats, bounds: Floats, sizes: Floats, tally: Floats) -> 
     people = np.maximum(sizes, 1.0)  # an empty group never pays
     left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
     seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
-    return payoffs * left[:, None, :, None], bounds - np.einsum("rjgc,rgc,g->rj", payoffs, tally, seen)
+    shown = tally * seen[..., None]
+    return payoffs * left[:, None, :, None], bounds - np.einsum("rjgc,rgc->rj", payoffs, shown)

@@ -20,9 +20,11 @@ from isonomia.evidence.protocol import check_delta
 __all__ = [
     "OverallWealth",
     "average_wealth",
+    "closed_average",
     "e_bh",
     "holm",
     "joint_wealth",
+    "locked",
     "unfair_at_discovery_rate",
     "unfair_at_family_risk",
     "update_overall",
@@ -59,6 +61,62 @@ def e_bh(e_values: ArrayLike, delta: float) -> Booleans:
     rejected = np.zeros(len(e), dtype=bool)
     rejected[order[:count]] = True
     return rejected
+
+
+def closed_average(log_e_values: ArrayLike, delta: float, *, together: bool | None = None) -> Booleans:
+    """Reject so that *any* false rejection has probability at most ``delta``, however the tests depend: closed testing.
+
+    A hypothesis is rejected where the mean of the e-values is at least ``1/delta`` in *every* set of hypotheses that
+    contains it. With every e-value taken as a multiple ``x`` of ``1/delta``, the worst such set adds exactly those
+    others that fall short, so the condition is ``x_i - 1 >= sum over the others of max(0, 1 - x_j)``.
+
+    Parameters
+    ----------
+    log_e_values
+        The logarithms of the e-values: wealths after one and the same batch, each of which may have been stopped. The
+        last axis is the family.
+    delta
+        The risk.
+    together
+        Whether another test of that level has refuted *all* hypotheses together; it takes the place of their mean.
+        ``None`` where there is no such test.
+
+    Notes
+    -----
+    Guarantee: for wealths that are supermartingales while their hypotheses are true, the probability that a true one is
+    rejected *after any batch at all* is at most ``delta``. The true ones form one set; a true one is rejected only
+    where the mean over that set reaches ``1/delta``, and the mean of supermartingales is one. So rejections stay. All
+    rejected at ``1/delta`` each are rejected together: nothing is paid for their number. Source: Vovk and Wang (2021),
+    section 5; Marcus, Peritz and Gabriel (1976) for closed testing. Proof: ``docs/theory/groups.md``.
+    """
+    check_delta(delta)
+    logs = np.asarray(log_e_values, dtype=float)
+    tests = logs.shape[-1]
+    # More than the number of hypotheses is never needed, so that a larger e-value may be cut off: no overflow.
+    x = np.exp(np.minimum(logs + np.log(delta), np.log(tests + 1.0)))
+    short = np.maximum(0.0, 1.0 - x)
+    needed = short.sum(axis=-1, keepdims=True)
+    if together is not None:
+        # Where one alone does not fall short, the worst set would be all of them, which another test is about. The next
+        # worst lacks one that falls short; with one hypothesis in all there is no other set.
+        least = np.where(short > 0, short, np.inf).min(axis=-1, keepdims=True)
+        alone = np.count_nonzero(short, axis=-1, keepdims=True) == tests - 1
+        needed = np.where(alone & np.isfinite(least), needed - least, needed)
+    rejected: Booleans = (x >= 1.0) & (x - 1.0 >= needed) if together is None or tests > 1 else np.ones_like(x, bool)
+    return rejected if together is None else rejected & together
+
+
+def locked(log_wealths: ArrayLike, crossed: ArrayLike, delta: float) -> NDArray[np.float64]:
+    """The logarithms of wealths that keep ``1/delta`` for good once they have reached it, and bet on with the rest.
+
+    ``crossed`` are the log wealths at that moment, infinite before. Guarantee: a supermartingale of which a part is
+    laid aside at a stopping time is one. So who reached ``1/delta`` once counts as ``1/delta`` ever after, as for a
+    verdict, and can still come to more.
+    """
+    logs, first, least = np.asarray(log_wealths, dtype=float), np.asarray(crossed, dtype=float), np.log(1.0 / delta)
+    # What exceeded 1/delta at the crossing is bet on; 700 keeps the exponential within doubles.
+    rest = -np.expm1(least - first) * np.exp(np.minimum(logs - least, 700.0))
+    return np.where(np.isinf(first), logs, least + np.log1p(rest))
 
 
 def joint_wealth(log_wealths: ArrayLike) -> float:

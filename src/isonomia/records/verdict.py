@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from math import inf, isinf
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import inf, isinf, nextafter
 from typing import Any
 from typing import Literal as OneOf
 
@@ -12,7 +12,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.records.strict_json import schema_problems, verdict_schema
 from isonomia.wording import shortened
 
-__all__ = ["Expression", "LeafRecord", "Verdict", "render_with"]
+__all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "render_with"]
 
 FORMAT = 2
 """The version of the stored form."""
@@ -81,6 +81,65 @@ class Expression:
             case _:
                 return True if high < edge else False if low >= edge else None
 
+    @property
+    def margin(self) -> float:
+        """By how much the estimate meets the threshold, negative where it does not; infinite where there is none."""
+        if self.estimate is None:
+            return inf
+        if self.relation == "==":
+            return -abs(self.estimate - self.threshold)
+        distance = self.estimate - self.threshold
+        return distance if self.relation in {">", ">="} else -distance
+
+    def agreeing(self, answer: bool | None) -> Expression:
+        """The same quantity with an interval that says what an answer says: beside the threshold, or across it."""
+        if self.settled is answer:
+            return self
+        edge, below, above = self.threshold, nextafter(self.threshold, -inf), nextafter(self.threshold, inf)
+        if answer is None:
+            return replace(self, low=min(self.low, below), high=max(self.high, above))
+        if answer is (self.relation in {">", ">="}):
+            least = edge if self.relation in {">=", "<"} else above
+            return replace(self, low=max(self.low, least), high=max(self.high, least))
+        most = edge if self.relation in {"<=", ">"} else below
+        return replace(self, low=min(self.low, most), high=min(self.high, most))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """What is known of one group of a claim for every group.
+
+    Attributes
+    ----------
+    group
+        Whom it is about, such as ``sex == 'F', race == 'B'``.
+    answer
+        ``"holds"``, ``"violated"`` or ``"undecided"``, at one risk for all groups together.
+    text, relation, threshold
+        The quantity that is compared, and what it must be; of several the worst.
+    estimate
+        Its value at the leaves' estimates; ``None`` where it has none.
+    low, high
+        The values that the draws do not refute, for all groups at once; on the answer's side of the threshold.
+    n
+        How many draws informed the group: those of the rate that has the fewest.
+    """
+
+    group: str
+    answer: OneOf["holds", "violated", "undecided"]
+    text: str
+    relation: str
+    threshold: float
+    estimate: float | None
+    low: float
+    high: float
+    n: int
+
+    @property
+    def expression(self) -> Expression:
+        """The quantity by itself."""
+        return Expression(self.text, self.relation, self.threshold, self.estimate, self.low, self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -127,6 +186,8 @@ class Verdict:
         ``other``; ``"cases"`` of k-safety; ``"points"`` that people can reach, of responsiveness.
     looks
         What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or so many times as were planned.
+    groups
+        The answer for each group, where the property claims something for every group; empty for all others.
     """
 
     text: str
@@ -150,6 +211,7 @@ class Verdict:
     details: Mapping[str, Any] = field(default_factory=dict)
     counted: OneOf["people", "pairs", "cases", "points"] = "people"
     looks: OneOf["any", "once"] | int = "any"
+    groups: tuple[GroupRecord, ...] = ()
 
     @property
     def holds(self) -> bool | None:
@@ -162,11 +224,40 @@ class Verdict:
         return self.method == "exact" and self.answer != "undecided"
 
     @property
+    def worst(self) -> GroupRecord | None:
+        """The group that is worst off by its estimate; of those that are violated, or not known to hold, if any."""
+        known = [item for item in self.groups if item.estimate is not None]
+        violated = [item for item in known if item.answer == "violated"]
+        open_ones = [item for item in known if item.answer == "undecided"]
+        return min(violated or open_ones or known, key=lambda item: item.expression.margin, default=None)
+
+    @property
+    def headline(self) -> Expression | None:
+        """The compared quantity that the answer turns on; ``None`` where nothing is compared.
+
+        Of a claim for every group it is that of the worst group, with an interval for the worst value of all groups:
+        the least value where all must be at least some threshold.
+        """
+        worst = self.worst
+        if worst is None:
+            return self.expressions[0] if self.expressions else None
+        item = worst.expression
+        if len({(each.relation, each.threshold) for each in self.groups}) == 1:
+            far = min if item.relation in {">", ">="} else max
+            item = replace(
+                item,
+                low=far(each.low for each in self.groups),
+                high=far(each.high for each in self.groups),
+            )
+        return item.agreeing(self.holds)
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """The interval of the first compared quantity."""
-        if not self.expressions:
+        """The interval of the headline: of the first compared quantity, or of the worst value of all groups."""
+        item = self.headline
+        if item is None:
             raise UsageError("expected a property that compares rates or means, but this one compares constants only")
-        return self.expressions[0].low, self.expressions[0].high
+        return item.low, item.high
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -180,7 +271,7 @@ class Verdict:
         An end of an interval that is infinite becomes ``None``: JSON has no infinity.
         """
         data = asdict(self)
-        for item in (*data["leaves"], *data["expressions"]):
+        for item in (*data["leaves"], *data["expressions"], *data["groups"]):
             item |= {end: None for end in ("low", "high") if isinf(item[end])}
         return {"format": FORMAT, **data}
 
@@ -201,6 +292,7 @@ class Verdict:
         values = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         values["leaves"] = tuple(LeafRecord(**_with_ends(item)) for item in values["leaves"])
         values["expressions"] = tuple(Expression(**_with_ends(item)) for item in values["expressions"])
+        values["groups"] = tuple(GroupRecord(**_with_ends(item)) for item in values["groups"])
         for key in ("assumptions", "remarks", "counterexamples"):
             values[key] = tuple(values[key])
         return cls(**values)

@@ -24,7 +24,7 @@ from isonomia.records.display.view import (
     TableBlock,
     view_of,
 )
-from isonomia.records.display.words import answer_line, compared, guarantee, interval, scale_of
+from isonomia.records.display.words import ANSWERS, answer_line, compared, guarantee, interval, scale_of
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
 from isonomia.report.responsiveness import people_bars
@@ -110,7 +110,7 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
     """A block of what is known."""
     match block:
         case Quantities(items):
-            return _gauges(items, COLOURS[verdict.answer], fancy)
+            return _gauges(items, verdict, fancy)
         case Rates(items):
             return _rates(items)
         case Sentence(text):
@@ -123,10 +123,11 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
             return people_bars(block, fancy, width)
 
 
-def _gauges(items: Sequence[Expression], colour: str, fancy: bool) -> Group:
-    """A gauge for each compared quantity, named where there is more than one."""
+def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group:
+    """A gauge for each compared quantity, named where there is more than one; of groups each in its own colour."""
     parts: list[RenderableType] = []
     for item in items:
+        colour = COLOURS[ANSWERS[item.settled] if verdict.groups else verdict.answer]
         if len(items) > 1:
             sign = {True: "✔", False: "✘", None: "?"}[item.settled] if fancy else str(item.settled or "?").lower()
             parts.append(Text(f"{sign} {compared(item)}"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
 from isonomia.errors import SpecError, nearest
@@ -11,6 +11,7 @@ from isonomia.spec.terms import value_of
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import (
     Column,
+    Compare,
     Comparison,
     Each,
     Formula,
@@ -25,55 +26,83 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import Node, nodes, rebuilt
 
-__all__ = ["expand", "put_values"]
+__all__ = ["Binding", "expand", "expand_parts", "put_values"]
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
-
-MOST_COMPARISONS = 2_000
-"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
-each comparison has bets of its own."""
 
 
 def expand(formula: Formula, values: _Values) -> Formula:
     """The same claim with no ``for`` and no variable left.
 
     ``values`` lists the values that occur in a column, in the order in which the parts shall come. A ``for`` over one
-    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused, and so
-    is a property of too many comparisons.
+    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused.
     """
-    written = 0
-
-    def expanded(part: Formula, known: Mapping[str, Literal]) -> Formula:
-        nonlocal written
-        match part:
-            case Comparison():
-                written += 1
-                if written > MOST_COMPARISONS:
-                    raise _too_many(formula)
-                first = put_values(part.first, known)
-                return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in part.rest))
-            case Not():
-                return Not(expanded(part.operand, known))
-            case Junction():
-                return replace(part, operands=tuple(expanded(operand, known) for operand in part.operands))
-            case Implies():
-                return Implies(expanded(part.premise, known), expanded(part.conclusion, known))
-            case Each():
-                left = _values_of(part, values, known)
-                parts = tuple(expanded(part.body, {**known, part.variable: value}) for value in left)
-                return parts[0] if len(parts) == 1 else Junction("and", parts)
-
-    return expanded(formula, {})
+    return _expand(formula, values, {})
 
 
-def _too_many(formula: Formula) -> SpecError:
-    loops = [node for node in nodes(formula) if isinstance(node, Each)]
-    what = f"each `for` written out, {len(loops)} of them" if loops else "all in all"
-    return SpecError(
-        f"expected a property of at most {MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
-        "several properties, or let a `for` run over fewer values, `for g in {'a', 'b'}`",
-        loops[0].place if loops else None,
-    )
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A value that a ``for`` gives its variable, and the column whose value it is; ``None`` where that is not said."""
+
+    variable: str
+    column: Column | None
+    value: Literal
+
+
+def expand_parts(formula: Formula, values: _Values) -> tuple[tuple[tuple[Binding, ...], Formula], ...]:
+    """The parts of a claim for every group: each with the values that it is about; their conjunction is the claim.
+
+    Every ``for`` is taken apart, and so is the outermost ``and``, and any other that has a ``for`` in it; what else
+    there is stays whole. A part that no ``for`` encloses has no values.
+    """
+    if isinstance(formula, Junction) and formula.connective == "and":
+        return tuple(part for operand in formula.operands for part in _parts(operand, values, ()))
+    return tuple(_parts(formula, values, ()))
+
+
+def _parts(
+    formula: Formula, values: _Values, bound: tuple[Binding, ...]
+) -> Iterator[tuple[tuple[Binding, ...], Formula]]:
+    known = {item.variable: item.value for item in bound}
+    match formula:
+        case Each():
+            column = formula.source if isinstance(formula.source, Column) else _column_of(formula)
+            for value in _values_of(formula, values, known):
+                yield from _parts(formula.body, values, (*bound, Binding(formula.variable, column, value)))
+        case Junction("and", operands) if any(isinstance(operand, Each) for operand in operands):
+            for operand in operands:
+                yield from _parts(operand, values, bound)
+        case _:
+            yield bound, _expand(formula, values, known)
+
+
+def _column_of(each: Each) -> Column | None:
+    """The column that the body compares the variable with; ``None`` where it compares none, or several."""
+    found = {
+        side
+        for node in nodes(each.body)
+        if isinstance(node, Compare) and node.relation == "==" and Variable(each.variable) in (node.left, node.right)
+        for side in (node.left, node.right)
+        if isinstance(side, Column)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:
+    match formula:
+        case Comparison():
+            first = put_values(formula.first, known)
+            return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in formula.rest))
+        case Not():
+            return Not(_expand(formula.operand, values, known))
+        case Junction():
+            return replace(formula, operands=tuple(_expand(operand, values, known) for operand in formula.operands))
+        case Implies():
+            return Implies(_expand(formula.premise, values, known), _expand(formula.conclusion, values, known))
+        case Each():
+            left = _values_of(formula, values, known)
+            parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in left)
+            return parts[0] if len(parts) == 1 else Junction("and", parts)
 
 
 _Expression = TypeVar("_Expression", bound=Row | Quantity)

@@ -146,7 +146,7 @@ def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict
         "workers": file.content.get("workers", 1),
         "random_model": bool(_model_entry(file, entry).get("random", False)),
         "looks": entry.get("looks", file.content.get("looks", "any")),
-        **{key: entry.get(key) for key in ("method", "ranges") if key in entry.content},
+        **{key: entry.get(key) for key in ("method", "ranges", "control") if key in entry.content},
     }
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, census_of, in_all, narrowed
 from isonomia.engine.journal import Blank, Entry, Journal, exact_fraction
@@ -25,13 +26,13 @@ from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.populations.protocol import Population, people
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
-from isonomia.records.verdict import Expression, LeafRecord
+from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["CensusCounts", "batch_size", "count_everybody"]
+__all__ = ["CensusCounts", "batch_size", "count_everybody", "exact_groups"]
 
 
 AT_ONCE = 2**18
@@ -108,8 +109,8 @@ class CensusCounts:
     answer
         Whether the formula is true; ``None`` where that turns on a group with nobody in it, or where it was
         interrupted.
-    leaves, expressions
-        The exact values.
+    leaves, expressions, groups
+        The exact values, and the answer for each group.
     empty
         The leaves whose group has nobody in it.
     asked
@@ -121,6 +122,7 @@ class CensusCounts:
     answer: bool | None
     leaves: tuple[LeafRecord, ...]
     expressions: tuple[Expression, ...]
+    groups: tuple[GroupRecord, ...]
     empty: tuple[Leaf, ...]
     asked: int
     interrupted: bool
@@ -177,10 +179,22 @@ def _counted(question: Question, counts: _Counts) -> CensusCounts:
             _expression(quantity, relation, threshold, {} if interrupted else values)
             for quantity, relation, threshold in compared(question.formula)
         ),
+        exact_groups(question, {} if interrupted else values, {leaf: total.n for leaf, total in totals.items()}),
         empty,
         counts.asked,
         interrupted,
     )
+
+
+def exact_groups(
+    question: Question, values: Mapping[Leaf, Fraction], draws: Mapping[Leaf, int]
+) -> tuple[GroupRecord, ...]:
+    """The answer for each group, from the values of the leaves; open where a group has nobody in it."""
+    comparisons = [comparison for claim in question.claims for comparison in claim.comparisons]
+    items = [_expression(*item, dict(values)) for comparison in comparisons for item in compared(comparison)]
+    answers = [exact_truth(each, values) for each in comparisons]
+    known = [(answer, item.agreeing(answer)) for answer, item in zip(answers, items, strict=True)]
+    return group_records(question.claims, known, draws)
 
 
 @dataclass(slots=True)

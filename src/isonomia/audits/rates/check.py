@@ -10,7 +10,8 @@ from typing import Any
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import CensusCounts, count_everybody
+from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_groups
+from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.question import Question, ask_about, census_of, countable
@@ -22,6 +23,7 @@ from isonomia.engine.observer import Observer
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
+from isonomia.evidence.region import LeafTally
 from isonomia.populations.protocol import Directable
 from isonomia.records.verdict import LeafRecord, Verdict
 from isonomia.spec.property import Property
@@ -83,6 +85,7 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
         samples=before + counted.asked,
         leaves=counted.leaves,
         expressions=counted.expressions,
+        groups=counted.groups,
         remarks=remarks_on_everybody(question, counted),
         stopped=why_counting_stopped(counted),
         seconds=monotonic() - began,
@@ -97,9 +100,16 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
         return _exact(check, question, observer, before=outcome.samples)
     answer, method = _answer(work, question, outcome)
-    knowledge = work.knowledge(outcome.state)
-    known = [knowledge.expression(*item) for item in compared(question.formula)]
-    expressions = agreeing(question.formula, answer, known)
+    knowledge, tallies = work.knowledge(outcome.state), work.leaf_tallies(outcome.state)
+    draws = {leaf: round(tally.n) for leaf, tally in tallies.items()}
+    known = work.by_group(outcome.state, answer) if method != "exact" else []
+    if known:
+        expressions, groups = tuple(item for _, item in known), group_records(question.claims, known, draws)
+    else:
+        shares = {leaf: _share(tally) for leaf, tally in tallies.items() if tally.n} if method == "exact" else None
+        items = [knowledge.expression(*item) for item in compared(question.formula)]
+        expressions = agreeing(question.formula, answer, items)
+        groups = () if shares is None else exact_groups(question, shares, draws)
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
     return _verdict(
         check,
@@ -110,6 +120,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         samples=outcome.samples,
         leaves=leaves,
         expressions=expressions,
+        groups=groups,
         remarks=(
             *remarks_on_draws(check, work, outcome, leaves),
             *(() if answer is not None else _planned(check, question, work, outcome)),
@@ -162,8 +173,11 @@ def _answer(
     answer = work.answer(outcome.state)
     if answer is not None or not exhausted or work.sizes is None:
         return answer, work.evidence.method
-    values = {leaf: Fraction(round(tally.weights[-1]), round(tally.n)) for leaf, tally in seen.items()}
-    return exact_truth(question.formula, values), "exact"
+    return exact_truth(question.formula, {leaf: _share(tally) for leaf, tally in seen.items()}), "exact"
+
+
+def _share(tally: LeafTally) -> Fraction:
+    return Fraction(round(tally.weights[-1]), round(tally.n))
 
 
 def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:

@@ -7,9 +7,9 @@ check's risk; where no bets can be made, from the confidence region that decides
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf, nextafter, sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Arithmetic,
     Comparison,
+    Constant,
     Each,
     Extreme,
     Formula,
@@ -124,6 +125,10 @@ class Knowledge:
         low, high = self._interval(quantity)
         return Expression(to_text(quantity), relation, threshold, self._estimate(quantity), low, high)
 
+    def point(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
+        """The estimate of one compared quantity, without an interval."""
+        return Expression("", relation, threshold, self._estimate(quantity), -np.inf, np.inf)
+
     def _interval(self, quantity: Quantity) -> tuple[float, float]:
         if isinstance(quantity, Extreme) and quantity.function == "abs":
             # Linear quantities are quick, and what is known of a value says what is known of its size.
@@ -199,8 +204,8 @@ def agreeing(formula: Formula, answer: bool | None, expressions: Sequence[Expres
     """
     told = list(_implied(formula, answer))
     if answer is None and len(expressions) == 1:
-        return (_covering(expressions[0]),)
-    return tuple(item if truth is None else _beyond(item, truth) for item, truth in zip(expressions, told, strict=True))
+        return (expressions[0].agreeing(None),)
+    return tuple(item if truth is None else item.agreeing(truth) for item, truth in zip(expressions, told, strict=True))
 
 
 def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
@@ -222,30 +227,6 @@ def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
             raise TypeError("a quantifier is expanded before its comparisons are listed")
 
 
-def _beyond(item: Expression, truth: bool) -> Expression:
-    """The interval on one side of its threshold, which is not among what is left where the claim is false."""
-    if item.settled is truth:
-        return item
-    edge, above = item.threshold, (item.relation in {">", ">="}) == truth
-    strict = (item.relation in {">", "<"}) == truth
-    if above:
-        low = max(item.low, nextafter(edge, inf) if strict else edge)
-        return replace(item, low=low, high=max(item.high, low))
-    high = min(item.high, nextafter(edge, -inf) if strict else edge)
-    return replace(item, low=min(item.low, high), high=high)
-
-
-def _covering(item: Expression) -> Expression:
-    """The interval with its threshold well inside, where nothing is decided."""
-    if item.settled is None:
-        return item
-    return replace(
-        item,
-        low=min(item.low, nextafter(item.threshold, -inf)),
-        high=max(item.high, nextafter(item.threshold, inf)),
-    )
-
-
 def closing_in(item: Expression) -> str:
     """One line on a compared quantity."""
     return f"[{number(item.low)}, {number(item.high)}] {item.relation} {number(item.threshold)}?"
@@ -258,7 +239,19 @@ def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str
     threshold = constant_value(left)
     if threshold is not None:
         return right, FLIPPED[relation], threshold
-    return Arithmetic("-", left, right), relation, 0.0
+    ratio = _as_ratio(left, relation, right) or _as_ratio(right, FLIPPED[relation], left)
+    return ratio or (Arithmetic("-", left, right), relation, 0.0)
+
+
+def _as_ratio(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float] | None:
+    """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people speak of, ``a / b``."""
+    match left, right:
+        case Rate(), Arithmetic("*", Constant(value=share), Rate() as rate) if share > 0:
+            return Arithmetic("/", left, rate), relation, share
+        case Rate(), Arithmetic("*", Rate() as rate, Constant(value=share)) if share > 0:
+            return Arithmetic("/", left, rate), relation, share
+        case _:
+            return None
 
 
 def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import Protocol
 
+from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
@@ -156,6 +157,8 @@ class Question:
     covered
         For each column that a ``for`` runs over, its name and the condition that its value is missing or one of those
         known beforehand.
+    claims
+        What is claimed of each group, where the formula claims something for every group.
     """
 
     formula: Formula
@@ -163,6 +166,7 @@ class Question:
     ranges: Mapping[Leaf, tuple[float, float]]
     asked: Mapping[Version | None, Asked]
     covered: tuple[tuple[str, Row], ...]
+    claims: tuple[GroupClaim, ...] = ()
 
     @property
     def wanted(self) -> Wanted:
@@ -203,7 +207,8 @@ def ask_about(
     if isinstance(people, Sample | Census):
         refuse_orders(prop, people)
     values = _Values(population, journal)
-    formula = expand(prop.formula, values)
+    claims = groups_of(prop.formula, values)
+    formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
@@ -214,6 +219,7 @@ def ask_about(
         ranges,
         {version: _asked(prop.formula, formula, version, model) for version in versions},
         tuple((name, _known(Column(name), found)) for name, found in values.known.items()),
+        claims,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.groups import FamilyState, FamilyTests, family_for, region_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
@@ -30,7 +31,7 @@ from isonomia.evidence.looks import LookEvidence, LookState
 from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial
 from isonomia.evidence.protocol import Evidence, Tallies
-from isonomia.evidence.region import LeafTally, RegionEvidence, region_for
+from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
 from isonomia.populations.finite import Census, WithReplacement
@@ -90,6 +91,8 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         evidence if isinstance(evidence, BetEvidence) else None,
         arithmetic.vanished,
         notes,
+        evidence if isinstance(evidence, RegionEvidence) else None,
+        _family(check, question, sizes) if isinstance(evidence, BetEvidence) else None,
     )
     limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
@@ -198,6 +201,11 @@ def _bets(
     return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
 
 
+def _family(check: Check[Property], question: Question, sizes: dict[Leaf, float] | None) -> FamilyTests | None:
+    streams = check.population.streams
+    return family_for(question.claims, question.ranges, streams, check.delta, sizes, check.control)
+
+
 def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
     """The schedule asked for, with smaller batches where they cost nothing or where fidelity asks for them.
 
@@ -236,7 +244,7 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class SamplingState(Generic[S]):
-    """What all batches so far came to: the evidence's own state, the counts of each leaf, and of each batch.
+    """What all batches so far came to: the evidence's own state, the counts of each leaf and of each batch, and groups.
 
     There are few batches: but for the first ones and the last, each is some percent of all draws before it.
     """
@@ -244,6 +252,7 @@ class SamplingState(Generic[S]):
     evidence: S
     leaves: Mapping[Channel, NDArray[np.float64]]
     history: tuple[Tallies, ...] = ()
+    family: FamilyState | None = None
 
 
 @dataclass(frozen=True)
@@ -266,6 +275,10 @@ class RatesSampling(Generic[S]):
         The leaves that arithmetic took out of a comparison, on which it turns all the same.
     notes
         What a reader should know of how the evidence was chosen.
+    region
+        The evidence once more where it is a confidence region.
+    family
+        The tests of each group, where the claim is about every group and bets can be made.
     """
 
     question: Question
@@ -279,6 +292,8 @@ class RatesSampling(Generic[S]):
     bets: BetEvidence | None = None
     vanished: tuple[Leaf, ...] = ()
     notes: tuple[str, ...] = ()
+    region: RegionEvidence | None = None
+    family: FamilyTests | None = None
 
     @cached_property
     def leaf_channels(self) -> tuple[Channel, ...]:
@@ -300,7 +315,8 @@ class RatesSampling(Generic[S]):
 
     @cached_property
     def _channels(self) -> tuple[Channel, ...]:
-        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._inverted)))
+        of_groups = () if self.family is None else self.family.channels
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._inverted, *of_groups)))
 
     @cached_property
     def _wanted(self) -> Wanted:
@@ -319,7 +335,9 @@ class RatesSampling(Generic[S]):
     def begin(self) -> SamplingState[S]:
         """Nothing seen."""
         return SamplingState(
-            self.evidence.begin(), {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels}
+            self.evidence.begin(),
+            {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels},
+            family=None if self.family is None else self.family.begin(),
         )
 
     def measure(self, plan: Plan) -> BatchCounts:
@@ -348,7 +366,10 @@ class RatesSampling(Generic[S]):
         leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
         batch = {channel: reading.tallies[channel] for channel in self._inverted}
         history = (*state.history, batch) if batch else ()
-        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history)
+        family = state.family
+        if self.family is not None and family is not None:
+            family = self.family.step(family, reading.tallies)
+        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history, family)
 
     def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
         """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
@@ -394,10 +415,17 @@ class RatesSampling(Generic[S]):
         return "not looked at before the planned look" if known is None else closing_in(known)
 
     def compared(self, state: SamplingState[S]) -> Expression | None:
-        """What is known of the first compared quantity; ``None`` between planned looks."""
+        """What is known of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.
+
+        The worst is the one that is worst by its estimate.
+        """
         if isinstance(state.evidence, LookState) and state.evidence.findings is None:
             return None
-        return self.knowledge(state, rough=True).expression(*next(compared(self.question.formula)))
+        known, items = self.knowledge(state, rough=True), list(compared(self.question.formula))
+        if not self.question.claims or not isinstance(known, Knowledge):
+            return known.expression(*items[0])
+        worst = min(items, key=lambda item: known.point(*item).margin)
+        return replace(known, delta=self.delta / len(items)).expression(*worst)
 
     def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> Knowledge | LookKnowledge:
         """What is known of every leaf and every compared quantity."""
@@ -406,6 +434,31 @@ class RatesSampling(Generic[S]):
             order = tuple(compared(self.question.formula))
             return LookKnowledge(tallies, self.question.ranges, state.evidence.findings, order)
         return Knowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
+
+    def by_group(self, state: SamplingState[S], whole: bool | None) -> list[tuple[bool | None, Expression]]:
+        """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
+
+        The intervals are for all of them at once, and agree with the answers. None for a claim that is not about every
+        group, or that was decided by another rule.
+        """
+        claims, question = self.question.claims, self.question
+        comparisons = [comparison for claim in claims for comparison in claim.comparisons]
+        if self.family is not None and state.family is not None:
+            answers = self.family.answers(state.family, whole)
+        elif claims and self.region is not None and isinstance(state.evidence, RegionState):
+            streams = self.population.streams
+            answers = region_answers(claims, self.region, state.evidence, question.ranges, streams, whole)
+        else:
+            return []
+        known = self.knowledge(state)
+        assert isinstance(known, Knowledge), "tests of groups and regions go with intervals at any time"
+        # Intervals for all groups at once share the risk out.
+        known = replace(known, delta=self.delta / len(comparisons))
+        items = [known.expression(*item) for each in comparisons for item in compared(each)]
+        means = {leaf: tally.mean for leaf, tally in known.tallies.items()}
+        zero = [any(_value(p, means) == 0 for p in denominators_of(each, question.ranges)) for each in comparisons]
+        answers = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
+        return [(answer, item.agreeing(answer)) for answer, item in zip(answers, items, strict=True)]
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
         """The counts of each leaf."""

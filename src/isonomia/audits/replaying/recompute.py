@@ -205,7 +205,8 @@ def _closing(each: StatedProperty, check: CheckEvidence) -> tuple[Point, ...]:
     recorded = Verdict.from_dict(check.verdict)
     if (verdict.answer, verdict.samples) != (recorded.answer, recorded.samples) or not trace.points:
         return ()
-    last = recorded.expressions[0]
+    last = recorded.headline
+    assert last is not None, "a check that is sampled compares something"
     return (*trace.points, (recorded.samples, last.low, last.estimate, last.high))
 
 

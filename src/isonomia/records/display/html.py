@@ -7,7 +7,16 @@ from math import isfinite
 
 from isonomia.records.display.text import counterexample_lines
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, compared, guarantee, interval, scale_of
+from isonomia.records.display.words import (
+    ANSWERS,
+    SIGNS,
+    answer_line,
+    compared,
+    guarantee,
+    interval,
+    quantities,
+    scale_of,
+)
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import capitalised, excerpt, number, visible
 
@@ -115,11 +124,14 @@ def safe(text: str, limit: int) -> str:
 
 
 def _table(verdict: Verdict) -> str:
-    rows = [_compared_row(item, verdict.answer) for item in verdict.expressions[:MAX_ROWS]]
+    items = quantities(verdict)
+    rows = [
+        _compared_row(item, ANSWERS[item.settled] if verdict.groups else verdict.answer) for item in items[:MAX_ROWS]
+    ]
     rows += [_leaf_row(item) for item in verdict.leaves[:MAX_ROWS]]
     if not rows:
         return ""
-    more = len(verdict.expressions) + len(verdict.leaves) - len(rows)
+    more = len(items) + len(verdict.leaves) - len(rows)
     rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
     heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "draws"))
     return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"

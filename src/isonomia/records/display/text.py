@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import answer_line, guarantee, interval, rows
+from isonomia.records.display.words import answer_line, guarantee, interval, quantities, rows
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.wording import (
     alongside,
@@ -179,7 +179,7 @@ def _found_lines(verdict: Verdict) -> list[str]:
     """What was counted, then what is compared against its threshold; what settles the answer first."""
     tally = view_of(verdict).tally(verdict)
     wanted = False if verdict.answer == "violated" else None
-    items = [item for item in verdict.expressions if item.estimate is not None or not verdict.counterexamples]
+    items = [item for item in quantities(verdict) if item.estimate is not None or not verdict.counterexamples]
     ordered = sorted(items, key=lambda item: item.settled is not wanted)
     lines = [line for item in ordered[:MAX_QUANTITIES] for line in _quantity_lines(item)]
     more = len(ordered) - MAX_QUANTITIES
@@ -197,7 +197,7 @@ def _quantity_lines(item: Expression) -> list[str]:
 
 def _rate_lines(verdict: Verdict) -> list[str]:
     """The rates that a compared quantity is made of, where they are not that quantity itself."""
-    texts = {item.text for item in verdict.expressions}
+    texts = {item.text for item in quantities(verdict)}
     blocks = view_of(verdict).blocks(verdict)
     leaves = [leaf for block in blocks if isinstance(block, Rates) for leaf in block.items if leaf.text not in texts]
     if len(leaves) > MAX_QUANTITIES:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from isonomia.records.display.words import compared_finding
+from isonomia.records.display.words import compared_finding, quantities
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import value_text
 
@@ -150,7 +150,7 @@ def quantities_and_rates(verdict: Verdict) -> tuple[Block, ...]:
     """What every verdict has: its compared quantities, and the rates that they are made of."""
     blocks: list[Block] = []
     if verdict.expressions:
-        blocks.append(Quantities(verdict.expressions))
+        blocks.append(Quantities(quantities(verdict)))
     if verdict.leaves:
         blocks.append(Rates(verdict.leaves))
     return tuple(blocks)

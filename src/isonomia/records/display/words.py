@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
+from typing import Literal as OneOf
 
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import chance, number, plural
 
 __all__ = [
+    "ANSWERS",
     "SIGNS",
     "answer_line",
     "compared",
@@ -18,23 +20,52 @@ __all__ = [
     "interval",
     "looks",
     "must_be",
+    "quantities",
     "quantity_finding",
     "risk",
     "rows",
     "scale_of",
     "stretch",
     "telling",
+    "worst_group",
 ]
 
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
+
+ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
+    True: "holds",
+    False: "violated",
+    None: "undecided",
+}
+"""What an interval says of its claim, as an answer."""
 
 _SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point"}
 """What one of a verdict's samples is called."""
 
 
 def answer_line(verdict: Verdict) -> str:
-    """The answer and what it cost, in one line."""
-    return f"{verdict.answer} after {cost(verdict)} ({verdict.stopped})"
+    """The answer and what it cost, and of a claim for every group the worst of them, in one line."""
+    line = f"{verdict.answer} after {cost(verdict)} ({verdict.stopped})"
+    return f"{line}; {worst_group(verdict)}" if verdict.worst else line
+
+
+def worst_group(verdict: Verdict) -> str:
+    """Which group is worst off, and what is known of it; empty where no group has an estimate."""
+    worst = verdict.worst
+    if worst is None:
+        return ""
+    which = "the only group" if len(verdict.groups) == 1 else f"the worst of {len(verdict.groups):,} groups"
+    known = "" if worst.answer == verdict.answer else f" ({worst.answer})"
+    if verdict.answer == "violated" and worst.answer == "undecided":
+        known = ", and no single group is decided yet"
+    return f"{which} is {worst.group}{known}"
+
+
+def quantities(verdict: Verdict) -> tuple[Expression, ...]:
+    """The compared quantities that are shown: of a claim for every group one for each group, the worst first."""
+    order = ("violated", "undecided", "holds")
+    groups = sorted(verdict.groups, key=lambda item: (order.index(item.answer), item.expression.margin))
+    return tuple(item.expression for item in groups) or verdict.expressions
 
 
 def cost(verdict: Verdict) -> str:
@@ -79,9 +110,17 @@ def looks(verdict: Verdict) -> str:
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
     """What is known: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
-    quantities = [(compared(item), number(item.estimate), interval(item), "") for item in verdict.expressions]
+    first = [
+        (
+            f"{ANSWERS[item.settled]}: {compared(item)}" if verdict.groups else compared(item),
+            number(item.estimate),
+            interval(item),
+            "",
+        )
+        for item in quantities(verdict)
+    ]
     leaves = [(item.text, number(item.estimate), interval(item), f"{item.n:,}") for item in verdict.leaves]
-    return quantities + leaves
+    return first + leaves
 
 
 def compared(item: Expression) -> str:
@@ -101,9 +140,12 @@ def must_be(item: Expression) -> str:
 
 
 def telling(verdict: Verdict) -> Expression | None:
-    """The compared quantity that tells most of the answer: one that settles it, where there is one, else the first."""
-    if not verdict.expressions:
-        return None
+    """The compared quantity that tells most of the answer: one that settles it, where there is one, else the first.
+
+    Of a claim for every group it is that of the worst group.
+    """
+    if verdict.groups or not verdict.expressions:
+        return verdict.headline
     wanted = {"violated": False, "undecided": None, "holds": True}[verdict.answer]
     settling = (item for item in verdict.expressions if item.settled is wanted)
     return next(settling, verdict.expressions[0])
@@ -112,7 +154,10 @@ def telling(verdict: Verdict) -> Expression | None:
 def compared_finding(verdict: Verdict, compact: bool = False) -> str:
     """The interval that tells most, against its threshold; why the check stopped where nothing is compared."""
     item = telling(verdict)
-    return verdict.stopped if item is None else quantity_finding(item, compact)
+    if item is None:
+        return verdict.stopped
+    whom = "" if verdict.worst is None else f"{verdict.worst.group}: "
+    return f"{whom}{quantity_finding(item, compact)}"
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:

@@ -112,7 +112,7 @@ def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimit
     by_threshold: dict[float, list[Expression]] = {}
     for item in shown:
         by_threshold.setdefault(item.threshold, []).append(item)
-    only = verdict.answer if len(items) == 1 else None
+    only = verdict.answer if len(items) == 1 and not verdict.groups else None
     more = _left_out(items, shown)
     if verdict.answer != "undecided" and any(item.settled is None for item in shown):
         more = f" {SOONER}{more}"
@@ -230,9 +230,11 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
     """
     verdict = entry.verdict
     known = list({point[0]: point for point in entry.history if point[0] > 0}.values())
-    if len({(low, high) for _, low, _, high in known}) < 2 or not verdict.expressions:
+    item = verdict.headline
+    if len({(low, high) for _, low, _, high in known}) < 2 or item is None:
         return None
-    item, points = verdict.expressions[0], _thinned(known, limits.points)
+    points = _thinned(known, limits.points)
+    whose = " of the group that was worst off at the time" if verdict.groups else ""
     ends = _window(points, item.threshold)
     first, last = points[0], points[-1]
     sooner = f" {SOONER}" if verdict.answer != "undecided" and item.settled is None else ""
@@ -245,8 +247,8 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
         (verdict.counted, "estimate", "interval"),
         tuple((f"{point[0]:,}", number(point[2]), _ends(point)) for point in _thinned(points, min(12, limits.rows))),
         {"least": ends[0], "most": ends[1]},
-        f"{short(item.text, 200)} {must_be(item)}, the dashed line; the band is what the data had not refuted after so "
-        f"many {verdict.counted}.{sooner}",
+        f"{short(item.text, 200)} {must_be(item)}, the dashed line; the band is what the data had not refuted{whose} "
+        f"after so many {verdict.counted}.{sooner}",
     )
 
 

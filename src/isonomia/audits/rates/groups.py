@@ -1,0 +1,485 @@
+"""A claim for every group, answered group by group: which hold, which violate, which are open.
+
+A claim such as ``for g in race: P[hired | race == g] >= 0.3`` is a conjunction of *comparisons*, one or more for each
+group. Each comparison has two e-processes, one against its negation and one against itself. Closed testing, or e-BH,
+makes answers of all of them, with one risk for the family: ``docs/theory/groups.md`` has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.bet_evidence import MAX_SLICED, AnyWealth, PolytopeTest, e_processes_for, slices_shared_out
+from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
+from isonomia.evidence.channels import Channel
+from isonomia.evidence.exact import exact_truth
+from isonomia.evidence.multiple import closed_average, e_bh, locked
+from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.region import RegionEvidence, RegionState, region_for
+from isonomia.records.display.words import ANSWERS
+from isonomia.records.verdict import Expression, GroupRecord
+from isonomia.spec.analysis import conjuncts
+from isonomia.spec.expand import Binding, expand_parts
+from isonomia.spec.text import name_text, to_text, value_text
+from isonomia.spec.tree import (
+    Arithmetic,
+    Column,
+    Comparison,
+    Constant,
+    Formula,
+    Junction,
+    Leaf,
+    Mean,
+    Quantity,
+    Rate,
+    Row,
+    Value,
+)
+from isonomia.spec.walk import leaves_of, rebuilt
+
+__all__ = [
+    "FamilyState",
+    "FamilyTests",
+    "GroupClaim",
+    "conjunction",
+    "family_for",
+    "group_records",
+    "groups_of",
+    "region_answers",
+]
+
+Floats = NDArray[np.float64]
+Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+
+# ------------------------------------------------------------------------------------------------------------- claims
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClaim:
+    """What is claimed of one group: all of some comparisons, each ``left relation right``."""
+
+    group: str
+    comparisons: tuple[Comparison, ...]
+
+
+def groups_of(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -> tuple[GroupClaim, ...]:
+    """The groups of a claim, in order; none where it is no conjunction of comparisons over groups.
+
+    A group that is compared with itself is left out, as long as that comparison is true of itself: it says nothing.
+    """
+    parts = [(bound, _comparisons(part)) for bound, part in expand_parts(formula, values)]
+    if any(comparisons is None for _, comparisons in parts):
+        return ()
+    spoken = [(bound, tuple(c for c in listed or () if not _says_nothing(c))) for bound, listed in parts]
+    kept = [(bound, listed) for bound, listed in spoken if listed]
+    if not kept or (len(kept) == 1 and not kept[0][0]):
+        return ()
+    claims: dict[str, tuple[Comparison, ...]] = {}
+    for label, (_, listed) in zip(_labels(kept), kept, strict=True):
+        claims[label] = (*claims.get(label, ()), *listed)
+    if not any(bound for bound, _ in kept) and ("" in claims or len(claims) < len(kept)):
+        return ()  # an ordinary conjunction, whose parts are not told apart by whom they are about
+    return tuple(GroupClaim(label, listed) for label, listed in claims.items())
+
+
+def conjunction(claims: Sequence[GroupClaim]) -> Formula:
+    """The whole claim."""
+    comparisons = tuple(comparison for claim in claims for comparison in claim.comparisons)
+    return comparisons[0] if len(comparisons) == 1 else Junction("and", comparisons)
+
+
+def _comparisons(formula: Formula) -> tuple[Comparison, ...] | None:
+    """The comparisons of two sides that a formula is the conjunction of; ``None`` where it is something else."""
+    match formula:
+        case Comparison(first, rest):
+            sides = [first, *(side for _, side in rest)]
+            return tuple(
+                Comparison(left, ((relation, right),))
+                for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True)
+            )
+        case Junction("and", operands):
+            parts = [_comparisons(operand) for operand in operands]
+            return None if None in parts else tuple(item for part in parts for item in part or ())
+        case _:
+            return None
+
+
+def _says_nothing(comparison: Comparison) -> bool:
+    """Whether it compares a group with itself, and is true of itself whatever the rates are.
+
+    ``x - x`` is 0 and ``x / x`` is 1. ``x >= c * x`` is linear in a rate ``x``, so it is true of all values of it where
+    it is true of both ends of its range.
+    """
+    left, ((relation, right),) = comparison.first, comparison.rest
+    first, second = _cancelled(left), _cancelled(right)
+    if (first, second) != (left, right) and not leaves_of(first) and not leaves_of(second):
+        return exact_truth(Comparison(first, ((relation, second),)), {}) is True
+    match left, right:
+        case (Rate() as rate, Arithmetic("*", Constant(), same)) | (Arithmetic("*", Constant(), same), Rate() as rate):
+            ends = (Fraction(0), Fraction(1))
+            return rate == same and all(exact_truth(comparison, {rate: end}) is True for end in ends)
+        case _:
+            return False
+
+
+def _cancelled(quantity: Quantity) -> Quantity:
+    """The same quantity with 0 for what is subtracted from itself, and 1 for what is divided by itself."""
+    match quantity:
+        case Arithmetic("-", left, right) if left == right and leaves_of(left):
+            return Constant(0.0)
+        case Arithmetic("/", left, right) if left == right and leaves_of(left):
+            return Constant(1.0)
+        case Rate() | Mean():
+            return quantity
+        case _:
+            return rebuilt(quantity, _cancelled)
+
+
+def _labels(parts: Sequence[tuple[tuple[Binding, ...], tuple[Comparison, ...]]]) -> list[str]:
+    """What each part is called: the values that it is about, or whom its rates are about where no ``for`` says it."""
+    by_condition = _by_condition([comparisons for _, comparisons in parts])
+    return [_by_value(bound) if bound else by_condition[k] for k, (bound, _) in enumerate(parts)]
+
+
+def _by_value(bound: Sequence[Binding]) -> str:
+    """Such as ``sex == 'F', race == 'B'``, or ``race == 'B' against race == 'W'`` where a column comes twice."""
+    sides: list[dict[str, str]] = [{}]
+    for item in bound:
+        name = item.variable if item.column is None else name_text(item.column.name)
+        if name in sides[-1]:
+            sides.append({})
+        sides[-1][name] = f"{name} == {value_text(item.value.value)}"
+    return " against ".join(", ".join(side.values()) for side in sides)
+
+
+def _by_condition(parts: Sequence[tuple[Comparison, ...]]) -> list[str]:
+    """The conditions of each part's rates, but for those that all parts have in common; empty where none is left."""
+    listed = [dict.fromkeys(leaf.given for comparison in part for leaf in leaves_of(comparison)) for part in parts]
+    shared = reduce(set.intersection, (set(conditions) for conditions in listed))
+    said = reduce(set.intersection, (set(conjuncts(given)) for conditions in listed for given in conditions))
+    labels = []
+    for conditions in listed:
+        own = [[each for each in conjuncts(given) if each not in said] for given in conditions if given not in shared]
+        common = [each for each in own[0] if all(each in other for other in own)] if own else []
+        labels.append(_all_of(common) if common else " against ".join(map(_all_of, own)))
+    return labels
+
+
+def _all_of(conditions: Sequence[Row]) -> str:
+    return ", ".join(map(to_text, conditions)) or "everybody"
+
+
+# -------------------------------------------------------------------------------------------------------------- tests
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """E-processes of one shape, that bet side by side; ``rows`` says which test each of them is."""
+
+    rows: NDArray[np.intp]
+    process: EProcess
+    channels: tuple[tuple[Channel, ...], ...]
+
+    def counts(self, tallies: Tallies, chosen: NDArray[np.intp]) -> Floats:
+        """The draws of a batch, for some of the e-processes."""
+        counts = np.zeros((len(chosen), *self.process.prior.shape[-2:]))
+        for row, index in enumerate(chosen):
+            for g, channel in enumerate(self.channels[index]):
+                counts[row, g, : channel.grid.size] = tallies[channel]
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class SideState:
+    """What the tests of one side have come to.
+
+    Attributes
+    ----------
+    stacks, alone
+        The wealths of the stacked e-processes, and of those that bet by themselves.
+    crossed
+        For each test the logarithm of its wealth when that first reached ``1/delta``; infinite before.
+    named
+        Which comparisons were rejected after some batch, at the family's risk.
+    """
+
+    stacks: tuple[DividedWealth, ...]
+    alone: tuple[AnyWealth, ...]
+    crossed: Floats
+    named: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyState:
+    """What the tests against every negated comparison, and against every comparison, have come to."""
+
+    against: SideState
+    in_favour: SideState
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The tests of one kind of hypothesis, one hypothesis for each comparison.
+
+    Attributes
+    ----------
+    delta
+        The risk.
+    pieces
+        The tests of each comparison's hypothesis, by number; it is refuted where each of them refutes its polytope.
+    stacks, alone
+        The e-processes: those of one shape together, and the sliced ones with their numbers.
+    locks
+        Whether a wealth that reaches ``1/delta`` keeps that much for good and bets on with the rest; sliced
+        e-processes do not bet then.
+    """
+
+    delta: float
+    pieces: tuple[tuple[int, ...], ...]
+    stacks: tuple[Stack, ...]
+    alone: tuple[tuple[int, PolytopeTest], ...]
+    locks: bool
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Every channel of every test, each once."""
+        stacked = (channel for stack in self.stacks for channels in stack.channels for channel in channels)
+        return tuple(dict.fromkeys((*stacked, *(channel for _, test in self.alone for channel in test.channels))))
+
+    @property
+    def tests(self) -> int:
+        """How many tests there are."""
+        return sum(map(len, self.pieces))
+
+    def begin(self) -> SideState:
+        """Every wealth is 1."""
+        return SideState(
+            tuple(begin(stack.process, len(stack.rows)) for stack in self.stacks),
+            tuple(test.begin() for _, test in self.alone),
+            np.full(self.tests, np.inf),
+            np.zeros(len(self.pieces), dtype=bool),
+        )
+
+    def step(self, state: SideState, tallies: Tallies) -> SideState:
+        """Bet on one batch in every test whose e-value can still matter, and name what is rejected."""
+        enough = np.log(len(self.pieces) / self.delta)
+        going = self._log_e(state) < enough
+        stacks = tuple(
+            _bet_on(stack, wealth, tallies, np.flatnonzero(going[stack.rows]))
+            for stack, wealth in zip(self.stacks, state.stacks, strict=True)
+        )
+        alone = tuple(
+            test.step(wealth, tallies) if going[number] else wealth
+            for (number, test), wealth in zip(self.alone, state.alone, strict=True)
+        )
+        wealths = self._log_wealths(stacks, alone)
+        first = np.isinf(state.crossed) & (wealths >= np.log(1.0 / self.delta))
+        new = SideState(stacks, alone, np.where(first, wealths, state.crossed), state.named)
+        together = None if self.locks else True
+        return replace(new, named=state.named | closed_average(self.log_e_values(new), self.delta, together=together))
+
+    def log_e_values(self, state: SideState) -> Floats:
+        """The logarithm of each hypothesis's e-value now: the least of its polytopes', infinite where it has none."""
+        values = self._log_e(state)
+        return np.asarray([min((values[number] for number in numbers), default=np.inf) for numbers in self.pieces])
+
+    def _log_e(self, state: SideState) -> Floats:
+        wealths = self._log_wealths(state.stacks, state.alone)
+        return locked(wealths, state.crossed, self.delta) if self.locks else wealths
+
+    def _log_wealths(self, stacks: Sequence[DividedWealth], alone: Sequence[AnyWealth]) -> Floats:
+        wealths = np.zeros(self.tests)
+        for stack, wealth in zip(self.stacks, stacks, strict=True):
+            wealths[stack.rows] = wealth.log_wealth
+        for (number, _), lone in zip(self.alone, alone, strict=True):
+            wealths[number] = lone.log_wealth.min(initial=np.inf)  # slices that are gone had all that can matter
+        return wealths
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyTests:
+    """The tests of every comparison of every group, and the answers that follow from them.
+
+    Guarantee with ``control="family"``: the probability that a comparison that does not hold is ever answered with
+    *holds* is at most ``delta``, and so is that of one that holds being answered with *violated*. With
+    ``control="discovery"``: at any one moment at which one stops, the expected share of wrong answers among those with
+    *violated* is at most ``delta``, likewise among those with *holds*. Both are true however the groups overlap.
+    """
+
+    delta: float
+    against: Side
+    in_favour: Side
+    control: str = "family"
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Every channel of every test, each once."""
+        return tuple(dict.fromkeys((*self.against.channels, *self.in_favour.channels)))
+
+    def begin(self) -> FamilyState:
+        """Nothing seen."""
+        return FamilyState(self.against.begin(), self.in_favour.begin())
+
+    def step(self, state: FamilyState, tallies: Tallies) -> FamilyState:
+        """Bet on one batch."""
+        return FamilyState(self.against.step(state.against, tallies), self.in_favour.step(state.in_favour, tallies))
+
+    def answers(self, state: FamilyState, whole: bool | None) -> list[bool | None]:
+        """Whether each comparison holds, given the answer to all of them together; ``None`` where that is open.
+
+        All hold where the whole claim does. None is said to be violated unless the whole claim is.
+        """
+        if whole:
+            return [True] * len(self.against.pieces)
+        holds = self._rejected(self.against, state.against)
+        violated = self._rejected(self.in_favour, state.in_favour) & (whole is False)
+        if whole is False and holds.all():  # the two directions contradict each other: one of them has failed
+            return [None] * len(holds)
+        return [None if yes == no else bool(yes) for yes, no in zip(holds.tolist(), violated.tolist(), strict=True)]
+
+    def _rejected(self, side: Side, state: SideState) -> NDArray[np.bool_]:
+        if self.control == "family":
+            return state.named
+        return e_bh(np.exp(np.minimum(side.log_e_values(state), 700.0)), self.delta)
+
+
+def family_for(
+    claims: Sequence[GroupClaim],
+    ranges: Ranges,
+    streams: Sequence[Row | None],
+    delta: float,
+    sizes: Mapping[Leaf, float] | None,
+    control: str,
+) -> FamilyTests | None:
+    """Prepare the tests of every group; ``None`` where a comparison is not linear, or there are no groups."""
+    comparisons = [comparison for claim in claims for comparison in claim.comparisons]
+    if not comparisons:
+        return None
+    sides = []
+    # Slices are dropped once they have all the wealth that can matter, which depends on the number of tests.
+    least, few = delta / len(comparisons), len(comparisons) <= MAX_SLICED
+    for positive in (False, True):
+        found = [
+            e_processes_for(each, ranges, streams, least, sizes, positive=positive, slices=few) for each in comparisons
+        ]
+        tests = [test for test in found if test is not None]
+        if len(tests) < len(found):
+            return None
+        sides.append(_side(list(slices_shared_out(tests)), delta, locks=not positive))
+    return FamilyTests(delta, sides[0], sides[1], control)
+
+
+def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: bool) -> Side:
+    pieces: list[tuple[int, ...]] = []
+    shapes: dict[tuple[int, ...], list[tuple[int, PolytopeTest]]] = {}
+    alone: list[tuple[int, PolytopeTest]] = []
+    number = 0
+    for several in tests:
+        pieces.append(tuple(range(number, number + len(several))))
+        for test in several:
+            if isinstance(test.process, EProcess):
+                shapes.setdefault(test.process.payoffs.shape, []).append((number, test))
+            elif not locks:
+                alone.append((number, test))
+            # Slices are costly, and cannot lay anything aside. Who holds is then said of all together, by the verdict;
+            # a wealth that stays at 1 is an e-value like any other.
+            number += 1
+    stacks = tuple(
+        Stack(
+            np.asarray([index for index, _ in members]),
+            EProcess.stacked([test.unsliced for _, test in members]),
+            tuple(test.channels for _, test in members),
+        )
+        for members in shapes.values()
+    )
+    return Side(delta, tuple(pieces), stacks, tuple(alone), locks)
+
+
+def _bet_on(stack: Stack, wealth: DividedWealth, tallies: Tallies, rows: NDArray[np.intp]) -> DividedWealth:
+    """Let some of a stack's e-processes bet; the others are stopped for good."""
+    if not len(rows):
+        return wealth
+    if len(rows) == len(stack.rows):
+        return step(stack.process, wealth, stack.counts(tallies, rows))
+    after = step(stack.process.take(rows), wealth.rows(rows), stack.counts(tallies, rows))
+    log_wealth, peak = wealth.log_wealth.copy(), wealth.peak.copy()
+    tally, bettors = wealth.tally.copy(), wealth.bettors.copy()
+    log_wealth[rows], peak[rows] = after.log_wealth, after.peak
+    tally[rows], bettors[rows] = after.tally, after.bettors
+    return DividedWealth(log_wealth, peak, tally, bettors)
+
+
+def region_answers(
+    claims: Sequence[GroupClaim],
+    evidence: RegionEvidence,
+    state: RegionState,
+    ranges: Ranges,
+    streams: Sequence[Row | None],
+    whole: bool | None,
+) -> list[bool | None]:
+    """Whether each comparison holds, as a confidence region says it.
+
+    Every answer is right whenever the region holds the truth, so that its one risk covers all of them.
+    """
+    answers: list[bool | None] = []
+    nothing = {channel: np.zeros(channel.grid.size) for channel in evidence.channels}
+    for claim in claims:
+        for comparison in claim.comparisons:
+            own = region_for(comparison, leaves_of(comparison), ranges, streams, evidence.delta)
+            asked = replace(evidence, formula=comparison, against=own.against, in_favour=own.in_favour)
+            answer = True if whole else asked.step(RegionState(state.tallies, None), nothing).answer
+            answers.append(None if answer is False and whole is not False else answer)
+    return answers
+
+
+# ------------------------------------------------------------------------------------------------------------ records
+
+
+def group_records(
+    claims: Sequence[GroupClaim], known: Sequence[tuple[bool | None, Expression]], draws: Mapping[Leaf, int]
+) -> tuple[GroupRecord, ...]:
+    """The answer for each group.
+
+    Parameters
+    ----------
+    claims
+        The groups.
+    known
+        Whether each comparison holds, and what is known of its quantity, in the order of the groups; none at all where
+        that is not known.
+    draws
+        How many draws informed each leaf.
+    """
+    left = iter(known)
+    if not known:
+        return ()
+    return tuple(_record(claim, [next(left) for _ in claim.comparisons], draws) for claim in claims)
+
+
+def _record(
+    claim: GroupClaim, known: Sequence[tuple[bool | None, Expression]], draws: Mapping[Leaf, int]
+) -> GroupRecord:
+    """A group holds where all of its comparisons do, and is violated where one of them is; the worst is shown."""
+    answer = False if any(each is False for each, _ in known) else True if all(each for each, _ in known) else None
+    shown = [item for each, item in known if each is answer]
+    worst = min(shown, key=lambda item: item.margin)
+    leaves = [leaf for comparison in claim.comparisons for leaf in leaves_of(comparison)]
+    return GroupRecord(
+        claim.group,
+        ANSWERS[answer],
+        worst.text,
+        worst.relation,
+        worst.threshold,
+        worst.estimate,
+        worst.low,
+        worst.high,
+        min((draws[leaf] for leaf in leaves), default=0),
+    )
