@@ -6,6 +6,7 @@ model, the data, the numbers, or the call itself. A message says what was expect
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ __all__ = [
     "UnreliableModelError",
     "UsageError",
     "nearest",
+    "refuse_no_path",
 ]
 
 
@@ -164,3 +166,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f" Did you mean {matches[0]!r}?" if matches else ""
+
+
+def refuse_no_path(path: str) -> None:
+    """Refuse a text that no system could take for the path of a file, before each says so in its own way."""
+    try:
+        parts = [len(part) for part in os.fsencode(path).split(b"/")]
+    except UnicodeEncodeError:
+        parts = []
+    if not parts or "\0" in path:
+        raise DataError(f"expected the path of a file, but {path!r:.80} has characters that no name of a file has")
+    if max(parts) > 255 or sum(parts) + len(parts) > 4096:
+        raise DataError(f"expected the path of a file, but {path[:60]!r}... is too long to be one")

@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isonomia.errors import DataError, nearest
+from isonomia.errors import DataError, nearest, refuse_no_path
 from isonomia.populations.streaming import LongTable, long_lazy, long_relation
 from isonomia.populations.table import Table, check_columns
 
@@ -89,6 +89,7 @@ def _from_path(path: str) -> Rows:
             f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
             "open it with your own library (pandas, polars, DuckDB) and hand over the table."
         )
+    refuse_no_path(path)
     if is_many(path):
         return long_files(path)
     file = Path(path)

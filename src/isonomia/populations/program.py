@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isonomia.errors import DataError, SpecError, UsageError, nearest
+from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no_path
 from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.protocol import Wanted
@@ -157,6 +157,7 @@ class Program:
 
 
 def _read(path: str | PathLike[str]) -> str:
+    refuse_no_path(fspath(path))
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
 
-from isonomia.errors import DataError, RecordError
+from isonomia.errors import DataError, RecordError, refuse_no_path
 from isonomia.version import __version__
 from isonomia.wording import excerpt
 
@@ -95,6 +95,7 @@ class Database:
     """
 
     def __init__(self, folder: Path, *, reading: bool) -> None:
+        refuse_no_path(str(folder))
         self.folder, self.path = folder, folder / STORE
         self._read_only: str | None = None
         try:

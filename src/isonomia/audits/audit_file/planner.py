@@ -14,7 +14,7 @@ from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
-from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest
+from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest, refuse_no_path
 from isonomia.interventions import Interventions
 from isonomia.models.loader import load_model, load_object
 from isonomia.models.protocol import Model
@@ -289,6 +289,9 @@ def _model(entry: FileTable, permissions: Permissions) -> Model:
     source = entry.get("load")
     if source is None:
         raise entry.error("expected load, a file, a folder, a URL, or module:object")
+    if "://" not in source:
+        with _pointing(entry.error, "load"):
+            refuse_no_path(source)
     here = entry.file.folder / source
     options = {**entry.get("options", {}), "trust_pickle": permissions.trust_pickle}
     if "trusted" in options and not permissions.trust_pickle:

@@ -143,7 +143,7 @@ class FolderTexts:
             except FileNotFoundError as error:
                 beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
                 raise UsageError(f"there is no file {path}.{nearest(path.name, beside)}") from error
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:  # not UTF-8, or a name that no file has
                 raise UsageError(f"expected a file that can be read as UTF-8, but {path}: {error}") from error
         return self._texts[name]
 
