@@ -218,6 +218,8 @@ def _session(origin: Path | bytes, device: str, threads: int) -> Any:
         )
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
+    # By its content and never by its name: a file called .ort would be read in another format than was looked at here.
+    options.add_session_config_entry("session.load_model_format", "ONNX")
     options.log_severity_level = 3  # errors only: its advice is for those who made the file
     source = str(origin) if isinstance(origin, Path) else origin
     try:
@@ -280,6 +282,9 @@ def _weights(origin: Path | bytes, location: str) -> Path:
     file = folder / location
     if Path(location).is_absolute() or not file.resolve().is_relative_to(folder.resolve()):
         raise ModelError(f"{origin} keeps weights in {location!r}, outside its folder, so it was not opened.")
+    if not file.is_file():
+        # Not only a mistake: the runtime has names that stand for an address in memory, which it would read.
+        raise ModelError(f"{origin} keeps weights in {location!r}, but there is no such file beside it.")
     return file
 
 

@@ -287,6 +287,35 @@ def test_weights_outside_the_folder_of_a_file_are_not_read(tmp_path, location):
         load_model(tmp_path / "inside" / "m.onnx")
 
 
+@pytest.mark.parametrize("location", ["*/_ORT_MEM_ADDR_/*", "missing.bin", "", ".", "folder"])
+def test_weights_are_files_and_no_address_in_memory(tmp_path, location):
+    (tmp_path / "folder").mkdir()
+    model = with_weights_in("graph")
+    (entry,) = (each for each in model.graph.initializer[0].external_data if each.key == "location")
+    entry.value = location
+    model.graph.initializer[0].external_data.add(key="offset", value=str(2**40))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match="but there is no such file beside it"):
+        load_model(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("place", ["initializer", "constant"])
+def test_weights_of_sparse_tensors_are_looked_at_as_well(tmp_path, place):
+    (tmp_path / "outside.bin").write_bytes(bytes(4))
+    (tmp_path / "inside").mkdir()
+    model = with_weights_in("graph")
+    del model.graph.initializer[:]
+    indices = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [0])
+    sparse = onnx.helper.make_sparse_tensor(external("w", location="../outside.bin", length="4"), indices, [1])
+    if place == "initializer":
+        model.graph.sparse_initializer.append(sparse)
+    else:
+        model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["w"], sparse_value=sparse))
+    (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match="outside its folder, so it was not opened"):
+        load_model(tmp_path / "inside" / "m.onnx")
+
+
 def test_one_number_for_the_whole_batch_is_refused():
     node = onnx.helper.make_node("ReduceMean", ["X"], ["Y"], keepdims=0)
     shapes = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("X", [None, 3]), ("Y", []))]
