@@ -82,6 +82,8 @@ BENCHMARKS = (
 ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
     "crash": "a trial of the store, which passes or fails",
+    "fuzz": "a trial of everything that is read, which passes or fails",
+    "memory": "a trial of memory over minutes, which passes or fails",
     "mutation": "a trial of the tests, which takes hours",
 }
 """Programs that are not in the common table, and why."""

@@ -1,11 +1,12 @@
 """Kills one audit again and again, at random moments, and looks whether anything is lost.
 
-Run: python -m benchmarks.crash [--kills 60] [--seed 1] [--json FILE]
+Run: python -m benchmarks.crash [--kills 60] [--troubles 10] [--seed 1] [--json FILE]
 
 Every life of the process ends by SIGKILL in one of three ways, in turn: some time after its start; at the moment when
 the write-ahead log of the store changes; or inside a transaction, after a random number of SQLite's instructions.
 After each death the store is checked, and no entry may be missing. In the end the verdicts and counts must be those of
-a run that was left alone. Exit code 1 where anything differs.
+a run that was left alone. Then come other faults (``crash_trouble.py``): power that fails, full disks, files that
+cannot be written, a clock that is set back. One table says how often each was made. Exit code 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -168,22 +169,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--troubles", type=int, default=10, help="failures of power, and full disks")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         found = crash(Path(place), arguments.kills, arguments.seed)
-        found["troubles"] = troubles(Path(place))
-    by_way = Counter((death["way"], death["landed"]) for death in found["deaths"])
-    for (way, landed), count in sorted(by_way.items()):
-        print(f"{way:<10} {landed:<20} {count:>4}")
-    for key, value in found.items():
-        if key != "deaths":
-            print(f"{key}: {value}")
+        made = troubles(Path(place), arguments.troubles, arguments.seed)
+        found["troubles"] = [asdict(trouble) for trouble in made]
+    _print(found)
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     good = found["identical"] and not found["stores unsound"] and not found["entries lost"]
     enough = found["kills"] >= arguments.kills and found["entries in all"] == found["entries alone"]
-    sys.exit(0 if good and enough and all(found["troubles"].values()) else 1)
+    sys.exit(0 if good and enough and all(trouble.times == trouble.good for trouble in made) else 1)
+
+
+def _print(found: dict[str, Any]) -> None:
+    """One table: every fault, how often it was made, and how often nothing was lost."""
+    by_way = Counter((death["way"], death["landed"]) for death in found["deaths"] if not death["ended"])
+    fine = Counter((death["way"], death["landed"]) for death in found["deaths"] if death["sound"] and not death["lost"])
+    print(f"{'fault':<52}{'times':>7}{'nothing lost':>14}")
+    for (way, landed), count in sorted(by_way.items()):
+        print(f"{f'killed by {way}, {landed}':<52}{count:>7}{fine[way, landed]:>14}")
+    for trouble in found["troubles"]:
+        print(f"{trouble['name']:<52}{trouble['times']:>7}{trouble['good']:>14}")
+    for key, value in found.items():
+        if key not in {"deaths", "troubles"}:
+            print(f"{key}: {value}")
 
 
 if __name__ == "__main__":
