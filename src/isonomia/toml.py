@@ -49,9 +49,10 @@ class TomlText:
         """Read a text; a ``SpecError`` says where it is no TOML."""
         try:
             content = tomllib.loads(text)
+            long = _has_long_integer(content)
         except (ValueError, RecursionError) as error:  # also a number of too many digits, or brackets within brackets
             raise SpecError(f"{file} is no TOML: {error}") from error
-        if _has_long_integer(content):
+        if long:
             raise SpecError(f"{file} is no TOML: it has a whole number of more than 64 bits")
         return cls(file, text, content, positions(text))
 

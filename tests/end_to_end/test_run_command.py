@@ -235,6 +235,19 @@ def test_a_file_of_a_stranger_runs_nothing_before_somebody_allows_it(folder: Pat
     assert not (folder / "ran").exists()
 
 
+def test_a_file_beside_the_audit_is_not_taken_for_a_library(folder: Path) -> None:
+    for name in ("onnx", "onnxruntime", "skops", "joblib", "polars"):
+        (folder / f"{name}.py").write_text("import pathlib\npathlib.Path('ran').touch()\n")
+    (folder / "m.onnx").write_bytes(b"\x08\x08\x12\x00")
+    (folder / "audit.toml").write_text(AUDIT.replace("scoring:model", "m.onnx"))
+    command = [*COMMAND, "audit.toml"]
+    # From another folder: what lies in the current one is found by Python itself, as it is started here.
+    done = subprocess.run([*command[:-1], str(folder / "audit.toml")], cwd="/", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert not (folder / "ran").exists()
+    assert not Path("/ran").exists()
+
+
 def test_what_is_remembered_is_not_asked_again_until_the_code_changes(folder: Path) -> None:
     first = _unasked(folder, "--allow-code", "--remember")
     assert first.returncode == 1, first.stderr

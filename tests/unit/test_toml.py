@@ -97,3 +97,8 @@ def test_a_table_within_a_line_reads_back() -> None:
     assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
     with pytest.raises(UsageError, match="a TOML text cannot hold None of type NoneType"):
         toml_value({"a": None})
+
+
+def test_keys_within_keys_without_end_are_an_error():
+    with pytest.raises(SpecError, match="is no TOML"):
+        TomlText.parse("a" + ".a" * 3000 + " = 1", "audit.toml")

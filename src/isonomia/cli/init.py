@@ -181,7 +181,8 @@ def _opener(
 ) -> Callable[[Sequence[str] | None], Model]:
     from isonomia.models import load_model
 
-    sys.path.insert(0, str(folder.resolve()))  # as isonomia run does, so that the draft finds the same module
+    if not Path(model).exists():  # module:object: as isonomia run does, so that the draft finds the same module
+        sys.path.insert(0, str(folder.resolve()))
     extra = {"trust_pickle": True} if trust_pickle else {}
     return lambda features: load_model(model, features=features, **options, **extra)
 

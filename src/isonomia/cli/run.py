@@ -106,7 +106,10 @@ def run(
     threads = _jobs(audit, jobs)
     written = [key for key, given in (("records", records), ("cache", cache)) if given is None]
     permissions = _allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
-    sys.path.insert(0, str(audit.folder.resolve()))  # modules beside the file are found, as beside a script
+    if permissions.allow_code:
+        # Modules beside the file are found, as beside a script. Without permission not even the path is there: a file
+        # called pandas.py or onnxruntime.py would be imported in place of the library, and run.
+        sys.path.insert(0, str(audit.folder.resolve()))
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
     ended = complete(store, audit) if resume else None
     earlier = ended or (unfinished(store, audit) if resume else None)

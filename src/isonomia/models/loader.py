@@ -193,6 +193,8 @@ def kind_of(path: Path) -> Kind | None:
     """
     if path.is_dir():
         return Kind.MLFLOW if (path / "MLmodel").is_file() else None
+    if not path.is_file():
+        return None  # a pipe, say, which whoever opens it would wait for
     if path.suffix == ".toml":
         return Kind.SERVICE
     with path.open("rb") as file:

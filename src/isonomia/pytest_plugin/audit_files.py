@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -25,6 +25,7 @@ from isonomia.pytest_plugin.settings import (
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
+    from isonomia.audits.protocol import Permissions
 
 __all__ = ["AuditFileTests", "is_wanted"]
 
@@ -80,9 +81,8 @@ class AuditFileTests(pytest.File):
         return self._planned[index]
 
     def _plan(self) -> list[PlannedCheck]:
-        from isonomia.audits.audit_file.permissions import check_allowed, with_remembered
+        from isonomia.audits.audit_file.permissions import check_allowed
         from isonomia.audits.audit_file.planner import plan_audit
-        from isonomia.audits.protocol import Permissions
         from isonomia.engine.seeds import fresh_seed
 
         config, audit = self.config, self._audit
@@ -91,11 +91,24 @@ class AuditFileTests(pytest.File):
             audit = replace(audit, toml=replace(audit.toml, content={**audit.content, "budget": budget}))
         stated = (seed_option(config, configured=False), audit.content.get("seed"), seed_option(config))
         seed = next((each for each in stated if each is not None), None)
-        given = Permissions(*(allowed(config, name) for name in ("trust_pickle", "allow_code", "allow_outside")))
-        permissions = with_remembered(self._audit, given)
+        permissions = self._permissions()
         check_allowed(audit, permissions, _ADVICE)
         refuse_namesakes(audit)
         return plan_audit(audit, fresh_seed() if seed is None else seed, permissions)
+
+    def _permissions(self) -> Permissions:
+        from isonomia.audits.audit_file.permissions import with_remembered
+        from isonomia.audits.protocol import Permissions
+
+        names = ("trust_pickle", "allow_code", "allow_outside")
+        return with_remembered(self._audit, Permissions(*(allowed(self.config, name) for name in names)))
+
+    def modules(self) -> AbstractContextManager[None]:
+        """Let modules beside the file be found, where it may run code.
+
+        Where it may not, a file called ``pandas.py`` would be imported in place of the library, and run.
+        """
+        return modules_beside(self.path) if self._permissions().allow_code else nullcontext()
 
 
 class PropertyTest(pytest.Item):
@@ -117,7 +130,7 @@ class PropertyTest(pytest.Item):
 
         message: str | None = None
         try:
-            with modules_beside(self.path):
+            with self._file.modules():
                 self._file.planned(self.index)
         except IsonomiaError as error:
             message = visible(str(error))
@@ -131,7 +144,7 @@ class PropertyTest(pytest.Item):
         from isonomia.engine.observer import Silent
 
         undecided = settings_of(self)[0].get("undecided", "fail")
-        with modules_beside(self.path):
+        with self._file.modules():
             check = self._file.planned(self.index).check
             assert_verdict(check, Silent(), undecided, records_folder(self.config))
 

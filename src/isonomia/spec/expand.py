@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeAlias, TypeVar, cast
 
 from isonomia.errors import SpecError, nearest
@@ -30,14 +31,51 @@ __all__ = ["Binding", "expand", "expand_parts", "put_values"]
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
 
+MOST_COMPARISONS = 2_000
+"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
+each comparison has bets of its own."""
+
 
 def expand(formula: Formula, values: _Values) -> Formula:
     """The same claim with no ``for`` and no variable left.
 
     ``values`` lists the values that occur in a column, in the order in which the parts shall come. A ``for`` over one
-    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused.
+    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused, and so
+    is a property of too many comparisons.
     """
+    _check_size(formula, values)
     return _expand(formula, values, {})
+
+
+def _check_size(formula: Formula, values: _Values) -> None:
+    """Refuse a property of too many comparisons before any is written out; no more than these are counted."""
+    counted = sum(1 for _ in islice(_comparisons(formula, values, {}), MOST_COMPARISONS + 1))
+    if counted <= MOST_COMPARISONS:
+        return
+    loops = [node for node in nodes(formula) if isinstance(node, Each)]
+    what = f"each `for` written out, {len(loops)} of them" if loops else "all in all"
+    raise SpecError(
+        f"expected a property of at most {MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
+        "several properties, or let a `for` run over fewer values, `for g in {'a', 'b'}`",
+        loops[0].place if loops else None,
+    )
+
+
+def _comparisons(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Iterator[Comparison]:
+    match formula:
+        case Comparison():
+            yield formula
+        case Not():
+            yield from _comparisons(formula.operand, values, known)
+        case Junction():
+            for operand in formula.operands:
+                yield from _comparisons(operand, values, known)
+        case Implies():
+            for side in (formula.premise, formula.conclusion):
+                yield from _comparisons(side, values, known)
+        case Each():
+            for value in _values_of(formula, values, known):
+                yield from _comparisons(formula.body, values, {**known, formula.variable: value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +93,7 @@ def expand_parts(formula: Formula, values: _Values) -> tuple[tuple[tuple[Binding
     Every ``for`` is taken apart, and so is the outermost ``and``, and any other that has a ``for`` in it; what else
     there is stays whole. A part that no ``for`` encloses has no values.
     """
+    _check_size(formula, values)
     if isinstance(formula, Junction) and formula.connective == "and":
         return tuple(part for operand in formula.operands for part in _parts(operand, values, ()))
     return tuple(_parts(formula, values, ()))

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Branch",
     "check_depth",
+    "check_length",
     "is_branch",
     "load_grammar",
     "parse_condition",
@@ -131,16 +132,21 @@ def load_grammar(package: str, *starts: str) -> Lark:
     )
 
 
-MOST_CHARACTERS = 200_000
+MOST_CHARACTERS = 100_000
 """How long a text may be: reading this much takes seconds, and no person wrote more."""
+
+
+def check_length(text: str) -> None:
+    """Refuse a text that nobody wrote, before anything goes through it."""
+    if len(text) > MOST_CHARACTERS:
+        raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but {len(text):,} came: split it")
 
 
 def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None = None, start: str = "start") -> Branch:
     """The concrete tree of a text; an error points into what is ``shown`` in its place, where that is given."""
     from lark.exceptions import UnexpectedInput
 
-    if len(text) > MOST_CHARACTERS:
-        raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but {len(text):,} came: split it")
+    check_length(text)
     try:
         return parser.parse(text, start=start)
     except UnexpectedInput as error:

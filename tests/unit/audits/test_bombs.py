@@ -10,7 +10,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import ModelError, Place, SpecError
 from isonomia.models import load_model
-from isonomia.spec.expand import MOST_COMPARISONS, expand
+from isonomia.spec.expand import MOST_COMPARISONS, expand, expand_parts
 from isonomia.spec.nomos import parse_nomos
 from isonomia.spec.parser import MOST_CHARACTERS, parse_formula
 
@@ -74,8 +74,13 @@ def test_a_block_that_is_nested_too_deeply_is_refused(block):
     "block", ["\n".join(f"b{k} = {k}" for k in range(20_000)), "a = 1\n" * 2_001, "a = predict(x1)\n" * 5_000]
 )
 def test_a_block_of_too_many_lines_is_refused(block):
-    with pytest.raises(SpecError, match=r"at most 2,000 assignments|at most 200,000 characters"):
+    with pytest.raises(SpecError, match=r"at most 2,000 assignments|at most 100,000 characters"):
         parse_nomos(_specification("a = 0\n" + block))
+
+
+def test_comments_that_are_never_closed_are_gone_through_once():
+    with pytest.raises(SpecError, match="unexpected"):
+        parse_nomos("/*" * 49_000)
 
 
 def test_too_many_statements_are_refused():
@@ -111,11 +116,12 @@ def test_the_largest_powers_are_decided():
     assert iso.check("(P[prediction == 1] ** 10) ** 10 <= 0.1", ask, iso.Census(PEOPLE)).answer == "holds"
 
 
+@pytest.mark.parametrize("write_out", [expand, expand_parts])
 @pytest.mark.parametrize("nested", [8, 14, 20])
-def test_nested_loops_are_counted_before_they_are_written_out(nested):
+def test_nested_loops_are_counted_before_they_are_written_out(nested, write_out):
     loops = "".join(f"for v{k} in {{1, 2, 3}}: " for k in range(nested))
     with pytest.raises(SpecError, match="at most 2,000 comparisons") as caught:
-        expand(parse_formula(loops + "P[prediction == v0] >= 0.1"), lambda _: ())
+        write_out(parse_formula(loops + "P[prediction == v0] >= 0.1"), lambda _: ())
     assert caught.value.place is not None
 
 
@@ -128,7 +134,7 @@ def test_as_many_comparisons_as_allowed_are_written_out():
 
 
 def test_a_text_that_nobody_wrote_is_refused_before_it_is_read():
-    with pytest.raises(SpecError, match="at most 200,000 characters"):
+    with pytest.raises(SpecError, match="at most 100,000 characters"):
         parse_formula("P[prediction == 1] >= 0." + "1" * MOST_CHARACTERS)
 
 

@@ -30,6 +30,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import file_keys
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import Kind, kind_of
+from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText, toml_value
 from isonomia.wording import on_one_line, shortened
 
@@ -142,7 +143,8 @@ def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> 
         for entry, key, name in file.named_texts():
             yield from _path_needs(entry, key, name)
     for key in writes:
-        yield from _path_needs(FileTable(file, (), file.content), key, file.content.get(key), "writes")
+        path = file.content.get(key, FOLDER if key == "records" else None)
+        yield from _path_needs(FileTable(file, (), {key: path}), key, path, "writes")
 
 
 def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
@@ -163,6 +165,8 @@ def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> I
 def is_inside(folder: Path, source: str) -> bool:
     """Whether a path, with everything that a pattern or a folder stands for, lies in a folder; links are followed."""
     home, path = folder.resolve(), folder / source
+    if source.count("**") > 1:
+        return False  # as many ways through the folders as there are, each gone once: nobody needs that
     try:
         found = [Path(each) for each in glob(str(path), recursive=True)] if has_magic(source) else []
         below = [each for start in [path, *found] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]

@@ -139,6 +139,8 @@ class FolderTexts:
         if name not in self._texts:
             path = self.folder / name
             try:
+                if path.exists() and not path.is_file():
+                    raise UsageError(f"expected a file, but {path} is none: a folder, or what would be waited for")
                 self._texts[name] = path.read_text("utf-8")
             except FileNotFoundError as error:
                 beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []

@@ -32,7 +32,7 @@ from isonomia.spec.nomos.tree import (
     Var,
     walk,
 )
-from isonomia.spec.parser import Branch, check_depth, is_branch, load_grammar, parse_tree, place_in
+from isonomia.spec.parser import Branch, check_depth, check_length, is_branch, load_grammar, parse_tree, place_in
 from isonomia.spec.syntax_errors import SPECIFICATIONS
 from isonomia.spec.text import plain_text, unquote
 
@@ -64,6 +64,7 @@ def parse_nomos(text: str) -> Spec:
     if not isinstance(text, str):
         raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
     text = plain_text(text)
+    check_length(text)
     cut = _cut_block(text)
     tree = parse_tree(load_grammar(__package__, "start"), cut.blanked, SPECIFICATIONS, shown=text)
     check_depth(tree, text, DEEPEST, f"this is nested more than {DEEPEST} levels deep: set a variable to a part of it")
@@ -77,7 +78,7 @@ def parse_nomos(text: str) -> Spec:
 
 _QUOTED = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
 _LONG = r'"""(?:\\.|[^\\])*?"""|' + r"'''(?:\\.|[^\\])*?'''"
-_OUTSIDE = re.compile(rf"(?P<skip>//[^\n]*|#[^\n]*|/\*.*?\*/|{_QUOTED})|(?P<brace>\{{)", re.DOTALL)
+_OUTSIDE = re.compile(rf"(?P<skip>//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)|{_QUOTED})|(?P<brace>\{{)", re.DOTALL)
 _INSIDE = re.compile(rf"(?P<skip>#[^\n]*|{_LONG}|{_QUOTED})|(?P<brace>[{{}}])", re.DOTALL)
 
 

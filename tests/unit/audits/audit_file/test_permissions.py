@@ -52,6 +52,7 @@ def _wants(folder: Path, text: str) -> list[tuple[str, int, str]]:
         ('[population]\nsample = "../secret.csv"\n', "outside", 2, "reads outside of its folder"),
         ('[population]\nsample = "../*.csv"\n', "outside", 2, "reads outside of its folder"),
         ('[population]\nsample = "*/../../secret.csv"\n', "outside", 2, "reads outside of its folder"),
+        ('[population]\nsample = "**/**/x.csv"\n', "outside", 2, "reads outside of its folder"),
         ('[population]\nsample = "link.csv"\n', "outside", 2, "reads outside of its folder"),
         ('[population]\nsample = "folder"\n', "outside", 2, "reads outside of its folder"),
         ('[population]\nsample = "folder/*.csv"\n', "outside", 2, "reads outside of its folder"),
@@ -79,6 +80,23 @@ def test_what_a_file_wants_is_said_with_its_line(folder, text, permission, line,
     assert f"say --allow-{permission}" in str(caught.value)
     allowed = Permissions(allow_code=permission == "code", allow_outside=permission == "outside")
     check_allowed(read_audit_file("audit.toml"), allowed, "", writes=BOTH)
+
+
+def test_the_usual_folder_for_records_may_be_a_link_as_well(folder):
+    assert _wants(folder, PEOPLE + PROPERTY) == []
+    (folder / ".isonomia").symlink_to(folder.parent)
+    (found,) = _wants(folder, PEOPLE + PROPERTY)
+    assert 'records = ".isonomia" writes outside of its folder' in found[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name on this system")
+def test_nobody_waits_for_a_pipe(folder):
+    for name in ("m.onnx", "x.nom", "s.toml"):
+        os.mkfifo(folder / name)
+    text = f'[model]\nload = "m.onnx"\n[models.b]\nload = "s.toml"\n{PEOPLE}[[property]]\nnomos = "x.nom"\n'
+    assert _wants(folder, text) == []
+    with pytest.raises(SpecError, match="no model that is understood"):
+        plan_audit(read_audit_file("audit.toml"), 1, Permissions())
 
 
 def test_a_token_is_named_with_the_host_that_would_get_it(folder):
