@@ -10,7 +10,7 @@ import numpy as np
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.principal.census import PrincipalCensus, count_everybody
-from isonomia.audits.principal.findings import Finding, SubgroupWealth, find
+from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
@@ -29,7 +29,7 @@ from isonomia.populations.finite import Census, Sample, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
-from isonomia.records.verdict import Verdict
+from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 
 __all__ = ["check_principal"]
@@ -204,11 +204,21 @@ def _verdict(
     return sealed(
         check,
         answer,
-        expressions=tuple(item for finding in findings for item in finding.expressions(question)),
+        expressions=_expressions(question, answer, findings),
         assumptions=assumptions(check, question),
         details=_details(question, findings, overall),
         **content,
     )
+
+
+def _expressions(
+    question: PrincipalQuestion, answer: bool | None, findings: tuple[Finding, ...]
+) -> tuple[Expression, ...]:
+    """The largest effect, which the answer is about; then each effect, where there are several."""
+    each = tuple(item for finding in findings for item in finding.expressions(question))
+    if answer is True:
+        each = tuple(item.agreeing(True) if item.relation == "<=" else item for item in each)
+    return (*largest_effect(question, answer, findings), *(each if len(each) > 1 else ()))
 
 
 def _details(question: PrincipalQuestion, findings: tuple[Finding, ...], overall: dict[str, Any]) -> dict[str, Any]:

@@ -42,11 +42,15 @@ __all__ = [
     "effect_name",
     "find",
     "first_effect",
+    "largest_effect",
     "subgroup",
 ]
 
 
 Floats = NDArray[np.float64]
+
+SHOWN = 4
+"""How many effects the name of the largest one lists."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,6 +288,16 @@ class Finding:
             for effect, pair in zip(question.effects, ends, strict=True)
         ]
 
+    def sizes(self, question: PrincipalQuestion) -> list[tuple[str, float, float]]:
+        """The size of each effect: its name, and the ends of its interval."""
+        prop, where = question.prop, f" | {subgroup(question, self.key)}" if question.given else ""
+        ends = self.inside if prop.normalised else self.intervals
+        names = [
+            f"abs({effect_name(question, effect, normalised=prop.normalised)}{where})" for effect in question.effects
+        ]
+        known = [pair or (-1.0, 1.0) for pair in ends]
+        return [(name, max(0.0, low, -high), max(-low, high)) for name, (low, high) in zip(names, known, strict=True)]
+
     def plain(self, question: PrincipalQuestion) -> dict[str, Any]:
         """Everything as values that JSON can hold."""
         plug_in = None if self.table is None else self.table.holds
@@ -343,6 +357,24 @@ def first_effect(question: PrincipalQuestion, key: Key, counts: Floats, delta: f
     normalised, assumed = question.prop.normalised, question.constraints
     ends = effect_interval(region, question.shape, effect, normalised=normalised, assumptions=assumed)
     return None if isinstance(ends, Refuted) else _expression(question, effect, key, ends)
+
+
+def largest_effect(
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]
+) -> tuple[Expression, ...]:
+    """The size of the largest effect in any subgroup, which is what the property is about; nothing where all are empty.
+
+    Its ends come from the intervals of the effects, and from the bets: these decide whether it is above the margin, and
+    refute that for all effects together before any single one of them is known so well.
+    """
+    found = [item for finding in findings for item in finding.sizes(question)]
+    if not found:
+        return ()
+    names = [name for name, _, _ in found]
+    text = names[0] if len(names) == 1 else f"max({', '.join(names if len(names) <= SHOWN else [*names[:2], '...'])})"
+    low, high = (max(ends) for ends in zip(*[(low, high) for _, low, high in found], strict=True))
+    item = Expression(text, "<=", question.prop.within, None, low, high)
+    return (item.agreeing(answer),)
 
 
 def _confidence(question: PrincipalQuestion, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:

@@ -14,7 +14,7 @@ from isonomia.records.display.view import (
     View,
     quantities_and_rates,
 )
-from isonomia.records.display.words import compared_finding, quantity_finding, telling
+from isonomia.records.display.words import compared_finding, quantity_finding
 from isonomia.records.verdict import Verdict
 
 __all__ = ["VIEW"]
@@ -27,14 +27,12 @@ _MEANINGS = {
 
 
 def _finding(verdict: Verdict, compact: bool) -> str:
-    """The interval of the first subgroup that is unequal, and how many are."""
+    """The interval of the largest effect, and how many subgroups are unequal."""
     groups = verdict.details.get("subgroups")
     if not groups:
         return compared_finding(verdict, compact)
     unequal = [index for index, item in enumerate(groups) if item["answer"] == "violated"]
-    item = telling(verdict)
-    if unequal and len(verdict.expressions) == sum(len(group["effects"]) for group in groups):
-        item = verdict.expressions[sum(len(group["effects"]) for group in groups[: unequal[0]])]
+    item = verdict.expressions[0] if verdict.expressions else None
     told = [f"{len(unequal):,} of {len(groups):,} subgroups unequal"] if unequal and len(groups) > 1 else []
     if item is not None:
         told.append(quantity_finding(item, compact))

@@ -202,10 +202,11 @@ def agreeing(formula: Formula, answer: bool | None, expressions: Sequence[Expres
     An end is found by looking at a few values, and the threshold is the one that the verdict looked at: so it may cut
     an end off, or, where nothing is decided, be added to an interval. Neither takes a risk that the answer does not.
     """
-    told = list(_implied(formula, answer))
-    if answer is None and len(expressions) == 1:
-        return (expressions[0].agreeing(None),)
-    return tuple(item if truth is None else item.agreeing(truth) for item, truth in zip(expressions, told, strict=True))
+    if len(expressions) == 1:
+        (truth,) = _implied(formula, answer)
+        return (expressions[0].agreeing(truth),)
+    pairs = zip(expressions, _implied(formula, answer), strict=True)
+    return tuple(item if truth is None else item.agreeing(truth) for item, truth in pairs)
 
 
 def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:

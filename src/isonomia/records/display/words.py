@@ -89,7 +89,7 @@ def guarantee(verdict: Verdict) -> str:
                 f"{chance(verdict.delta)}, {looks(verdict)}."
             )
         return (
-            f"Nothing is claimed. Each interval holds its value, at all times together, except with probability "
+            f"Nothing is claimed. Each end of an interval is right, at all times together, except with probability "
             f"{chance(verdict.delta)}."
         )
     if verdict.risk == 0:
