@@ -127,6 +127,33 @@ def checked_flag(name: str, value: bool) -> bool:
     return value
 
 
+STOPS = ("decided", "precise", "all")
+
+
+def checked_stop(value: str, width: float | None, looks: str | int) -> str:
+    """When a check ends."""
+    if value not in STOPS:
+        hint = nearest(value, STOPS) if isinstance(value, str) else ""
+        raise UsageError(
+            "expected stop as 'decided' (as soon as there is an answer), 'precise' (once the interval is as narrow as "
+            f"width says, too) or 'all' (everybody there is), but stop={value!r} came.{hint}"
+        )
+    if value != "decided" and looks != "any":
+        raise UsageError(f"looks={looks!r} says when the check ends, and so does stop={value!r}: leave out one of them")
+    if (value == "precise") != (width is not None):
+        raise UsageError(f"expected width together with stop='precise', but stop={value!r} and width={width!r} came")
+    return value
+
+
+def checked_width(value: float | None) -> float | None:
+    """How narrow an interval is wanted."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise UsageError(f"expected width as a number above 0, but width={value!r} came")
+    return float(value)
+
+
 def checked_looks(value: str | int, method: str) -> str | int:
     """How often the draws are looked at."""
     number = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
@@ -182,6 +209,8 @@ def check(
     workers: int = 1,
     random_model: bool = False,
     looks: str | int = "any",
+    stop: str = "decided",
+    width: float | None = None,
     observer: Observer | None = None,
 ) -> Verdict:
     """Check whether a property holds of a model and a population.
@@ -234,6 +263,12 @@ def check(
         same people again until the answer pleases breaks it. A number: so many looks at equal distances, between which
         ``delta`` is divided. Properties about rates have exact tests for it; elsewhere the verdict says that it was
         decided as under ``"any"``, which is valid for any number of looks.
+    stop
+        When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
+        the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was asked or
+        the budget is spent. Answers and intervals are as valid however long it goes on.
+    width
+        The width that ``stop="precise"`` goes for.
     observer
         Who is told about progress.
 
@@ -274,6 +309,8 @@ def check(
         workers=workers,
         random_model=random_model,
         looks=looks,
+        stop=stop,
+        width=width,
     )
     return run_check(prepared, checked_observer(observer))
 
@@ -294,6 +331,8 @@ def new_check(
     workers: int = 1,
     random_model: bool = False,
     looks: str | int = "any",
+    stop: str = "decided",
+    width: float | None = None,
 ) -> Check[Any]:
     """Check every argument of :func:`check`, and leave the check itself for later."""
     number = fresh_seed() if seed is None else seed
@@ -302,6 +341,8 @@ def new_check(
     audit = audit_for(prop)
     people: Any = None if population is None and audit.imports(prop) else checked_population(population)
     at_random = checked_flag("random_model", random_model)
+    if stop != "decided" and audit.kind != "rates":
+        raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     new = Check(
         prop,
         None if model is None else watched(adapt(model, features), at_random),
@@ -316,6 +357,8 @@ def new_check(
         control=checked_control(control),
         random_model=at_random,
         looks=checked_looks(looks, method),
+        stop=checked_stop(stop, checked_width(width), looks),
+        width=checked_width(width),
     )
     return audit.prepare(new)
 

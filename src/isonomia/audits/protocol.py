@@ -76,6 +76,9 @@ class Check(Generic[P]):
     looks
         How often the draws are looked at: ``"any"``, as often as one likes; ``"once"``, at the end; or a number of
         times, planned beforehand. For rates; every other audit looks as often as it likes.
+    stop, width
+        When it ends: once it is ``"decided"``, once the interval is ``"precise"`` too, at most ``width`` wide, or when
+        ``"all"`` are asked. For rates.
     journal
         Keeps everything that the population and the model say.
     sharing
@@ -95,6 +98,8 @@ class Check(Generic[P]):
     control: str = "family"
     random_model: bool = False
     looks: str | int = "any"
+    stop: str = "decided"
+    width: float | None = None
     journal: Journal = field(default_factory=Blank)
     sharing: Sharing | None = None
 

@@ -70,6 +70,15 @@ def check(
         str,
         typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),
     ] = "any",
+    stop: Annotated[
+        str,
+        typer.Option(
+            metavar="decided|precise|all", help="When it ends: with an answer, a narrow interval too, or never early."
+        ),
+    ] = "decided",
+    width: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="How narrow the interval is to be, for --stop precise.")
+    ] = None,
     ranges: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
     ] = None,
@@ -174,6 +183,8 @@ def check(
         seed=seed,
         method=method,
         looks=int(looks) if looks.isdecimal() else looks,
+        stop=stop,
+        width=width,
         ranges=parse_ranges(ranges or []),
         control=control,
         random_model=reading.random_model,

@@ -146,6 +146,8 @@ def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict
         "workers": file.content.get("workers", 1),
         "random_model": bool(_model_entry(file, entry).get("random", False)),
         "looks": entry.get("looks", file.content.get("looks", "any")),
+        "stop": entry.get("stop", file.content.get("stop", "decided")),
+        "width": entry.get("width", file.content.get("width")),
         **{key: entry.get(key) for key in ("method", "ranges", "control") if key in entry.content},
     }
 

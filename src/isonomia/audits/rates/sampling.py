@@ -93,10 +93,14 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         notes,
         evidence if isinstance(evidence, RegionEvidence) else None,
         _family(check, question, sizes) if isinstance(evidence, BetEvidence) else None,
+        check.stop,
+        check.width,
     )
     limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
     if available == float("inf") and budget == Budget():
+        if check.stop == "all":
+            raise UsageError("stop='all' asks everybody, but the population has no end: give a budget too")
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(check, evidence), available)
 
@@ -279,6 +283,8 @@ class RatesSampling(Generic[S]):
         The evidence once more where it is a confidence region.
     family
         The tests of each group, where the claim is about every group and bets can be made.
+    stop, width
+        When it ends, as a :class:`~isonomia.audits.protocol.Check` says.
     """
 
     question: Question
@@ -294,6 +300,8 @@ class RatesSampling(Generic[S]):
     notes: tuple[str, ...] = ()
     region: RegionEvidence | None = None
     family: FamilyTests | None = None
+    stop: str = "decided"
+    width: float | None = None
 
     @cached_property
     def leaf_channels(self) -> tuple[Channel, ...]:
@@ -389,8 +397,15 @@ class RatesSampling(Generic[S]):
         return reading.people
 
     def decided(self, state: SamplingState[S]) -> bool:
-        """Whether there is an answer."""
-        return self.answer(state) is not None
+        """Whether there is an answer, and all that was asked for besides."""
+        if self.stop == "all" or self.answer(state) is None:
+            return False
+        return self.width is None or self._precise(state, self.width)
+
+    def _precise(self, state: SamplingState[S], width: float) -> bool:
+        """Whether the first interval is narrow enough."""
+        known = self.compared(state)
+        return known is not None and known.high - known.low <= width
 
     def answer(self, state: SamplingState[S]) -> bool | None:
         """What the evidence says; ``None`` while a comparison on which that rests may have no truth value.
@@ -406,8 +421,8 @@ class RatesSampling(Generic[S]):
         return answer if seen.issuperset(self.vanished) else None
 
     def share(self, state: SamplingState[S]) -> float:
-        """How far the evidence has come."""
-        return self.evidence.progress(state.evidence)
+        """How far the evidence has come; where it goes on regardless, that says nothing about the end."""
+        return self.evidence.progress(state.evidence) if self.stop == "decided" else 0.0
 
     def closing_in(self, state: SamplingState[S]) -> str:
         """The first compared quantity with its interval and threshold."""
