@@ -61,6 +61,7 @@ BENCHMARKS = (
     Benchmark("fairsquare", figures_rules.programs, "", "--seeds 1", "../cases/fairsquare.json"),
     Benchmark("cost", figures_rules.cost, chart="cost.svg"),
     Benchmark("overlap", figures_rules.overlap),
+    Benchmark("groups", figures_own.groups),
     Benchmark("sketches", figures_rules.sketches, data="sketches"),
     Benchmark("nomos", figures_own.relations_of_tables, "", "--seeds 1", "nomos"),
     Benchmark("nomos_table", figures_own.relations_of_papers, "--games 100", data="nomos"),

@@ -12,6 +12,7 @@ __all__ = [
     "bounds",
     "census_in_files",
     "gaming",
+    "groups",
     "overhead",
     "reach",
     "recidivism",
@@ -154,3 +155,17 @@ def student(found: dict[str, Any]) -> Iterator[Figure]:
         f"{proved}",
         aim="the paper has no test for samples",
     )
+
+
+def groups(found: dict[str, Any]) -> Iterator[Figure]:
+    """Naming groups: how often a family errs, and how long a search takes."""
+    for world, rates in found["worlds"].items():
+        worst = max(rates["wrongly holds"], rates["wrongly violated"])
+        share = max(rates["share of wrong holds"], rates["share of wrong violated"])
+        told = f"{100 * worst:.1f}% of families ever err; {100 * share:.1f}% of names are wrong"
+        yield Figure(f"20 groups, {world}, at every look", told, aim=f"at most {100 * found['delta']:g}%")
+    if "search" in found:
+        search = found["search"]
+        yield Figure(
+            f"{search['subgroups']:,} subgroups of Adult searched", duration(search["seconds"]), aim="at most 30 s"
+        )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from isonomia.audits.assert_holds import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
     from isonomia.audits.principal.wrapper import PrincipalRepair
+    from isonomia.audits.rates import subgroups as groups
     from isonomia.engine.budget import Budget
     from isonomia.errors import (
         ChangingModelError,
@@ -128,6 +129,7 @@ __all__ = [
     "do",
     "each",
     "fairness",
+    "groups",
     "load_model",
     "maximum",
     "minimum",
@@ -202,6 +204,8 @@ def __getattr__(name: str) -> Any:
     """Load each name when it is first used: NumPy is not loaded before something needs it, nor SciPy."""
     if name in {"fairness", "responsiveness", "safety"}:
         found: Any = import_module(f"isonomia.spec.{name}")
+    elif name == "groups":
+        found = import_module("isonomia.audits.rates.subgroups")
     elif name in _LATER:
         found = getattr(import_module(_LATER[name]), name)
     else:

@@ -21,7 +21,7 @@ from built_site import Site
 import isonomia
 
 ROOT = Path(__file__).resolve().parents[2]
-COLLECTIONS = ("fairness", "responsiveness", "safety")
+COLLECTIONS = ("fairness", "groups", "responsiveness", "safety")
 OPEN = (
     "isonomia.interventions",
     "isonomia.models",

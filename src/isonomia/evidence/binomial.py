@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv, ndtri
+from scipy.special import betainc, betainccinv, betaincinv, ndtri
 
 from isonomia.errors import UsageError
 from isonomia.evidence.confidence_sequences import log_wealth_below
@@ -17,6 +17,7 @@ __all__ = [
     "clopper_pearson",
     "draws_for_power",
     "draws_for_width",
+    "half_space_p_values",
     "least_draws",
     "least_sequential_draws",
     "lower_limit",
@@ -54,6 +55,77 @@ def upper_limit(successes: ArrayLike, n: ArrayLike, delta: float) -> Floats:
     inside = s < total
     value = betainccinv(np.where(inside, s + 1.0, 1.0), np.where(inside, total - s, 1.0), delta)
     return np.where(inside, value, 1.0)
+
+
+def half_space_p_values(
+    successes: ArrayLike, n: ArrayLike, factors: tuple[float, float], bound: float
+) -> NDArray[np.float64]:
+    """Exact p-values of ``factors[0] * p0 + factors[1] * p1 <= bound`` for many pairs of independent counts.
+
+    Guarantee: for fixed ``n`` and any rates that satisfy the inequality, ``P(p-value <= alpha) <= alpha``. Where one
+    rate is spoken of, it is a binomial tail. Where both are, suppose that ``p0`` is ``t``. Then the tail of the first
+    count at ``t``, and that of the second at the bound that ``t`` leaves for ``p1``, are independent p-values, and
+    Fisher's combination ``u (1 - log u)`` of their product ``u`` is one. The truth is some ``t``, so the largest over
+    all ``t`` is a p-value. One tail rises in ``t`` and the other falls, so over a cell of values each is bounded by its
+    value at one end: the maximum is bounded from above, not found on a grid.
+
+    Parameters
+    ----------
+    successes, n
+        Counts of shape ``(tests, 2)``.
+    factors, bound
+        The inequality.
+    """
+    x, total = np.asarray(successes, dtype=float), np.asarray(n, dtype=float)
+    first, second = factors
+    if not first and not second:
+        return np.full(len(x), 1.0 if bound >= 0 else 0.0)
+    for g, other in ((0, second), (1, first)):
+        if not other:
+            return _tail(x[:, g], total[:, g], bound / factors[g], upward=factors[g] > 0)
+    p_values = _two_rates(x, total, factors, bound, CELLS)
+    close = np.flatnonzero(p_values < WORTH)
+    if len(close):
+        p_values[close] = np.minimum(p_values[close], _two_rates(x[close], total[close], factors, bound, FINE_CELLS))
+    return p_values
+
+
+CELLS, FINE_CELLS, WORTH = 80, 400, 0.2
+"""Into how many cells the values of a rate are cut, at first and where the p-value is below ``WORTH``. More of them
+bring the bound nearer to the maximum; each is valid."""
+
+SPREAD = 38.0
+"""How many standard errors around the estimate the cells reach, the farther the wider; beyond it there is one cell on
+either side. A tail out there is smaller than any double."""
+
+
+def _two_rates(x: Floats, n: Floats, factors: tuple[float, float], bound: float, cells: int) -> Floats:
+    first, second = factors
+    centre = (x[:, 0] + 0.5) / (n[:, 0] + 1.0)
+    error = np.sqrt(centre * (1.0 - centre) / (n[:, 0] + 1.0))
+    steps = np.linspace(-1.0, 1.0, cells - 1)
+    inner = np.clip(centre[:, None] + SPREAD * error[:, None] * steps * np.abs(steps), 0.0, 1.0)
+    edges = np.concatenate([np.zeros((len(x), 1)), inner, np.ones((len(x), 1))], axis=1)
+    own = _tail(x[:, :1], n[:, :1], edges, upward=first > 0)
+    other = _tail(x[:, 1:], n[:, 1:], (bound - first * edges) / second, upward=second > 0)
+    # Within a cell each tail is at most its larger value at the two ends.
+    product = np.maximum(own[:, 1:], own[:, :-1]) * np.maximum(other[:, 1:], other[:, :-1])
+    largest = product.max(axis=1)
+    return np.where(largest > 0, largest * (1.0 - np.log(np.maximum(largest, 1e-300))), 0.0)
+
+
+def _tail(x: Floats, n: Floats, rate: Floats | float, *, upward: bool) -> Floats:
+    """The chance of at least ``x`` successes (or at most) at a rate; 0 where the inequality leaves no rate at all.
+
+    ``upward``: the hypothesis is that the rate is at most this much. With a rate above 1 every value is allowed.
+    """
+    x, n, rate = np.broadcast_arrays(x, n, np.asarray(rate, dtype=float))
+    inside = np.clip(rate, 0.0, 1.0)
+    if upward:
+        tail = np.where(x > 0, betainc(np.maximum(x, 1.0), n - x + 1.0, inside), 1.0)
+        return np.where(rate < 0, 0.0, np.where(rate >= 1, 1.0, tail))
+    tail = np.where(x < n, betainc(np.maximum(n - x, 1.0), x + 1.0, 1.0 - inside), 1.0)
+    return np.where(rate > 1, 0.0, np.where(rate <= 0, 1.0, tail))
 
 
 def _checked(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:

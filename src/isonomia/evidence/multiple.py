@@ -20,6 +20,7 @@ from isonomia.evidence.protocol import check_delta
 __all__ = [
     "OverallWealth",
     "average_wealth",
+    "benjamini_yekutieli",
     "closed_average",
     "e_bh",
     "holm",
@@ -45,6 +46,22 @@ def holm(p_values: ArrayLike, delta: float) -> Booleans:
     stop = len(p) if bool(passed.all()) else int(np.argmin(passed))
     rejected = np.zeros(len(p), dtype=bool)
     rejected[order[:stop]] = True
+    return rejected
+
+
+def benjamini_yekutieli(p_values: ArrayLike, rate: float) -> Booleans:
+    """Reject so that the expected share of false rejections is at most ``rate``, however the tests depend.
+
+    The ``k`` least p-values are rejected, for the largest ``k`` with ``p_(k) <= rate k / (m (1 + 1/2 + ... + 1/m))``.
+    Source: Benjamini and Yekutieli (2001), Theorem 1.3.
+    """
+    p = _vector("p_values", p_values, 0.0, 1.0)
+    check_delta(rate)
+    ranks, order = np.arange(1, len(p) + 1), np.argsort(p, kind="stable")
+    passed = p[order] <= rate * ranks / (len(p) * np.sum(1.0 / ranks))
+    count = int(np.flatnonzero(passed)[-1]) + 1 if bool(passed.any()) else 0
+    rejected = np.zeros(len(p), dtype=bool)
+    rejected[order[:count]] = True
     return rejected
 
 

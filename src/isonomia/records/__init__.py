@@ -6,8 +6,8 @@ that the verdict states; the third says that the draws so far allow either.
 
 from isonomia.records.display.html import as_html
 from isonomia.records.display.text import as_text
-from isonomia.records.verdict import Expression, LeafRecord, Verdict, render_with
+from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict, render_with
 
-__all__ = ["Expression", "LeafRecord", "Verdict"]
+__all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict"]
 
 render_with(text=as_text, html=as_html)
