@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from typing import Literal as OneOf
 
@@ -14,14 +14,16 @@ from isonomia.models.wrappers import Cached, unwrap, watch
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
-from isonomia.spec.text import to_text
+from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Value
 from isonomia.version import __version__
+from isonomia.wording import first_few
 
 __all__ = [
     "ANSWERS",
     "CACHE",
     "introduce",
+    "no_other_values",
     "recorded_model",
     "recorded_population",
     "same_answers",
@@ -36,6 +38,9 @@ VALUES = "values of "
 
 INTERRUPTED = "interrupted"
 """Why a check stopped that somebody ended with Ctrl-C; it can go on later."""
+
+MAX_LISTED = 20
+"""How many values of a column an assumption lists."""
 
 CACHE = "cache"
 """The key of what a cache of answers had to say."""
@@ -146,6 +151,12 @@ def why_stopped(reason: str, counted: str = "people") -> str:
 def same_answers(check: Check[Any], sentence: str) -> tuple[str, ...]:
     """The assumption that the model answers alike, as a sentence; none of a model that may answer at random."""
     return () if check.model is None or check.random_model else (sentence,)
+
+
+def no_other_values(column: str, values: Sequence[Value]) -> str:
+    """The assumption that a column has the values that were declared or seen and no others, as a sentence."""
+    listed = first_few([value_text(value) for value in values], MAX_LISTED)
+    return f"{column} has no values other than {listed}"
 
 
 def sealed(

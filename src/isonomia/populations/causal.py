@@ -226,14 +226,21 @@ class Causal:
         """List the values of a column, declared, known or seen in pilot draws, numbers before text, ascending."""
         if column not in self.names:
             raise DataError(f"the model has no column {column!r}.{nearest(column, self.names)}")
+        known = self.known_values(column)
+        if known:
+            return known
+        source = WorldSource(self.world, Wanted((column,)), self.directions, self.among)
+        return distinct([source.batch(0, _PILOTS, np.random.default_rng(0)).column(column)], column)
+
+    def known_values(self, column: str) -> tuple[Value, ...]:
+        """The values of a column that are declared, or that its categories tell; none where that takes draws."""
         if column in self.declared:
             return self.declared[column]
         categories = self.world.categories(column)
-        if categories is not None and self.among is None:
-            # A pilot draw would miss rare ones, and "for every group" would be about fewer of them.
-            return distinct([categories.values[np.diff(categories.edges) > 0]], column)
-        source = WorldSource(self.world, Wanted((column,)), self.directions, self.among)
-        return distinct([source.batch(0, _PILOTS, np.random.default_rng(0)).column(column)], column)
+        if categories is None or self.among is not None:
+            return ()
+        # A pilot draw would miss rare ones, and "for every group" would be about fewer of them.
+        return distinct([categories.values[np.diff(categories.edges) > 0]], column)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
         """Open the model for one run; each batch brings its own randomness, so the seed goes unused."""

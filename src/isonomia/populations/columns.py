@@ -5,21 +5,21 @@ Categories become what they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError
+from isonomia.errors import DataError, UsageError
 from isonomia.spec.columns import DURATION, EXACT, TIME, normalise, python_value
 from isonomia.spec.tree import Value
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["column_from", "column_from_series", "distinct", "holds", "plain_value", "with_type"]
+__all__ = ["column_from", "column_from_series", "declared_values", "distinct", "holds", "plain_value", "with_type"]
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
@@ -106,6 +106,13 @@ def plain_value(value: Any) -> Any:
     """Turn one element of a column into a plain Python value, ``None`` where it is missing."""
     plain = python_value(value)
     return plain.isoformat() if isinstance(plain, date) else plain
+
+
+def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
+    """The values that a column is declared to have, where draws could miss a rare one; numbers before text."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)
 
 
 def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:

@@ -6,19 +6,20 @@ held is cut; a long one is read as it goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.populations.columns import distinct
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.columns import declared_values, distinct
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table, joined
+from isonomia.populations.table import Table, check_known, joined
 from isonomia.spec.tree import Row, Value
 
 __all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
@@ -39,6 +40,9 @@ class Sample:
     shuffle
         Whether to use the rows in a random order fixed by the run's seed, so that a sorted file does no harm.
         Without it they come in the file's order, which must then itself be exchangeable.
+    values
+        The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
+        over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
 
     Raises
     ------
@@ -61,10 +65,18 @@ class Sample:
 
     rows: Rows
     shuffle: bool
+    declared: dict[str, tuple[Value, ...]]
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
-    def __init__(self, data: object | str | PathLike[str], *, shuffle: bool = True) -> None:
+    def __init__(
+        self,
+        data: object | str | PathLike[str],
+        *,
+        shuffle: bool = True,
+        values: Mapping[str, Sequence[Value]] | None = None,
+    ) -> None:
         rows = rows_from(data)
+        object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and shuffle else rows)
         object.__setattr__(self, "shuffle", shuffle)
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
@@ -105,8 +117,8 @@ class Sample:
         return self.rows.order(column)
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
-        return _values(self.rows, column)
+        """List the values that occur in a column, or are declared for it, numbers before text, each ascending."""
+        return _values(self.rows, column, self.declared)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the sample for one run."""
@@ -114,7 +126,8 @@ class Sample:
 
     def fingerprint(self) -> str:
         """Tell this sample from others; the same rows in another kind of table are the same sample."""
-        return fingerprint_of(self.kind, str(self.shuffle), _fingerprint(self.rows, self._fingerprints))
+        own = _fingerprint(self.rows, self._fingerprints)
+        return fingerprint_of(self.kind, str(self.shuffle), own, *_said(self.declared))
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -132,6 +145,9 @@ class Census:
         Whether every row is evaluated, in the table's order, so that the verdict carries no risk of error.
         When the model is expensive, ``False`` draws the rows at random without replacement, in an order fixed
         by the run's seed, so that the audit may stop early.
+    values
+        The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
+        over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
 
     Raises
     ------
@@ -155,10 +171,18 @@ class Census:
 
     rows: Rows
     exact: bool
+    declared: dict[str, tuple[Value, ...]]
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
-    def __init__(self, data: object | str | PathLike[str], *, exact: bool = True) -> None:
+    def __init__(
+        self,
+        data: object | str | PathLike[str],
+        *,
+        exact: bool = True,
+        values: Mapping[str, Sequence[Value]] | None = None,
+    ) -> None:
         rows = rows_from(data)
+        object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and not exact else rows)
         object.__setattr__(self, "exact", exact)
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
@@ -198,8 +222,8 @@ class Census:
         return self.rows.order(column)
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
-        return _values(self.rows, column)
+        """List the values that occur in a column, or are declared for it, numbers before text, each ascending."""
+        return _values(self.rows, column, self.declared)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
@@ -207,11 +231,34 @@ class Census:
 
     def fingerprint(self) -> str:
         """Tell this census from others; the same rows in another kind of table are the same census."""
-        return fingerprint_of(self.kind, str(self.exact), _fingerprint(self.rows, self._fingerprints))
+        own = _fingerprint(self.rows, self._fingerprints)
+        return fingerprint_of(self.kind, str(self.exact), own, *_said(self.declared))
 
 
-def _values(rows: Rows, column: str) -> tuple[Value, ...]:
-    return rows.values(column) if isinstance(rows, LongTable) else distinct([rows.column(column)], column)
+def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:
+    """The values declared for columns that there are."""
+    if not isinstance(values, Mapping | None):
+        raise UsageError(f"expected values as {{'column': [value, ...]}}, but {values!r} came")
+    check_known(list(values or ()), rows.names)
+    return {name: declared_values(name, given) for name, given in (values or {}).items()}
+
+
+def _said(declared: Mapping[str, tuple[Value, ...]]) -> tuple[str, ...]:
+    """What is declared, as text; nothing where nothing is."""
+    return (repr(sorted(declared.items())),) if declared else ()
+
+
+def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
+    found = rows.values(column) if isinstance(rows, LongTable) else distinct([rows.column(column)], column)
+    if column not in declared:
+        return found
+    strange = [value for value in found if value not in declared[column]]
+    if strange:
+        raise DataError(
+            f"expected {column} to be one of the values declared for it, {', '.join(map(repr, declared[column]))}, but "
+            f"{strange[0]!r} occurs too: add it to values, or mend the table"
+        )
+    return declared[column]
 
 
 def _opened(rows: Rows, seed: np.random.SeedSequence | None, wanted: Wanted | None) -> RowSource | LongSource:

@@ -41,6 +41,14 @@ class FrameStore:
         kind = self._frame().schema[name]
         return tuple(kind.categories) if isinstance(kind, nw.Enum) else ()
 
+    def categories(self, name: str) -> tuple[Any, ...]:
+        """The categories declared for a column of pandas, or of an enumeration, also those that no row has.
+
+        Elsewhere a category is declared by nobody: it is whatever text came along.
+        """
+        kind: Any = self.native[name].dtype if self.kind == "pandas" else None
+        return self.order(name) if not hasattr(kind, "categories") else tuple(kind.categories.tolist())
+
     def take(self, indices: NDArray[np.intp]) -> FrameStore:
         """The rows at these positions, numbered anew."""
         if self.kind == "pandas":

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
-from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.columns import declared_values, distinct
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
@@ -21,7 +21,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 
-__all__ = ["Generator", "Weighted", "accepted_rows", "declared_values", "too_few_accepted"]
+__all__ = ["Generator", "Weighted", "accepted_rows", "too_few_accepted"]
 
 Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 """Gives a table of so many rows, drawn with a generator of random numbers."""
@@ -182,13 +182,6 @@ def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
     from isonomia.spec.parser import parse_condition
 
     return tuple(parse_condition(text) if text else None for text in by_condition)
-
-
-def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    """The values that a column is declared to have, where draws could miss a rare one; numbers before text."""
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)
 
 
 def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:

@@ -132,6 +132,10 @@ class Table:
         store = _cut(self._store)
         return store.order(name) if isinstance(store, FrameStore) and name in self.names else ()
 
+    def categories(self, name: str) -> tuple[Any, ...]:
+        """The categories declared for a column, also those that no row has; empty where none are."""
+        return self._store.categories(name) if isinstance(self._store, FrameStore) and name in self.names else ()
+
     def take(self, indices: NDArray[np.intp]) -> Table:
         """Cut out the rows at these positions, in this order."""
         if isinstance(self._store, FrameStore) and self.rows <= _AT_ONCE:

@@ -95,3 +95,113 @@ def test_a_group_compared_with_itself_still_needs_a_ratio_that_has_a_value() -> 
     verdict = iso.check(text, population=iso.Generator(never), seed=1, budget=300)
     assert verdict.answer == "undecided"
     assert any("may have no value" in remark for remark in verdict.remarks)
+
+
+PEOPLE = draw(300, np.random.default_rng(0))
+TABLES = [iso.Sample, iso.Census, lambda data: iso.Census(data, exact=False)]
+
+MISSPELT = [
+    "P[y] / P[y | sex == 'Man'] >= 0.1",
+    "P[y | q] >= 0.8 * P[y | sex == 'Man']",
+    "for g in {'M', 'Man'}: P[y | sex == g] >= 0.1",
+    "0.1 / P[y | sex == 'Man'] >= 0.05",
+    "P[y] >= 0.1 or P[y | q and sex == 'Man'] >= 0.1",
+    "P[y | sex in {'F', 'Man'}] >= 0.1",
+    "P[y | sex != 'Man'] >= 0.1",
+    "P[y == other.y | other.sex == 'Man'] >= 0.1",
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("text", MISSPELT)
+def test_a_value_that_nobody_in_a_table_has_is_an_error_that_names_the_nearest(text: str, table: Any) -> None:
+    with pytest.raises(iso.SpecError, match=r"occurs in 'sex', 'M', 'F', but 'Man' came") as caught:
+        iso.check(text, population=table(PEOPLE), seed=1)
+    assert caught.value.place is not None
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_number_that_nobody_has_is_an_error_unless_others_of_its_set_occur(table: Any) -> None:
+    people = table({"age": [18, 19, 20, 40] * 30, "y": [True, False] * 60})
+    for text in ("P[y | age == 21] >= 0.1", "P[y | age in {21, 22}] >= 0.1"):
+        with pytest.raises(iso.SpecError, match=r"occurs in 'age', 20, 19, 18, 40, but 21 came"):
+            iso.check(text, population=people, seed=1)
+    assert iso.check("P[y | age in {17, 18}] >= 0.1 or P[y] >= 0.1", population=people, seed=1).answer == "holds"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_declared_value_that_nobody_has_leaves_it_undecided_and_says_why(table: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    text = "P[y] >= 0.1 * P[y | sex == 'Z']"
+    frame = pandas.DataFrame(PEOPLE).assign(sex=pandas.Categorical(PEOPLE["sex"], categories=["F", "M", "Z"]))
+    named = iso.Sample if table is iso.Sample else iso.Census
+    options = {} if table in {iso.Sample, iso.Census} else {"exact": False}
+    for people in (table(frame), named(PEOPLE, values={"sex": ["F", "M", "Z"]}, **options)):
+        verdict = iso.check(text, population=people, seed=1)
+        assert verdict.answer == "undecided"
+        assert any("nobody with sex == 'Z' appeared" in remark for remark in verdict.remarks)
+
+
+def test_a_for_runs_over_declared_values_also_where_nobody_has_one() -> None:
+    people = iso.Sample(PEOPLE, values={"sex": ["F", "M", "Z"]})
+    verdict = iso.check("for g in sex: P[y | sex == g] >= 0.1", population=people, seed=1)
+    assert verdict.answer == "undecided"
+    with pytest.raises(iso.DataError, match="'M' occurs too"):
+        iso.check("for g in sex: P[y | sex == g] >= 0.1", population=iso.Sample(PEOPLE, values={"sex": ["F"]}))
+    with pytest.raises(iso.DataError, match="no column 'sexx'"):
+        iso.Sample(PEOPLE, values={"sexx": ["F"]})
+    assert people.fingerprint() != iso.Sample(PEOPLE).fingerprint()
+
+
+def test_where_all_values_are_declared_another_one_is_an_error_for_draws_too() -> None:
+    world = iso.Causal({"sex": iso.Categories({"F": 0.5, "M": 0.5}), "y": "sex == 'F'"})
+    for people in (iso.Generator(draw, values={"sex": ["F", "M"]}), world):
+        with pytest.raises(iso.SpecError, match=r"occurs in 'sex', .* but 'Man' came"):
+            iso.check("P[y] >= 0.1 * P[y | sex == 'Man']", population=people, seed=1)
+
+
+def test_a_long_table_is_looked_through_once_nobody_was_found(tmp_path: Any) -> None:
+    for part in range(2):
+        rows = "\n".join(f"{'FM'[k % 2]},{k % 3 == 0:d}" for k in range(50))
+        (tmp_path / f"part{part}.csv").write_text(f"sex,y\n{rows}\n")
+    for people in (iso.Census(str(tmp_path / "*.csv")), iso.Sample(str(tmp_path / "*.csv"), shuffle=False)):
+        with pytest.raises(iso.SpecError, match=r"occurs in 'sex', 'M', 'F', but 'Man' came"):
+            iso.check("P[y == 1] >= 0.1 * P[y == 1 | sex == 'Man']", population=people, seed=1)
+
+
+def test_a_verdict_states_which_values_a_for_speaks_of() -> None:
+    text, stated = "for g in sex: P[y | sex == g] >= 0.1", "sex has no values other than 'F', 'M'"
+    assert stated in iso.check(text, population=iso.Sample(PEOPLE), seed=1).assumptions
+    assert stated in iso.check(text, population=iso.Generator(draw), seed=1).assumptions
+    assert stated not in iso.check(text, population=iso.Census(PEOPLE), seed=1).assumptions
+    assert stated not in iso.check("P[y | sex == 'F'] >= 0.1", population=iso.Sample(PEOPLE), seed=1).assumptions
+    named = iso.fairness.four_fifths("sex", decision="y", given=iso.col("q") == 1)
+    assert stated in iso.check(named, population=iso.Sample(PEOPLE), seed=1).assumptions
+
+
+def test_a_rare_group_that_no_pilot_draw_shows_is_never_passed_over_in_silence() -> None:
+    def rare(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        group = np.where(rng.random(n) < 5e-5, "rare", np.where(rng.random(n) < 0.5, "a", "b"))
+        return {"group": group, "y": (group != "rare") & (rng.random(n) < 0.9)}
+
+    people, text = iso.Generator(rare), "for g in group: P[y | group == g] >= 0.6"
+    assert "rare" not in people.values("group")
+    verdict = iso.check(text, population=people, seed=1, delta=1e-6)
+    assert "group has no values other than 'a', 'b'" in verdict.assumptions
+
+    def late(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        drawn = rare(n, rng)
+        return drawn if n >= 10_000 else {**drawn, "group": np.where(np.arange(n) == 0, "late", drawn["group"])}
+
+    with pytest.raises(iso.DataError, match=r"'a', 'b', but 'late' came: .*values=\{'group': \[...\]\}"):
+        iso.check(text, population=iso.Generator(late, names=["group", "y"]), seed=1, delta=1e-6)
+    declared = iso.Generator(rare, values={"group": ["a", "b", "rare"]})
+    assert iso.check(text, population=declared, seed=1, delta=1e-6, budget=3000).answer == "undecided"
+
+
+def test_principal_fairness_states_which_subgroups_it_speaks_of() -> None:
+    fair = iso.PrincipalFairness(attribute="sex", outcome="y", prediction="q", given=["town"], within=0.5)
+    people = {**PEOPLE, "town": np.where(PEOPLE["x"] < 0.5, "A", "B")}
+    stated = "nobody belongs to another combination of town than town='A', town='B'"
+    assert stated in iso.check(fair, population=iso.Sample(people), seed=1).assumptions
+    assert stated not in iso.check(fair, population=iso.Census(people), seed=1).assumptions

@@ -178,7 +178,8 @@ def test_a_group_that_turns_up_late_stops_the_run() -> None:
 
 
 def test_a_group_that_never_appears_leaves_it_undecided_and_says_so() -> None:
-    for population in (iso.Sample(table(200)), iso.Census(table(200))):
+    declared = {"sex": ["F", "M", "X"]}
+    for population in (iso.Sample(table(200), values=declared), iso.Census(table(200), values=declared)):
         verdict = iso.check("P[x < 0.5 | sex == 'X'] >= 0.2", population=population, seed=1)
         assert verdict.answer == "undecided"
         assert any("nobody with sex == 'X'" in remark for remark in verdict.remarks)
@@ -435,7 +436,13 @@ def test_a_denominator_that_cancels_must_differ_from_zero_too(population: Callab
 
 
 @pytest.mark.parametrize(
-    "population", [iso.Sample, iso.Census, lambda data: iso.Census(data, exact=False), lambda _: iso.Generator(people)]
+    "population",
+    [
+        lambda data: iso.Sample(data, values={"sex": ["F", "M", "X"]}),
+        lambda data: iso.Census(data, values={"sex": ["F", "M", "X"]}),
+        lambda data: iso.Census(data, exact=False, values={"sex": ["F", "M", "X"]}),
+        lambda _: iso.Generator(people),
+    ],
 )
 @pytest.mark.parametrize(
     ("text", "answer"),

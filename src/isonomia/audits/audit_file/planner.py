@@ -317,9 +317,9 @@ def _population(entry: FileTable) -> Any:
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
-                return Sample(_place(entry, source), **_population_options(entry, "shuffle"))
+                return Sample(_place(entry, source), **_population_options(entry, "shuffle", "values"))
             case "census":
-                return Census(_place(entry, source), **_population_options(entry, "exact"))
+                return Census(_place(entry, source), **_population_options(entry, "exact", "values"))
             case "generator":
                 return Generator(load_object(source), **_population_options(entry, "values"))
             case "program":

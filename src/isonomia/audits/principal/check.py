@@ -205,7 +205,7 @@ def _verdict(
         check,
         answer,
         expressions=_expressions(question, answer, findings),
-        assumptions=assumptions(check, question),
+        assumptions=assumptions(check, question, findings),
         details=_details(question, findings, overall),
         **content,
     )

@@ -9,7 +9,7 @@ from isonomia.audits.principal.question import PrincipalQuestion
 from isonomia.audits.protocol import Check
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
-from isonomia.wording import chance
+from isonomia.wording import chance, first_few
 
 __all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
 
@@ -17,8 +17,10 @@ MOST_TOLD = 12
 """How many subgroups are told one by one; the record has them all."""
 
 
-def assumptions(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tuple[str, ...]:
-    """What the guarantee rests on."""
+def assumptions(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, findings: Sequence[Finding]
+) -> tuple[str, ...]:
+    """What the guarantee rests on; of anything but a census also that no subgroup was missed."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
     words = [
@@ -28,6 +30,9 @@ def assumptions(check: Check[PrincipalFairness], question: PrincipalQuestion) ->
         f"the prediction and the outcome that are seen are those under the person's own {attribute}",
         f"there are no other values: {coded(question)}",
     ]
+    if question.given and check.population.kind != "census":
+        seen = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
+        words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {seen}")
     if check.model is not None:
         words.append("the model answers for each person by itself")
     return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))

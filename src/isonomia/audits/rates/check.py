@@ -14,9 +14,9 @@ from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_gr
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
-from isonomia.audits.rates.question import Question, ask_about, census_of, countable
+from isonomia.audits.rates.question import Question, ask_about, census_of, countable, refuse_absent_values
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
-from isonomia.audits.verdicts import introduce, same_answers, sealed, why_stopped
+from isonomia.audits.verdicts import introduce, no_other_values, same_answers, sealed, why_stopped
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
@@ -77,6 +77,8 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
         observer.end()
         if asker is not None:
             asker.close()
+    if counted.empty and not counted.interrupted:
+        refuse_absent_values((leaf.given for leaf in counted.empty), check.population, read=True)
     return _verdict(
         check,
         question,
@@ -99,6 +101,9 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
     if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
         return _exact(check, question, observer, before=outcome.samples)
+    if outcome.reason == "exhausted":
+        unseen = [leaf.given for leaf, tally in work.leaf_tallies(outcome.state).items() if not tally.n]
+        refuse_absent_values(unseen, check.population, read=True)
     answer, method = _answer(work, question, outcome)
     knowledge, tallies = work.knowledge(outcome.state), work.leaf_tallies(outcome.state)
     draws = {leaf: round(tally.n) for leaf, tally in tallies.items()}
@@ -182,12 +187,23 @@ def _share(tally: LeafTally) -> Fraction:
 
 def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:
     planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
-    return sealed(check, answer, assumptions=(*assumptions(check), *planned), counted=question.counted, **content)
+    return sealed(
+        check, answer, assumptions=(*assumptions(check, question), *planned), counted=question.counted, **content
+    )
 
 
-def assumptions(check: Check[Property]) -> tuple[str, ...]:
-    """What the guarantee rests on, in words."""
-    return (*check.population.assumptions, *same_answers(check, "the model gives the same answer for the same person"))
+def assumptions(check: Check[Property], question: Question) -> tuple[str, ...]:
+    """What the guarantee rests on, in words.
+
+    A ``for`` over a column speaks of the values that were declared or seen. Of a census those are all there are; of
+    anything else that is an assumption, since a rare value may not have been seen.
+    """
+    spoken_of = {} if check.population.kind == "census" else question.values
+    return (
+        *check.population.assumptions,
+        *same_answers(check, "the model gives the same answer for the same person"),
+        *(no_other_values(name, values) for name, values in spoken_of.items()),
+    )
 
 
 def why_counting_stopped(counted: CensusCounts) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import Any, Protocol
 from typing import Literal as OneOf
-from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
@@ -15,15 +19,19 @@ from isonomia.evidence.channels import stream_of
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import unwrap
 from isonomia.populations.abducted import Abducted
+from isonomia.populations.columns import distinct
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted
+from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts, range_of
+from isonomia.spec.columns import kind_of, plain
 from isonomia.spec.expand import expand
 from isonomia.spec.property import Property
-from isonomia.spec.text import to_text
+from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
     Column,
     Compare,
+    Do,
     Formula,
     Leaf,
     Literal,
@@ -51,6 +59,7 @@ __all__ = [
     "need_ranges",
     "need_streams",
     "read_by",
+    "refuse_absent_values",
     "refuse_class",
     "refuse_classes",
 ]
@@ -114,6 +123,106 @@ def refuse_orders(prop: Property, people: Ordered) -> None:
                 )
 
 
+SHOWN = 12
+"""How many of a column's values a message lists, the nearest first."""
+
+
+def refuse_absent_values(conditions: Iterable[Row | None], population: Population, *, read: bool = False) -> None:
+    """Refuse a group whose value nobody has: it is more often misspelt than meant, and nothing is known about nobody.
+
+    Of a table that is held, a text that a condition compares a column with must occur in it; so must a number that it
+    must equal, or one of those that it may equal. Where all values of a column are known beforehand, as ``values=`` or
+    as categories of a causal model, it must be one of them. A value that was declared, as ``values=`` or as a category
+    of the table's column, is no mistake: the verdict is *undecided* where it turns on it. Where draws have no end, what
+    was not declared may come yet; where it does not, that is *undecided* too.
+
+    A table that is read as it goes is looked through only with ``read``, once all of it was read and nobody was found.
+    """
+    people = population.people if isinstance(population, Abducted) else population
+    for condition in conditions:
+        for node in () if condition is None else nodes(condition):
+            for column, values, every in _compared_values(node):
+                known = _KnownValues.of(people, column.name, read)
+                absent = [item for item in values if known is not None and not known.has(item.value)]
+                # Any text must be right; of several numbers one is enough, as in age in {17, 18, 19}.
+                absent = absent if every or len(absent) == len(values) else []
+                if absent and known is not None:
+                    raise SpecError(known.message(column.name, absent[0].value), absent[0].place or column.place)
+
+
+def _compared_values(node: Node) -> Iterator[tuple[Column, tuple[Literal, ...], bool]]:
+    """A column of a person as they are, the values that it is compared with, and whether every one must occur."""
+    match node:
+        case Compare("==" | "!=", Column() as column, Literal() as value) if not isinstance(column.version, Do):
+            items: tuple[Literal, ...] = (value,)
+        case Compare("==" | "!=", Literal() as value, Column() as column) if not isinstance(column.version, Do):
+            items = (value,)
+        case Member(Column() as column, values) if not isinstance(column.version, Do):
+            items = tuple(item for item in values if isinstance(item, Literal))
+        case _:
+            return
+    text = tuple(item for item in items if isinstance(item.value, str))
+    if text:
+        yield column, text, True
+    elif not isinstance(node, Compare) or node.relation == "==":
+        yield column, items, False
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownValues:
+    """The values of a column that are known beforehand: the column itself, where it is held, and what is declared."""
+
+    people: Population
+    column: NDArray[Any] | None
+    declared: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, people: Population, name: str, read: bool) -> _KnownValues | None:
+        """What is known of a column; ``None`` where nothing is, and where it holds times, which have many spellings."""
+        declared: tuple[Value, ...] = tuple(getattr(people, "declared", {}).get(name, ()))
+        if isinstance(people, Sample | Census) and isinstance(people.rows, Table):
+            column = plain(people.rows.column(name), name)
+            if kind_of(column) == "time":
+                return None
+            truths: tuple[Value, ...] = (False, True) if kind_of(column) == "truth" else ()
+            return cls(people, column, (*declared, *people.rows.categories(name), *truths))
+        if isinstance(people, Sample | Census):
+            return cls(people, None, people.values(name)) if read else None
+        if hasattr(people, "known_values"):
+            declared = people.known_values(name)
+        return cls(people, None, declared) if declared else None
+
+    def has(self, value: Value) -> bool:
+        """Whether a value is declared, or occurs; a value of another kind than the column's is for others to refuse."""
+        if value in self.declared:
+            return True
+        if self.column is None:
+            return False
+        if isinstance(value, str) != (kind_of(self.column) == "text"):
+            return True
+        return bool(np.any(self.column == value))
+
+    def message(self, name: str, value: Value) -> str:
+        """That nobody has a value, the nearest ones that occur, and what to do."""
+        known = self.declared if self.column is None else distinct([self.column], name)
+        near = _nearest_first(value, known)
+        listed = ", ".join(map(value_text, near[:SHOWN])) + (", ..." if len(near) > SHOWN else "")
+        hint = nearest(value, [item for item in known if isinstance(item, str)]) if isinstance(value, str) else ""
+        return (
+            f"expected a value that occurs in {name!r}, {listed or 'which has none'}, but {value_text(value)} came: "
+            f"nobody has it, and nothing can be said about nobody.{hint} If somebody could have it, declare it with "
+            f"the population: values={{{name!r}: [...]}}"
+        )
+
+
+def _nearest_first(value: Value, known: Sequence[Value]) -> list[Value]:
+    """Known values, the nearest first: numbers by their distance, text by its likeness."""
+    if isinstance(value, str):
+        return sorted(known, key=lambda item: -SequenceMatcher(None, str(item).lower(), value.lower()).ratio())
+    numbers = [item for item in known if not isinstance(item, str)]
+    return sorted(numbers, key=lambda item: abs(float(item) - float(value)))
+
+
 MOST_GROUPS = 200
 """How many values a ``for`` may run over; a column with more of them is hardly a grouping."""
 
@@ -154,9 +263,8 @@ class Question:
         The lowest and highest possible value of each leaf; leaves without a known range are absent.
     asked
         What is read of the people as they are, under ``None``, and of every other version of them.
-    covered
-        For each column that a ``for`` runs over, its name and the condition that its value is missing or one of those
-        known beforehand.
+    values
+        For each column that a ``for`` runs over, the values that it speaks of.
     claims
         What is claimed of each group, where the formula claims something for every group.
     """
@@ -165,8 +273,13 @@ class Question:
     leaves: tuple[Leaf, ...]
     ranges: Mapping[Leaf, tuple[float, float]]
     asked: Mapping[Version | None, Asked]
-    covered: tuple[tuple[str, Row], ...]
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     claims: tuple[GroupClaim, ...] = ()
+
+    @property
+    def covered(self) -> tuple[tuple[str, Row], ...]:
+        """For each column that a ``for`` runs over, the condition that its value is missing or one of those known."""
+        return tuple((name, _known(Column(name), values)) for name, values in self.values.items())
 
     @property
     def wanted(self) -> Wanted:
@@ -210,6 +323,7 @@ def ask_about(
     claims = groups_of(prop.formula, values)
     formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
+    refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population)
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
     versions: tuple[Version | None, ...] = (None, *versions_of(formula))
@@ -218,7 +332,7 @@ def ask_about(
         leaves,
         ranges,
         {version: _asked(prop.formula, formula, version, model) for version in versions},
-        tuple((name, _known(Column(name), found)) for name, found in values.known.items()),
+        values.known,
         claims,
     )
 

@@ -40,9 +40,10 @@ from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
-from isonomia.spec.text import to_text
+from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Formula, Leaf, Other, Quantity, Rate, Row, Version
 from isonomia.spec.walk import outputs_of
+from isonomia.wording import first_few
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 
@@ -584,10 +585,11 @@ class Promises:
         for name, known in self.question.covered if self.population.size is None else ():
             row = reader.misfit(known)
             if row is not None:
+                listed = first_few([value_text(value) for value in self.question.values[name]], 12)
                 raise DataError(
-                    f"expected {name} to be one of the values declared or seen in a pilot draw, but this person has "
-                    f"another: {{{table.shown(row)}}}. Declare them all, values={{{name!r}: [...]}}, with the "
-                    "population."
+                    f"expected {name} to be one of the values declared or seen in a pilot draw, {listed}, but "
+                    f"{table.row(row)[name]!r} came: {{{table.shown(row)}}}. Declare them all, "
+                    f"values={{{name!r}: [...]}}, with the population."
                 )
 
 

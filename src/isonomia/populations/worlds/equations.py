@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.populations.columns import column_from
+from isonomia.populations.columns import column_from, declared_values
 from isonomia.populations.fingerprint import identity_of
-from isonomia.populations.generator import declared_values
 from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
 from isonomia.populations.worlds.world import World, category_error
 from isonomia.spec.fairsquare.reader import read_equation
