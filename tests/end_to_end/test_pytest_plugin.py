@@ -166,7 +166,14 @@ def test_a_suite_that_does_not_use_it_loads_nothing_for_it(tmp_path: Path) -> No
     assert not set(heavy) & {name.partition(".")[0] for name in modules}
     ours = {name for name in modules if name.startswith("isonomia")}
     assert ours <= {
-        *("isonomia", "isonomia.version", "isonomia.errors", "isonomia.audits", "isonomia.audits.context"),
+        *(
+            "isonomia",
+            "isonomia.version",
+            "isonomia.errors",
+            "isonomia.wording",
+            "isonomia.audits",
+            "isonomia.audits.context",
+        ),
         *(f"isonomia.pytest_plugin{part}" for part in ("", ".settings", ".summary", ".audit_files")),
     }
     assert "properties" not in done.stdout
@@ -210,7 +217,7 @@ def test_the_marker_gives_defaults_and_explicit_arguments_win(everything: str) -
 
 
 def test_a_mistaken_marker_is_an_error_before_the_test_begins(everything: str) -> None:
-    assert "takes delta, budget, seed, undecided, but 'delt' came. Did you mean 'delta'?" in everything
+    assert "takes delta, budget, seed, looks, undecided, but 'delt' came. Did you mean 'delta'?" in everything
     assert "must not begin" not in everything.partition("short test summary")[0].partition("mistaken_marker ___")[2]
 
 

@@ -141,6 +141,8 @@ def _read(file: Path, ending: str) -> Any:
     from isonomia.populations import datasets, text_files
 
     try:
+        if file.suffix.lower() in _COMPRESSED:
+            text_files.check_unpacked(file)
         if ending in _SEPARATORS:
             return text_files.read_separated(file, _SEPARATORS[ending])
         if ending in _JSON_LINES:

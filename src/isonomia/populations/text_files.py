@@ -437,6 +437,24 @@ def _find_fault(file: Path, separator: str | None) -> None:
         raise _encoding_error(file) from error
 
 
+_HARMLESS, _RATIO = 1 << 26, 200
+"""Bytes that a compressed file may unpack to in any case, and how many times its own size a larger one may. Tables
+shrink to a tenth or so, those of few different rows to a hundredth; only the same row shrinks to a thousandth."""
+
+
+def check_unpacked(file: Path) -> None:
+    """Refuse a compressed file that unpacks to far more than it is; it is unpacked up to there, piece by piece."""
+    most, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
+    with _open_bytes(file) as stream:
+        while part := stream.read(1 << 20):
+            unpacked += len(part)
+            if unpacked > most:
+                raise DataError(
+                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {most:,}, which no table does. "
+                    "If it is one, unpack it yourself."
+                )
+
+
 def _open_bytes(file: Path) -> Any:
     """Open what a file holds once it is decompressed."""
     return pa.input_stream(str(file), compression=_COMPRESSIONS.get(file.suffix.lower()))

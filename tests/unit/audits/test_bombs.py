@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import zipfile
 
 import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.errors import ModelError, Place, SpecError
+from isonomia.errors import DataError, ModelError, Place, SpecError
 from isonomia.models import load_model
 from isonomia.spec.expand import MOST_COMPARISONS, expand, expand_parts
 from isonomia.spec.nomos import parse_nomos
@@ -146,6 +147,23 @@ def test_an_error_shows_the_part_of_a_long_line_that_it_is_about():
     assert carets.count("^") == 4
     short = Place("a\nbcd\ne", 3, 5).caret()
     assert short == "  bcd\n   ^^"
+
+
+def test_a_program_that_nobody_wrote_is_refused_before_it_is_read():
+    lines = "".join(f"    x{k} = a + {k}\n" for k in range(10_000))
+    text = f"def popModel():\n    a = gaussian(0, 1)\n{lines}def F():\n    fairnessTarget(a > 0)\n"
+    with pytest.raises(SpecError, match="at most 100,000 characters"):
+        iso.Program.of(text, "long.fr")
+
+
+def test_a_compressed_table_that_unpacks_to_a_thousandfold_is_not_read(tmp_path):
+    path = tmp_path / "people.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"x\n")
+        for _ in range(70):
+            file.write(b"1\n" * (1 << 19))
+    with pytest.raises(DataError, match="unpacks to more than 67,108,864, which no table does"):
+        iso.Sample(path)
 
 
 @pytest.mark.parametrize("member", ["weights.npy", "schema.json"])

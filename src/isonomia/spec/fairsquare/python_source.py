@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from isonomia.errors import Place, SpecError
+from isonomia.spec.parser import check_length
 from isonomia.spec.syntax_errors import TOO_DEEP, python_error
 
 __all__ = [
@@ -87,6 +88,7 @@ class SourceText:
 
 def program_source(text: str) -> SourceText:
     """A whole program, as it stands."""
+    check_length(text)
     return SourceText(text, text, 0)
 
 
