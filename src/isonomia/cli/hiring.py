@@ -106,7 +106,10 @@ def questions(seed: int) -> list[DemoQuestion]:
         "qualified women and men": (
             "P[prediction == 1 | sex == 'F' and qualified] / P[prediction == 1 | sex == 'M' and qualified] >= 0.8"
         ),
-        "four-fifths rule": "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8",
+        "four-fifths rule": (
+            "for s in sex: for r in region: P[prediction == 1 | sex == s and region == r] / "
+            "P[prediction == 1 | sex == 'M' and region == 'town'] >= 0.8"
+        ),
         "scores by region": "abs(E[score | region == 'town'] - E[score | region == 'island']) <= 0.25",
         "islanders in a small sample": "P[prediction == 1 | region == 'island'] >= 0.25",
     }
@@ -114,7 +117,7 @@ def questions(seed: int) -> list[DemoQuestion]:
     for name, text in rates.items():
         prop = parse(text).named(name)
         whom = Sample(people) if "sample" in name else everybody
-        about_rates.append(DemoQuestion(prop, whom, prop.explain(), traced=text.startswith("P[")))
+        about_rates.append(DemoQuestion(prop, whom, prop.explain(), traced="E[" not in text))
     return [*about_rates, _moving(everybody), _no_way(people), _had_it_been_otherwise(everybody)]
 
 

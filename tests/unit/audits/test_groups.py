@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,6 +14,11 @@ from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import UsageError
 from isonomia.records.display.words import answer_line, compared_finding
 from isonomia.records.verdict import Expression, Verdict
+from isonomia.report.entries import Audit, Entry
+from isonomia.report.junit import junit
+from isonomia.report.markdown import as_markdown
+from isonomia.report.page.page import page
+from isonomia.report.sarif import sarif
 
 PARITY = "for g in race except 'A': P[hired | race == g] >= 0.8 * P[hired | race == 'A']"
 
@@ -135,6 +142,15 @@ def test_each_group_has_an_answer_and_the_worst_is_named(verdict):
     assert verdict.worst.group == "race == 'B'"
     assert "the worst of 3 groups is race == 'B'" in answer_line(verdict)
     assert compared_finding(verdict).startswith("race == 'B': ")
+
+
+def test_every_report_names_the_worst_group(verdict):
+    audit = Audit("t", (Entry("parity", verdict),))
+    words = "the worst of 3 groups is race == 'B'"
+    for written in (str(verdict), ElementTree.fromstring(junit(audit))[0][0][0].get("message"), sarif(audit)):
+        assert words in written
+    assert words in html.unescape(page(audit))
+    assert "race == 'B': " in as_markdown(audit).replace("\\", "")
 
 
 def test_ratios_are_shown_as_ratios(verdict):
