@@ -27,6 +27,8 @@ left = [{step}]
 def failing(call):
     def tried(*arguments, **options):
         left[0] -= 1
+        if left[0] == 0 and {kill}:
+            os.kill(os.getpid(), 9)
         if left[0] == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return call(*arguments, **options)
@@ -35,7 +37,7 @@ import isonomia.report.files
 Path.touch, Path.write_text = failing(Path.touch), failing(Path.write_text)
 os.replace, os.fsync = failing(os.replace), failing(os.fsync)
 """
-"""Lets one step of writing files fail, as on a full disk: making, filling, forcing onto the disk, renaming."""
+"""Lets one step of writing files fail, as on a full disk, or kills: making, filling, forcing it out, renaming."""
 
 BACK = """
 import datetime
@@ -61,7 +63,8 @@ def troubles(folder: Path, times: int, seed: int = 1) -> list[Trouble]:
         _counted("two runs at once end alike", [_two_at_once(folder)]),
         _counted("power fails: sound, and the same verdicts", [_power(folder, draw, k) for k in range(times)]),
         _counted("a full disk is said, and gone on from", [_full(folder, draw, k) for k in range(times)]),
-        _counted("a file that cannot be written leaves the old one", _every_step(folder)),
+        _counted("a file that cannot be written leaves the old one", _every_step(folder, kill=False)),
+        _counted("killed while writing a file: the old or the new one", _every_step(folder, kill=True)),
         _counted("a clock set back changes nothing", [_clock(folder)]),
         _counted("a folder that cannot be written is said", [_read_only(folder)]),
         _counted("a store that cannot be written can be read", [_closed(folder)]),
@@ -116,20 +119,25 @@ def _full(folder: Path, draw: random.Random, number: int) -> bool:
     return said and _same(folder, f"{records}.json") and is_sound(folder, records)
 
 
-def _every_step(folder: Path) -> list[bool]:
+def _every_step(folder: Path, *, kill: bool) -> list[bool]:
     """Fail at the first, the second, ... step of writing the files of a run that has ended, until none fails."""
     went: list[bool] = []
     for step in range(1, 40):
         for name in ("old.json", "old.xml"):
             (folder / name).write_text("the old file")
         arguments = ("--resume", "--json", "old.json", "--junit", "old.xml")
-        code, told = run_to_the_end(folder, "whole", *arguments, program=FAILING.format(step=step) + MAIN)
-        if code != 2:
-            return went
+        program = FAILING.format(step=step, kill=kill) + MAIN
+        code, told = run_to_the_end(folder, "whole", *arguments, program=program)
+        if code == 1:
+            return went  # every step was tried
         texts = [(folder / name).read_text() for name in ("old.json", "old.xml")]
         whole = texts[0] == "the old file" or bool(json.loads(texts[0]))
-        no_stumps = not list(folder.glob(".isonomia-*"))
-        went.append(whole and no_stumps and "expected a file that can be written" in told and "Traceback" not in told)
+        whole &= texts[1] == "the old file" or texts[1].rstrip().endswith("</testsuites>")
+        stumps = list(folder.glob(".isonomia-*"))
+        for stump in stumps:
+            stump.unlink()
+        said = code == 2 and "expected a file that can be written" in told and "Traceback" not in told and not stumps
+        went.append(whole and (code == -9 if kill else said))
     return went
 
 

@@ -24,7 +24,7 @@ from isonomia.engine.observer import Silent
 from isonomia.models import adapt
 
 DELTA = 0.05
-REPETITIONS = 90
+REPETITIONS = 60
 BUDGET = 2000
 
 # What is claimed, and the answer that would be wrong. 0.3 of the women and half of the men are predicted 1.
@@ -34,6 +34,7 @@ CLAIMS = {
     "P[prediction == 1 | sex == 'M'] - P[prediction == 1 | sex == 'F'] > 0.2": "holds",
     "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.6": "violated",
     "P[prediction == 1] > 0.4": "holds",
+    "P[prediction == 1] >= 0.25": "violated",  # far from its boundary: it stops early, every time
 }
 
 
@@ -81,4 +82,4 @@ def test_any_error_of_a_pool_is_no_more_likely_than_the_sum_of_the_risks() -> No
 
 def test_the_checks_of_a_pool_stop_at_different_times() -> None:
     stops = [{samples for answer, samples in audit if answer != "undecided"} | {BUDGET} for audit in _audits()]
-    assert sum(len(times) > 1 for times in stops) >= 3, "else nothing was stopped early, and nothing was tried"
+    assert sum(len(times) > 1 for times in stops) >= 0.9 * REPETITIONS, "else nothing was stopped early, and nothing was tried"
