@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
@@ -308,6 +309,10 @@ def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
     if permissions.allow_code or not _memory().exists():
         return permissions
     kept = _remembered().get(_digest(file), {})
+    if kept.get("allow_code") is True:
+        # What Python compiled is not part of the digest, since it changes with every version, and could be anybody's:
+        # it is taken from, and kept, where only the user can write.
+        sys.pycache_prefix = str(_memory().with_name("pycache"))
     return replace(
         permissions,
         allow_code=kept.get("allow_code") is True,
@@ -401,7 +406,13 @@ def _parts_of_command(path: Path) -> Iterator[Path]:
     command, within = described.get("command", ()), described.get("folder", "")
     for part in command if isinstance(command, list) else ():
         files = [path.parent / str(part), path.parent / str(within) / str(part)]
-        yield from (file.resolve() for file in files if _exists(file) and file.is_file())
+        for file in (each for each in files if _exists(each) and each.is_file()):
+            yield file.resolve()
+            if file.suffix == ".py":
+                yield from _modules(_imports(file), [file.parent.resolve()])
+
+
+_SUFFIXES = tuple(all_suffixes())
 
 
 def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
@@ -414,10 +425,12 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
         known.add(top)
         for folder in folders:
             package = folder / top
-            sources = [folder / f"{top}.py", *(package.rglob("*.py") if package.is_dir() else ())]
-            for source in (each for each in sources if each.is_file()):
-                yield source.resolve()
-                waiting += _imports(source)
+            found = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
+            # Whatever Python takes for a module: one that is compiled goes before the source of the same name.
+            for source in (each for each in found if each.name.endswith(_SUFFIXES) and each.is_file()):
+                if source.parent.name != "__pycache__":
+                    yield source.resolve()
+                    waiting += _imports(source) if source.suffix == ".py" else []
 
 
 def _imports(source: Path) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ BOTH = ("records", "cache")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(sys, "pycache_prefix", sys.pycache_prefix)
     here = tmp_path / "here"
     here.mkdir()
     (here / "people.csv").write_text("sex,age\nF,1\nM,2\n")
@@ -162,12 +165,15 @@ def test_what_is_remembered_is_for_the_owner_only(folder):
     assert with_remembered(file, Permissions(trust_pickle=True)) == Permissions(trust_pickle=True, allow_code=True)
 
 
-@pytest.mark.parametrize("what", ["audit", "scoring", "helper", "shadow", "folder", "nomos", "import", "service"])
+@pytest.mark.parametrize(
+    "what", ["audit", "scoring", "helper", "shadow", "folder", "nomos", "import", "service", "compiled", "beside"]
+)
 def test_any_change_is_asked_about_again(folder, monkeypatch, what):
     _scoring(folder)
     (folder / "x.nom").write_text("import offers;\n")
     (folder / "offers.py").write_text("")
-    (folder / "run.py").write_text("")
+    (folder / "run.py").write_text("import beside\n")
+    (folder / "beside.py").write_text("")
     (folder / "service.toml").write_text('[model]\ncommand = ["python", "run.py"]\n')
     text = CODE + '[[property]]\nnomos = "x.nom"\n[models.other]\nload = "service.toml"\n'
     file = _file(folder, text)
@@ -189,9 +195,24 @@ def test_any_change_is_asked_about_again(folder, monkeypatch, what):
             (folder / "x.nom").write_text("import offers; \n")
         case "import":
             (folder / "offers.py").write_text("import os\n")
+        case "compiled":
+            (folder / f"scoring{EXTENSION_SUFFIXES[0]}").write_bytes(b"goes before scoring.py")
+        case "beside":
+            (folder / "beside.py").write_text("import os\n")
         case "service":
             (folder / "run.py").write_text("import os\n")
     assert not _remembered(file)
+
+
+def test_what_python_compiled_in_the_folder_is_not_run_by_a_permission_that_was_remembered(folder, monkeypatch):
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    _scoring(folder)
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True))
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "scoring.cpython-311.pyc").write_bytes(b"anything")
+    assert _remembered(file)
+    assert sys.pycache_prefix == str(folder.parent / "state" / "isonomia" / "pycache")
 
 
 def test_only_what_was_allowed_is_remembered_and_a_new_version_takes_the_place_of_the_old(folder):

@@ -177,7 +177,7 @@ def test_long_sums_and_long_chains_of_elif_are_read() -> None:
         body("x = " + "(" * 150 + "1" + "+ 1)" * 150 + " * 2" * 60),
         body("x = " + "(" * 5000 + "1" + ")" * 5000),
         body("x = True\nif x:\n    y = 1\n" + "elif x:\n    y = 1\n" * 150 + "else:\n    y = 1"),
-        body("x = True\nif x:\n    y = 1\n" + "elif x:\n    y = 1\n" * 4_000 + "else:\n    y = 1"),
+        body("x = True\nif x:\n    y = 1\n" + "elif x:\n    y = 1\n" * 3_000 + "else:\n    y = 1"),
         body("x = True\n" + "\n".join(" " * level + "if x:" for level in range(120)) + "\n" + " " * 120 + "y = 1"),
     ],
     ids=range(9),
