@@ -1,8 +1,8 @@
 """The e-process against a polytope: a wealth that cannot be expected to grow while the polytope contains the truth.
 
-The algorithm is ``begin`` and ``step``. Against a single half-space the wealth is divided among several bettors. One
-stakes what would have done best on the estimate. The others are steady: each supposes that the truth lies a certain
-distance outside, in standard deviations of a draw, and stakes what is best then. They lose little while the estimate
+The algorithm is ``begin`` and ``step``. The wealth is divided among several bettors. One stakes what would have done
+best on the estimate. The others are steady: each supposes that the truth lies a certain distance outside of one
+half-space, in standard deviations of a draw, and stakes what is best then. They lose little while the estimate
 is still noise, and one of them is near the truth. What all of them have together is the wealth: an average of
 e-processes is one. All arrays have a leading axis of *repetitions*: independent copies of the same
 e-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,12 @@ DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.
 """How far outside the truth is supposed to lie by the steady bettors. A truth at half or twice a distance is found
 nearly as soon."""
 
-SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.14, 0.1, 0.21])
-"""What each bettor starts with, the last being the one who goes by the estimate. Small distances get little: they take
-so many draws that it is no matter. The shares add up to 1, which is all that validity needs."""
+SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.14, 0.1])
+"""What the steady bettors on one half-space start with; the rest is for the one who goes by the estimate. Small
+distances get little: they take so many draws that it is no matter. Validity needs only that all shares add up to 1."""
+
+FEW = 4
+"""Up to how many half-spaces have steady bettors, each its own; they divide what there is for steady bettors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,8 @@ class DividedWealth(Wealth):
 
 def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     """Start with a wealth of 1 and nothing seen."""
-    bettors = len(SHARES) if process.bounds.shape[-1] == 1 else 1
+    half_spaces = process.bounds.shape[-1]
+    bettors = 1 + (half_spaces * len(DISTANCES) if half_spaces <= FEW else 0)
     nothing = np.zeros(repetitions)
     tally = np.zeros((repetitions, *process.prior.shape[-2:]))
     return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, bettors)))
@@ -178,7 +183,14 @@ def pooled(bettors: Floats) -> Floats:
     if bettors.shape[-1] == 1:
         return np.asarray(bettors[..., 0])
     highest = bettors.max(axis=-1)
-    return np.asarray(highest + np.log(np.exp(bettors - highest[..., None]) @ SHARES))
+    return np.asarray(highest + np.log(np.exp(bettors - highest[..., None]) @ _shares(bettors.shape[-1])))
+
+
+@cache
+def _shares(bettors: int) -> Floats:
+    """What each bettor starts with: those on each half-space, then the one who goes by the estimate."""
+    half_spaces = bettors // len(DISTANCES)
+    return np.append(np.tile(SHARES / half_spaces, half_spaces), 1.0 - SHARES.sum())
 
 
 def gains(
@@ -195,8 +207,8 @@ def gains(
     total = draws.sum(axis=-1, keepdims=True)
     # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
     weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
-    steady = payoffs.shape[1] == 1
-    gained = np.zeros((len(payoffs), len(SHARES) if steady else 1))
+    steady = payoffs.shape[1] if payoffs.shape[1] <= FEW else 0
+    gained = np.zeros((len(payoffs), steady * len(DISTANCES) + 1))
     # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
     if len(outside):
@@ -204,8 +216,9 @@ def gains(
         stakes = best_stakes(*part, tolerance=tolerance)
         won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
         gained[outside, -1] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
-    if steady:
-        gained[:, :-1] = _steady_gains(payoffs, bounds[:, 0], estimate, weights, counts)
+    for side in range(steady):
+        one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
+        gained[:, one] = _steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
     return gained
 
 
