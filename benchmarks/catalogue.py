@@ -56,6 +56,7 @@ BENCHMARKS = (
         chart="peeking.svg",
         peers=True,
     ),
+    Benchmark("one_look", figures_own.one_look, "", "--tables 200"),
     Benchmark("safety_peers", figures_peers.relations, "", "--seeds 5 --repetitions 1", peers=True),
     Benchmark("limit", figures_rules.limit, "", "--repetitions 10 --risks 0.05", chart="limit.svg"),
     Benchmark("fairsquare", figures_rules.programs, "", "--seeds 1", "../cases/fairsquare.json"),

@@ -13,6 +13,7 @@ __all__ = [
     "census_in_files",
     "gaming",
     "groups",
+    "one_look",
     "overhead",
     "reach",
     "recidivism",
@@ -24,6 +25,23 @@ __all__ = [
     "transplant",
     "validation",
 ]
+
+
+def one_look(found: dict[str, Any]) -> Iterator[Figure]:
+    """Intervals of ratios and differences for one look: width, and how often they hold."""
+    for row in found["widths"]:
+        sizes, rates = (f"{first:g} and {second:g}" for first, second in (row["sizes"], row["rates"]))
+        what = f"interval of a {row['kind']}, {sizes} people, rates {rates}: width over the asymptotic one"
+        yield Figure(what, f"{row['times']:.3f}", aim="at most 1.06" if row["rates"][0] > 0.1 else "")
+    worst = min(found["coverage"], key=lambda row: row["holds"])
+    poorest = min(row["asymptotic_holds"] for row in found["coverage"])
+    yield Figure(
+        f"such intervals hold, at the worst of {len(found['coverage'])} pairs of sizes and rates",
+        f"{worst['holds']:.1%} of {worst['tables']:,} tables",
+        f"asymptotic {poorest:.0%}",
+        None,
+        f"at least {1 - found['delta']:.0%}",
+    )
 
 
 def relations_of_tables(found: dict[str, Any]) -> Iterator[Figure]:

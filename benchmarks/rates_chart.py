@@ -6,8 +6,12 @@ from typing import Any
 
 __all__ = ["chart"]
 
-NAMES = {"ours": "Isonomia, valid at all times", "bootstrap": "bootstrap, for one look"}
-COLOURS = ["#3f51b5", "#e07b39"]
+NAMES = {
+    "ours": "Isonomia, valid at all times",
+    "bootstrap": "bootstrap, for one look",
+    "once": "Isonomia, for one look",
+}
+COLOURS = ["#3f51b5", "#e07b39", "#7e9bd6"]
 
 
 def chart(found: dict[str, Any]) -> Any:
@@ -19,6 +23,7 @@ def chart(found: dict[str, Any]) -> Any:
         {"look": row["look"], "share": row[key], "kind": name}
         for row in found["peeking"]
         for key, name in NAMES.items()
+        if key in row
     ]
     lines = alt.Chart(alt.Data(values=missed)).mark_line().encode(
         x=alt.X("look:Q", title="looks so far, one after every 100 people", scale=alt.Scale(type="log")),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.evidence.binomial import clopper_pearson
 from isonomia.evidence.confidence_sequences import anytime_interval
 
 __all__ = ["DELTA", "QUANTILES", "Setting", "bootstrap", "fixed", "peeking"]
@@ -49,22 +50,28 @@ def bootstrap(
 
 
 def fixed(setting: Setting, seed: int = 0) -> list[dict[str, Any]]:
-    """Width and coverage of both kinds where the number of people was fixed beforehand, and looked at once."""
+    """Width and coverage where the number of people was fixed beforehand, and looked at once.
+
+    ``ours`` may be looked at at any time, ``once`` is what ``looks="once"`` gives for a leaf.
+    """
     rows = []
     for rate in RATES:
         for people in SIZES:
             rng = np.random.default_rng([seed, people, int(1000 * rate)])
             size = rng.binomial(people, SHARE, setting.runs).astype(float)
             yes = rng.binomial(size.astype(int), rate).astype(float)
-            ours = anytime_interval(yes, size, DELTA)
-            theirs = bootstrap(yes, size, people, setting.resamples, rng)
-            rows.append({"rate": rate, "people": people, **_both(ours, theirs, rate)})
+            kinds = {
+                "ours": anytime_interval(yes, size, DELTA),
+                "once": clopper_pearson(yes, size, DELTA),
+                "bootstrap": bootstrap(yes, size, people, setting.resamples, rng),
+            }
+            rows.append({"rate": rate, "people": people, **_described(kinds, rate)})
     return rows
 
 
-def _both(ours: tuple[Floats, Floats], theirs: tuple[Floats, Floats], rate: float) -> dict[str, float]:
+def _described(kinds: dict[str, tuple[Floats, Floats]], rate: float) -> dict[str, float]:
     found = {}
-    for name, (low, high) in (("ours", ours), ("bootstrap", theirs)):
+    for name, (low, high) in kinds.items():
         found[f"{name}_width"] = float(np.mean(high - low))
         found[f"{name}_coverage"] = float(np.mean((low <= rate) & (rate <= high)))
     return found

@@ -105,13 +105,13 @@ def test_a_peer_that_is_better_has_a_ratio_below_one_and_a_wrong_one_is_named() 
 def test_without_peers_the_lines_have_only_our_own_figures() -> None:
     fixed = [
         {"rate": rate, "people": people, "ours_width": 0.2, "ours_coverage": 1.0, "bootstrap_width": 0.1}
-        | {"bootstrap_coverage": 0.94}
+        | {"bootstrap_coverage": 0.94, "once_width": 0.125, "once_coverage": 0.96}
         for rate, people in ((0.3, 2_000), (0.05, 100))
     ]
     found = {"delta": 0.05, "peeking": [{"look": 9, "ours": 0.0, "bootstrap": 0.3}], "fixed": fixed}
     alone = {"intervals": {"people": 9, "seconds": 0.1}, "ratios": {"people": 9, "seconds": 0.1, "peers": {}}}
     figures = list(rates({**found, **alone}))
-    assert [figure.ratio for figure in figures] == [None, 0.5, 0.5, None]
+    assert [figure.ratio for figure in figures] == [None, 0.8, 0.5, 0.8, 0.5, None]
     assert list(relations({"seconds": {"ours": 0.1}, "rows": [{"defect": "inside", "ours": {}}]})) == []
 
 
