@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import isonomia as iso
-from isonomia.errors import UsageError
+from isonomia.audits.audit_file.planner import plan_audit
+from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.audits.protocol import Permissions
+from isonomia.cli.app import app
+from isonomia.errors import SpecError, UsageError
 from isonomia.evidence.binomial import clopper_pearson
 from isonomia.report.page.page import certainty
 
@@ -182,3 +189,56 @@ def test_a_plan_knows_both_and_one_look_takes_fewer() -> None:
         decided += iso.check(RATIO, population=rows, looks="once", seed=seed).answer == "holds"
     # 0.8 is planned; a test that keeps it falls below 12 of 24 with probability below 1e-3, and the seed is fixed.
     assert decided >= 12
+
+
+# ------------------------------------------------------------------------------------------- command, file, test runner
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    people = table(400)
+    lines = ["sex,hired", *(f"{sex},{hired}" for sex, hired in zip(people["sex"], people["hired"], strict=True))]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "people.csv"
+
+
+@pytest.mark.parametrize(("looks", "expected"), [("once", "once"), ("2", 2), ("any", "any")])
+def test_the_command_takes_looks_and_its_verdict_has_them(rows: Path, looks: str, expected: str | int) -> None:
+    out = rows.parent / "verdict.json"
+    line = ["check", "P[hired] >= 0.2", "--data", str(rows), "--looks", looks, "--seed", "1", "--json", str(out)]
+    assert CliRunner().invoke(app, line).exit_code == 0
+    assert json.loads(out.read_text("utf-8"))["verdicts"][0]["looks"] == expected
+
+
+def test_the_command_refuses_other_looks(rows: Path) -> None:
+    result = CliRunner().invoke(app, ["check", "P[hired] >= 0.2", "--data", str(rows), "--looks", "twice"])
+    assert result.exit_code != 0
+
+
+def test_an_audit_file_states_looks_for_all_properties_or_for_one(rows: Path) -> None:
+    file = rows.parent / "audit.toml"
+    file.write_text(
+        """
+        looks = "once"
+        population = {sample = "people.csv"}
+
+        [[property]]
+        check = "P[hired] >= 0.2"
+
+        [[property]]
+        check = "P[hired] >= 0.1"
+        looks = 4
+        """,
+        encoding="utf-8",
+    )
+    planned = plan_audit(read_audit_file(file), 1, Permissions())
+    assert [each.check.looks for each in planned] == ["once", 4]
+    file.write_text(file.read_text("utf-8").replace("looks = 4", "looks = 1.5"), encoding="utf-8")
+    with pytest.raises(SpecError, match="a number of planned looks"):
+        read_audit_file(file)
+
+
+@pytest.mark.isonomia(looks="once")
+def test_a_marker_says_how_often_every_assertion_of_a_test_is_looked_at() -> None:
+    assert iso.assert_holds("P[hired] >= 0.2", population=iso.Sample(table(400)), delta=0.05).looks == "once"
+    assert iso.assert_holds("P[hired] >= 0.2", population=iso.Sample(table(400)), looks="any").looks == "any"
