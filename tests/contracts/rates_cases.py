@@ -58,7 +58,7 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "exact": lambda: check(PARITY, CENSUS()),
     "an exact mean": lambda: check("E[points | sex == 'F'] <= 0.52", CENSUS()),
     "an exact mean of tenths": lambda: check("E[points / 10 | sex == 'F'] <= 0.052", CENSUS()),
-    "exact with an empty group": lambda: check("P[prediction == 1 | band == 'none'] >= 0.5", CENSUS()),
+    "exact with an empty group": lambda: check("P[prediction == 1 | points > 1000] >= 0.5", CENSUS()),
     "exact pairs": lambda: check("P[prediction > other.prediction] <= 0.3", iso.Census(people(60))),
     "constants only": lambda: check("1 < 2", CENSUS()),
     "without replacement": lambda: check(PARITY, DRAWN()),

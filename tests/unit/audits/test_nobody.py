@@ -205,3 +205,44 @@ def test_principal_fairness_states_which_subgroups_it_speaks_of() -> None:
     stated = "nobody belongs to another combination of town than town='A', town='B'"
     assert stated in iso.check(fair, population=iso.Sample(people), seed=1).assumptions
     assert stated not in iso.check(fair, population=iso.Census(people), seed=1).assumptions
+
+
+def scores(table: Any) -> Any:
+    return 0.1 + 0.8 * np.asarray(table["x"])
+
+
+def never(table: Any) -> Any:
+    return np.zeros(len(table["x"]), dtype=int)
+
+
+def labels(low: Any, high: Any) -> Any:
+    return lambda table: np.where(np.asarray(table["x"]) < 0.5, low, high)
+
+
+@pytest.mark.parametrize("table", [*TABLES, lambda _: iso.Generator(draw)])
+@pytest.mark.parametrize(
+    ("model", "value"),
+    [(scores, "1"), (labels(2, 3), "1"), (labels("no", "yes"), "1"), (labels("no", "yes"), "'Yes'")],
+)
+def test_a_prediction_that_the_model_never_gives_is_an_error_with_those_that_it_gives(
+    model: Any, value: str, table: Any
+) -> None:
+    for text in (f"P[prediction == {value}] <= 0.5", f"P[y | prediction == {value}] >= 0.01 or P[y] >= 0.01"):
+        with pytest.raises(iso.SpecError, match=r"such as (0\.\d|2, 3|'no'|'yes')"):
+            iso.check(text, model, table(PEOPLE), seed=1)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    ("model", "value"), [(never, "1"), (labels(0, 1), "1"), (labels("no", "no"), "'yes'"), (labels("a", "b"), "'c'")]
+)
+def test_a_class_that_a_model_happens_to_give_to_nobody_is_no_error(model: Any, value: str, table: Any) -> None:
+    verdict = iso.check(f"P[prediction == {value}] <= 0.9", model, table(PEOPLE), seed=1)
+    assert verdict.answer == "holds"
+
+
+def test_stored_predictions_are_looked_at_too() -> None:
+    stored = {**PEOPLE, "prediction": scores(PEOPLE)}
+    for people in (iso.Census(stored), iso.Sample(stored)):
+        with pytest.raises(iso.SpecError, match=r"such as 0\.1"):
+            iso.check("P[prediction == 1] <= 0.5", population=people, seed=1)

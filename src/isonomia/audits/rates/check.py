@@ -14,26 +14,40 @@ from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_gr
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
-from isonomia.audits.rates.question import Question, ask_about, census_of, countable, refuse_absent_values
+from isonomia.audits.rates.question import (
+    Question,
+    ask_about,
+    census_of,
+    countable,
+    predicted_values,
+    refuse_absent_values,
+    refuse_never_given,
+)
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
 from isonomia.audits.verdicts import introduce, no_other_values, same_answers, sealed, why_stopped
-from isonomia.engine.journal import Keeping, once
+from isonomia.engine.journal import Keeping, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
+from isonomia.engine.seeds import batch_rng, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.region import LeafTally
-from isonomia.populations.protocol import Directable
+from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.protocol import Directable, Wanted
 from isonomia.records.verdict import LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other
+from isonomia.spec.tree import Leaf, Other, Rate, Value
+from isonomia.spec.walk import nodes
 
 __all__ = ["check_rates"]
 
 
 EVERYBODY = "everybody was asked"
+
+ASKED_AGAIN = 1000
+"""How many people are asked about again at most to find out what a model gives."""
 
 _PLANNED = "the number of people was fixed beforehand, and nobody looks at them besides the planned looks"
 
@@ -186,10 +200,51 @@ def _share(tally: LeafTally) -> Fraction:
 
 
 def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:
+    if content["stopped"] != why_stopped("interrupted"):
+        _refuse_never_predicted(check, question, content.get("leaves", ()), content.get("samples", 0))
     planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
     return sealed(
         check, answer, assumptions=(*assumptions(check, question), *planned), counted=question.counted, **content
     )
+
+
+def _refuse_never_predicted(
+    check: Check[Property], question: Question, leaves: Sequence[LeafRecord], samples: int
+) -> None:
+    """Refuse a prediction that is compared with what the model does not give, where what it gives shows that.
+
+    Only where an event never happened, or always did, or a group has nobody, and the model does not say its classes:
+    then some people are asked about again, and what they get is held against the values in question.
+    """
+    doubtful = [
+        leaf
+        for leaf, record in zip(question.leaves, leaves, strict=False)
+        if not record.n or (isinstance(leaf, Rate) and record.estimate in {0.0, 1.0})
+    ]
+    named = [values for leaf in doubtful for node in nodes(leaf) if (values := predicted_values(node))]
+    if not named or not samples or (check.model is not None and check.model.classes):
+        return
+    try:
+        seen = once(check.journal, "predictions", lambda: {"values": _some_predictions(check, samples)})["values"]
+    except NothingMoreError:
+        return  # a record from before this was looked at
+    for values in named:
+        refuse_never_given(values, seen, "the model" if check.model is None else check.model.name)
+
+
+def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
+    """Different predictions for the first people of a check, those that occur, in order."""
+    table = check.population.open(root(check.seed), Wanted()).batch(
+        0, min(samples, ASKED_AGAIN), batch_rng(check.seed, 0, 0), 0
+    )
+    if check.model is None:
+        return list(distinct([table.column("prediction")], "prediction"))
+    asker = Asker(check.model, check.workers)
+    try:
+        given = asker(table, False, True).prediction
+    finally:
+        asker.close()
+    return [] if given is None else list(distinct([column_from(given, "prediction")], "prediction"))
 
 
 def assumptions(check: Check[Property], question: Question) -> tuple[str, ...]:

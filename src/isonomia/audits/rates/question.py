@@ -58,10 +58,12 @@ __all__ = [
     "need_people",
     "need_ranges",
     "need_streams",
+    "predicted_values",
     "read_by",
     "refuse_absent_values",
     "refuse_class",
     "refuse_classes",
+    "refuse_never_given",
 ]
 
 
@@ -86,7 +88,7 @@ def refuse_classes(prop: Property, model: Model) -> None:
 
 def refuse_class(node: Node, model: Model) -> None:
     """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does."""
-    for item in _predicted(node) if model.classes else ():
+    for item in predicted_values(node) if model.classes else ():
         if isinstance(item, Literal) and item.value not in model.classes:
             known = ", ".join(repr(label) for label in model.classes[:8])
             hint = nearest(str(item.value), [str(label) for label in model.classes])
@@ -94,7 +96,7 @@ def refuse_class(node: Node, model: Model) -> None:
             raise SpecError(message, item.place, name=str(item.value))
 
 
-def _predicted(node: Node) -> tuple[Literal | Variable, ...]:
+def predicted_values(node: Node) -> tuple[Literal | Variable, ...]:
     """The values that a comparison holds a prediction against."""
     match node:
         case Compare("==" | "!=", Output(name="prediction"), Literal() as value):
@@ -105,6 +107,33 @@ def _predicted(node: Node) -> tuple[Literal | Variable, ...]:
             return values
         case _:
             return ()
+
+
+def refuse_never_given(values: Sequence[Literal | Variable], seen: Sequence[Value], name: str) -> None:
+    """Refuse values of which none can be a prediction, going by predictions that were seen.
+
+    A model may never give a class in a sample and have it all the same, so a value is refused only where it is of
+    another sort than what the model gives: 0 or 1 where nothing is 0 or 1, as for labels 2 and 3 and for probabilities;
+    a whole number where everything is a fraction; a text that is nearly one that it gives. One answer that is always
+    the same tells nothing, unless it is a fraction; and where every answer is 0 or 1, both are possible.
+    """
+    items = [item for item in values if isinstance(item, Literal)]
+    wanted = [item.value for item in items]
+    if not items or not seen or any(value in seen for value in wanted):
+        return
+    texts = [value for value in seen if isinstance(value, str)]
+    fractions = [value for value in seen if isinstance(value, float) and value != int(value)]
+    hint = next((found for value in wanted if (found := nearest(str(value), texts))), "")
+    yes_no = set(wanted) <= {0, 1} and not {0, 1} & set(seen) and (len(seen) > 1 or bool(fractions))
+    whole = len(fractions) == len(seen) and all(not isinstance(value, str) and value == int(value) for value in wanted)
+    if (yes_no and not texts) or whole or (hint and texts):
+        listed = ", ".join(map(value_text, seen[:8])) + (", ..." if len(seen) > 8 else "")
+        raise SpecError(
+            f"expected a prediction that {name} gives, such as {listed}, but {value_text(wanted[0])} came, which it "
+            f"gave to nobody.{hint} Compare what it gives, as in prediction >= 0.5, or let the model have `classes_`",
+            items[0].place,
+            name=str(wanted[0]),
+        )
 
 
 def refuse_orders(prop: Property, people: Ordered) -> None:

@@ -377,7 +377,7 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
         refuse_classes(Property(_formula_of(claim)), model)
     _refuse_unknown(columns, people)
     asked = Asked(columns, model is not None and "prediction" in outputs, model is not None and "score" in outputs)
-    question = Question(_formula_of(claim), (claim.inside,), {}, {None: asked}, ())
+    question = Question(_formula_of(claim), (claim.inside,), {}, {None: asked})
     asker = None if model is None else Asker(model)
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
