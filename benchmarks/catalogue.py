@@ -58,6 +58,7 @@ BENCHMARKS = (
     ),
     Benchmark("one_look", figures_own.one_look, "", "--tables 200"),
     Benchmark("safety_peers", figures_peers.relations, "", "--seeds 5 --repetitions 1", peers=True),
+    Benchmark("betting_peers", figures_rules.betting, "", "--runs 10"),
     Benchmark("limit", figures_rules.limit, "", "--repetitions 10 --risks 0.05", chart="limit.svg"),
     Benchmark("fairsquare", figures_rules.programs, "", "--seeds 1", "../cases/fairsquare.json"),
     Benchmark("cost", figures_rules.cost, chart="cost.svg"),
@@ -83,6 +84,7 @@ BENCHMARKS = (
 
 ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
+    "agreement": "a trial of pictures against their verdicts, which passes or fails",
     "crash": "a trial of the store, which passes or fails",
     "fuzz": "a trial of everything that is read, which passes or fails",
     "memory": "a trial of memory over minutes, which passes or fails",

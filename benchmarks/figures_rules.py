@@ -30,6 +30,18 @@ def limit(found: dict[str, Any]) -> Iterator[Figure]:
         )
 
 
+def betting(found: dict[str, Any]) -> Iterator[Figure]:
+    """People asked until a difference is seen, beside other bets."""
+    theirs, ours = (sum(row[key] for row in found["rows"]) for key in ("theirs", "ours"))
+    yield Figure(
+        f"people until parity is refuted, six settings, risk {found['delta']:g}",
+        f"{ours:,.0f}",
+        f"bets of Chugg et al. {theirs:,.0f}",
+        theirs / ours,
+        "both keep the risk at every look",
+    )
+
+
 def programs(found: dict[str, Any]) -> Iterator[Figure]:
     """The 39 programs of the FairSquare benchmark."""
     total, risk = found["summary"], found["delta"]

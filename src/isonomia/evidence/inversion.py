@@ -105,6 +105,8 @@ class Inversion:
         rough
             Whether one scan is enough, as while a check goes on.
         """
+        if self.affine is not None:
+            limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
         need, peaks = log(1.0 / delta), self._peaks(history)
         reach = near[1] * (2.0 * need) ** 0.5
         low = _end(lambda at: peaks(at, False) / need, near[0], -reach, limits[0], rough=rough)
@@ -198,6 +200,8 @@ class AffineHalfSpace:
         The payoffs at threshold 0, and how much of them goes with each unit of it: shape ``(channels, cells)``.
     level_bound, slope_bound
         The same of the bound.
+    top, bottom
+        The ranges of the numerator, and of the denominator, which is not negative.
     """
 
     channels: tuple[Channel, ...]
@@ -206,6 +210,14 @@ class AffineHalfSpace:
     slope: Floats
     level_bound: float
     slope_bound: float
+    top: tuple[float, float]
+    bottom: tuple[float, float]
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value that the quantity can have; infinite where it is not known."""
+        (least, most), (_, largest) = self.top, self.bottom
+        return least / largest if least >= 0 < largest else -inf, most / largest if most <= 0 < largest else inf
 
     def at(self, thresholds: Floats, *, above: bool) -> tuple[Floats, Floats]:
         """Payoffs and bounds for some thresholds: shapes ``(thresholds, 1, channels, cells)``, ``(thresholds, 1)``."""
@@ -242,7 +254,8 @@ def _affine(
     level, level_at_lows = _payoffs(top, channels)
     slope, slope_at_lows = _payoffs(bottom, channels)
     people = [inf if sizes is None else sizes[channel.leaves[0]] for channel in channels]
-    return AffineHalfSpace(channels, np.asarray(people), level, slope, -level_at_lows, -slope_at_lows)
+    spans = bounds_of(top, ranges), bounds_of(bottom, ranges)
+    return AffineHalfSpace(channels, np.asarray(people), level, slope, -level_at_lows, -slope_at_lows, *spans)
 
 
 def _payoffs(polynomial: Polynomial, channels: tuple[Channel, ...]) -> tuple[Floats, float]:
