@@ -2,7 +2,7 @@
 
 The polytope is refuted only when every slice is, so it is refuted wrongly only if the slice that holds the sliced
 leaf's true value is. The simulation follows that one slice through all its splits, in 20,000 repetitions at a time; it
-gives an upper bound on the error rate. False alarms have probability at most 1e-6 (see ``simulation.py``).
+gives an upper bound on the error rate. Acceptance is stated in ``simulation.py``.
 """
 
 from __future__ import annotations
