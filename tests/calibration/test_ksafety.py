@@ -4,8 +4,8 @@ The cases are drawn by the audit itself: from a census with replacement, from th
 generator, with preconditions that reject some draws and more of the violating ones. The share of violating cases is
 known exactly, by listing every case. One long run of independent cases is cut into many short ones.
 
-Acceptance is stated in :mod:`simulation`: a share that is exactly a number fails with probability at most 1e-6, and with
-fixed seeds it either always does or never.
+Acceptance is stated in :mod:`simulation`: a share that is exactly a number fails with probability at most 1e-6, and
+with fixed seeds it either always does or never.
 """
 
 from __future__ import annotations
