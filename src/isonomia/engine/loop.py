@@ -28,6 +28,11 @@ CAUTION = 3.0
 """A batch takes one part in so many of what seems to be missing."""
 
 
+RECONSIDER = 1.2
+"""How many times as many people there must be before their spread over the streams is computed anew, which takes time.
+Groups that are decided get no more of them from then on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Batches that are large while a decision is far, and small when it is near.
@@ -99,8 +104,8 @@ Steps: TypeAlias = Generator[Step, State, str]
 class Plan:
     """Batch number ``index``: ``n`` people, before whom ``start`` others come.
 
-    ``shares`` says how the people are spread over the population's streams; it is reconsidered whenever twice as many
-    were asked as at the last time.
+    ``shares`` says how the people are spread over the population's streams; it is reconsidered whenever a fifth more
+    were asked than at the last time.
     """
 
     index: int
@@ -305,7 +310,7 @@ def _batches(
         if n <= 0:
             return "exhausted" if available <= budget.samples else "budget"
         if start >= reconsider:
-            shares, reconsider = work.shares(state), max(2 * start, 64)
+            shares, reconsider = work.shares(state), max(int(RECONSIDER * start), 64)
         state = yield Plan(index, start, n, shares)
         if work.decided(state):
             return "decided"

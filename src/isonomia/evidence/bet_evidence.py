@@ -148,6 +148,12 @@ class BetEvidence:
                 new[index] = wealth
         return tuple(new)
 
+    def unsettled(self, state: tuple[AnyWealth, ...]) -> BetEvidence:
+        """The tests of the negation that have not refuted their polytope yet, and those of the claim."""
+        pairs = zip(self.against, state[: len(self.against)], strict=True)
+        missing = tuple(test for test, wealth in pairs if not self._refuted(wealth))
+        return replace(self, against=missing) if missing else self
+
     def decision(self, state: tuple[AnyWealth, ...]) -> bool | None:
         """``True`` once the whole negation is refuted, ``False`` once the whole claim is."""
         if all(self._refuted(wealth) for wealth in state[: len(self.against)]):

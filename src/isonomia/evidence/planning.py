@@ -235,7 +235,7 @@ def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:
     return {channel: 1.0 / max(len(groups), 1) / (channel.ticket.of if channel.ticket else 1) for channel in channels}
 
 
-def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int, rounds: int = 120) -> Floats:
+def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int, rounds: int = 60) -> Floats:
     """The shares of draws for each stream that make the evidence grow fastest at the given means.
 
     They maximise the information distance to the nearest parameters with the other answer (Garivier and Kaufmann 2016).

@@ -12,6 +12,8 @@ import pytest
 import isonomia as iso
 from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import UsageError
+from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.planning import best_shares
 from isonomia.records.display.words import answer_line, compared_finding
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.entries import Audit, Entry
@@ -19,6 +21,7 @@ from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
 from isonomia.report.page.page import page
 from isonomia.report.sarif import sarif
+from isonomia.spec.walk import leaves_of
 
 PARITY = "for g in race except 'A': P[hired | race == g] >= 0.8 * P[hired | race == 'A']"
 
@@ -233,3 +236,19 @@ def test_an_interval_is_made_to_agree_with_an_answer(relation, answer, ends):
     item = Expression("x", relation, 0.5, 0.45, *ends).agreeing(answer)
     assert item.settled is answer
     assert item.low <= item.high
+
+
+def test_draws_go_to_the_groups_that_are_not_decided_yet():
+    formula = iso.parse("P[y | g == 1] >= 0.3 and P[y | g == 2] >= 0.3 and P[y | g == 3] >= 0.3").formula
+    leaves = leaves_of(formula)
+    evidence = bets_for(formula, dict.fromkeys(leaves, (0.0, 1.0)), [leaf.given for leaf in leaves], 0.05)
+    state = evidence.begin()
+    for _ in range(40):  # the first two are clear, and the third is nearer to the threshold
+        rates = (0.9, 0.8, 0.4)
+        counts = {c: np.asarray([10 * (1 - rates[c.stream]), 10 * rates[c.stream]]) for c in evidence.channels}
+        state = evidence.step(state, counts)
+        if len(evidence.unsettled(state).against) == 1:
+            break
+    means = dict(zip(leaves, (0.9, 0.8, 0.4), strict=True))
+    assert best_shares(evidence.unsettled(state), means, 3)[2] > 0.9
+    assert best_shares(evidence, means, 3)[2] < 0.95

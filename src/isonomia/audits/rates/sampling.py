@@ -381,14 +381,18 @@ class RatesSampling(Generic[S]):
         return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history, family)
 
     def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
-        """Even at first; once every leaf was seen, where the evidence grows fastest; none where no leaf asks."""
+        """Even at first; once every leaf was seen, where the evidence that is missing grows fastest.
+
+        Tests that have refuted their polytope need no more draws. A stream that no leaf asks for gets none.
+        """
         streams = len(self.population.streams)
         if streams == 1:
             return (1.0,)
         shares = np.ones(streams)
         if self.bets is not None and all(map(np.any, state.leaves.values())):
             means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
-            shares = best_shares(self.bets, means, streams)
+            missing = self.bets.unsettled(state.evidence) if isinstance(state.evidence, tuple) else self.bets
+            shares = best_shares(missing, means, streams)
         asked_for = {channel.stream for channel in self._channels}
         shares = np.where([stream in asked_for for stream in range(streams)], shares, 0.0)
         return tuple((shares / shares.sum()).tolist())
