@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
 from importlib.machinery import all_suffixes
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
@@ -164,14 +165,20 @@ def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> I
 
 
 def is_inside(folder: Path, source: str) -> bool:
-    """Whether a path, with everything that a pattern or a folder stands for, lies in a folder; links are followed."""
-    home, path = folder.resolve(), folder / source
-    if source.count("**") > 1:
-        return False  # as many ways through the folders as there are, each gone once: nobody needs that
+    """Whether a path, with everything that a pattern or a folder stands for, lies in a folder; links are followed.
+
+    What is outside by its first words is not looked at any further: below ``/`` or ``..`` lies the whole disk.
+    """
+    home, path, pattern = folder.resolve(), folder / source, has_magic(source)
+    if pattern and (".." in Path(source).parts or source.count("**") > 1):
+        return False  # which could lead anywhere, or many times through every folder there is
     try:
-        found = [Path(each) for each in glob(str(path), recursive=True)] if has_magic(source) else []
+        start = Path(*takewhile(lambda part: not has_magic(part), path.parts)) if pattern else path
+        if not all(each.resolve().is_relative_to(home) for each in (start, path)):
+            return False
+        found = [Path(each) for each in glob(str(path), recursive=True)] if pattern else []
         below = [each for start in [path, *found] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]
-        return all(each.resolve().is_relative_to(home) for each in [path, *found, *below])
+        return all(each.resolve().is_relative_to(home) for each in [*found, *below])
     except (OSError, RuntimeError, ValueError):  # links in a circle, a name that no file can have
         return False
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.audits.audit_file.permissions import check_allowed, needs_of, remember, with_remembered
+from isonomia.audits.audit_file.permissions import check_allowed, is_inside, needs_of, remember, with_remembered
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.protocol import Permissions
@@ -83,6 +83,16 @@ def test_what_a_file_wants_is_said_with_its_line(folder, text, permission, line,
     assert f"say --allow-{permission}" in str(caught.value)
     allowed = Permissions(allow_code=permission == "code", allow_outside=permission == "outside")
     check_allowed(read_audit_file("audit.toml"), allowed, "", writes=BOTH)
+
+
+@pytest.mark.parametrize("source", ["/", "..", "/**/x.csv", "/*/*/*", "../**", "*/../../**", "x/../../*"])
+def test_the_disk_is_not_gone_through_to_see_that_a_path_is_outside(folder, monkeypatch, source):
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("looked at")
+
+    monkeypatch.setattr(Path, "rglob", never)
+    monkeypatch.setattr("isonomia.audits.audit_file.permissions.glob", never)
+    assert not is_inside(folder, source)
 
 
 def test_the_usual_folder_for_records_may_be_a_link_as_well(folder):
