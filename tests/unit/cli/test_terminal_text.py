@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+import isonomia
 from isonomia.cli import main
 from isonomia.cli.console import new_console
 from isonomia.errors import IsonomiaError, SpecError, UsageError
@@ -52,6 +54,12 @@ def test_what_is_written_as_toml_is_visible_and_read_again_the_same(text):
     written = toml_value(text)
     assert _harmless(written)
     assert tomllib.loads(f"x = {written}")["x"] == text
+
+
+def test_every_command_prints_through_the_one_console():
+    source = Path(isonomia.__file__).parent
+    makers = [path for path in source.rglob("*.py") if re.search(r"(?<![\w.])Console\(", path.read_text("utf-8"))]
+    assert not [path.relative_to(source).as_posix() for path in makers], "take new_console of cli/console.py"
 
 
 @pytest.fixture
