@@ -107,10 +107,8 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
 
 
 def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
-    """Draw as many people as there are, or as the budget says, and look when that was planned.
-
-    The people of a census are drawn with replacement: the exact tests are for independent draws.
-    """
+    """Draw as many people as there are, or as the budget says, and look when that was planned."""
+    # People of a census are drawn with replacement: the exact tests are for independent draws.
     kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
     available = float("inf") if kept is None else float(kept)
     evidence, schedule = looks_of(check, question, min(available, check.budget.samples))
