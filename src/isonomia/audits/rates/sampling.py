@@ -93,7 +93,9 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         arithmetic.vanished,
         notes,
         evidence if isinstance(evidence, RegionEvidence) else None,
-        _family(check, question, sizes) if isinstance(evidence, BetEvidence) else None,
+        family_for(question.claims, question.ranges, population.streams, check.delta, sizes, check.control)
+        if isinstance(evidence, BetEvidence)
+        else None,
         check.stop,
         check.width,
     )
@@ -202,11 +204,6 @@ def _bets(
     check: Check[Property], question: Question, formula: Formula, sizes: dict[Leaf, float] | None
 ) -> BetEvidence | None:
     return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
-
-
-def _family(check: Check[Property], question: Question, sizes: dict[Leaf, float] | None) -> FamilyTests | None:
-    streams = check.population.streams
-    return family_for(question.claims, question.ranges, streams, check.delta, sizes, check.control)
 
 
 def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:

@@ -37,7 +37,7 @@ from isonomia.spec.tree import Column, Leaf, Rate, Row, RowJunction, RowNot
 from isonomia.spec.walk import columns_of, leaves_of, outputs_of, versions_of
 from isonomia.wording import number
 
-__all__ = ["Search", "Subgroup", "search"]
+__all__ = ["FoundSubgroup", "Search", "search"]
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ MOST_SUBGROUPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Subgroup:
+class FoundSubgroup:
     """A subgroup that violates the property.
 
     Attributes
@@ -92,7 +92,7 @@ class Search:
     """
 
     property: str
-    found: tuple[Subgroup, ...]
+    found: tuple[FoundSubgroup, ...]
     fdr: float
     searched: int
     people: int
@@ -100,15 +100,15 @@ class Search:
     def __len__(self) -> int:
         return len(self.found)
 
-    def __iter__(self) -> Iterator[Subgroup]:
+    def __iter__(self) -> Iterator[FoundSubgroup]:
         return iter(self.found)
 
-    def __getitem__(self, index: int) -> Subgroup:
+    def __getitem__(self, index: int) -> FoundSubgroup:
         return self.found[index]
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each subgroup, as data-frame libraries take them."""
-        names = Subgroup.__dataclass_fields__
+        names = FoundSubgroup.__dataclass_fields__
         return [{name: getattr(item, name) for name in names} for item in self.found]
 
     def __str__(self) -> str:
@@ -491,7 +491,7 @@ def _violated(n: Floats, events: Floats, claim: _Claim) -> list[bool]:
     return [not claim.hypothesis.contains(point) for point in points]
 
 
-def _subgroup(item: _Counted, claim: _Claim, p_value: float, risk: float | None) -> Subgroup:
+def _subgroup(item: _Counted, claim: _Claim, p_value: float, risk: float | None) -> FoundSubgroup:
     quantity, relation, threshold = claim.item
     leaves = [leaf for leaf in (claim.inside, claim.outside) if leaf is not None]
     point = {leaf: (x / max(m, 1),) * 2 for leaf, x, m in zip(leaves, item.events, item.n, strict=False)}
@@ -505,7 +505,7 @@ def _subgroup(item: _Counted, claim: _Claim, p_value: float, risk: float | None)
         }
         low, high = _range_of(quantity, box)
     shown = Expression("", relation, threshold, estimate, low, high).agreeing(False)
-    return Subgroup(item.group, item.n[0], estimate, shown.low, shown.high, p_value)
+    return FoundSubgroup(item.group, item.n[0], estimate, shown.low, shown.high, p_value)
 
 
 def _range_of(quantity: Any, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
