@@ -1,11 +1,14 @@
-"""Counting: from a table and the model's answers to the tallies of channels. Rows go no further than here."""
+"""Counting: from a table and the model's answers to the tallies of channels, and whether people are what was promised.
+
+Rows go no further than here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +16,18 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
+from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.exact import exact_sum
+from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, numbers, truth
-from isonomia.spec.text import to_text
+from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
 from isonomia.spec.walk import columns_of
+from isonomia.wording import first_few
 
-__all__ = ["Reader", "batch_of"]
+__all__ = ["Promises", "Reader", "batch_of", "groups_apart"]
 
 Booleans = NDArray[np.bool_]
 
@@ -169,3 +175,78 @@ class Reader:
 
 def _or(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
+
+
+Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
+"""Groups of which nobody may be in two, each time with the stream in which they are."""
+
+
+def groups_apart(bets: BetEvidence) -> Apart:
+    """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
+    found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+    for table in (*bets.against, *bets.in_favour):
+        for stream in {channel.stream for channel in table.channels}:
+            for ticket in {channel.ticket for channel in table.channels}:
+                groups = dict.fromkeys(
+                    channel.given for channel in table.channels if (channel.stream, channel.ticket) == (stream, ticket)
+                )
+                if len(groups) > 1:
+                    found[stream, tuple(groups)] = None
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What is promised of the people of a check.
+
+    Attributes
+    ----------
+    question, population
+        What is asked, and of whom.
+    apart
+        The groups that exclude each other.
+    """
+
+    question: Question
+    population: Population
+    apart: Apart
+
+    def refuse(self, reader: Reader, table: Table, stream: int) -> None:
+        """Make sure that everybody of a batch is what was promised."""
+        self._refuse_in_two_groups(reader, table, stream)
+        self._refuse_in_another_stream(reader, table, stream)
+        self._refuse_unforeseen(reader, table)
+
+    def _refuse_in_two_groups(self, reader: Reader, table: Table, stream: int) -> None:
+        for where, groups in self.apart:
+            row = reader.apart(groups) if where == stream else None
+            if row is not None:
+                raise DataError(
+                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
+                    f"{{{table.shown(row)}}}"
+                )
+
+    def _refuse_in_another_stream(self, reader: Reader, table: Table, stream: int) -> None:
+        condition = self.population.streams[stream]
+        row = None if condition is None else reader.misfit(condition)
+        if condition is not None and row is not None:
+            raise DataError(
+                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
+                f"{{{table.shown(row)}}}"
+            )
+
+    def _refuse_unforeseen(self, reader: Reader, table: Table) -> None:
+        """A value that turns up late would make "for every value" a claim about fewer groups than there are."""
+        for name, known in self.question.covered if self.population.size is None else ():
+            row = reader.misfit(known)
+            if row is not None:
+                listed = first_few([value_text(value) for value in self.question.values[name]], 12)
+                raise DataError(
+                    f"expected {name} to be one of the values declared or seen in a pilot draw, {listed}, but "
+                    f"{table.row(row)[name]!r} came: {{{table.shown(row)}}}. Declare them all, "
+                    f"values={{{name!r}: [...]}}, with the population."
+                )
+
+
+def _listed(groups: tuple[Row | None, ...]) -> str:
+    return ", ".join("everybody" if group is None else to_text(group) for group in groups)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart
 from isonomia.audits.rates.groups import FamilyState, FamilyTests, family_for, region_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
@@ -22,7 +22,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.seeds import batch_rng, root, ticket_rng
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of, settled
@@ -40,10 +40,9 @@ from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
-from isonomia.spec.text import to_text, value_text
-from isonomia.spec.tree import Formula, Leaf, Other, Quantity, Rate, Row, Version
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Formula, Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import outputs_of
-from isonomia.wording import first_few
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 
@@ -519,78 +518,3 @@ def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
     """The leaf's mean with its prior, so that no mean is at an end of its range."""
     weights = counts + channel.grid.prior()
     return float(weights @ channel.grid.values()[:, 0] / weights.sum())
-
-
-Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
-"""Groups of which nobody may be in two, each time with the stream in which they are."""
-
-
-def groups_apart(bets: BetEvidence) -> Apart:
-    """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
-    found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
-    for table in (*bets.against, *bets.in_favour):
-        for stream in {channel.stream for channel in table.channels}:
-            for ticket in {channel.ticket for channel in table.channels}:
-                groups = dict.fromkeys(
-                    channel.given for channel in table.channels if (channel.stream, channel.ticket) == (stream, ticket)
-                )
-                if len(groups) > 1:
-                    found[stream, tuple(groups)] = None
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Promises:
-    """What is promised of the people of a check.
-
-    Attributes
-    ----------
-    question, population
-        What is asked, and of whom.
-    apart
-        The groups that exclude each other.
-    """
-
-    question: Question
-    population: Population
-    apart: Apart
-
-    def refuse(self, reader: Reader, table: Table, stream: int) -> None:
-        """Make sure that everybody of a batch is what was promised."""
-        self._refuse_in_two_groups(reader, table, stream)
-        self._refuse_in_another_stream(reader, table, stream)
-        self._refuse_unforeseen(reader, table)
-
-    def _refuse_in_two_groups(self, reader: Reader, table: Table, stream: int) -> None:
-        for where, groups in self.apart:
-            row = reader.apart(groups) if where == stream else None
-            if row is not None:
-                raise DataError(
-                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
-                    f"{{{table.shown(row)}}}"
-                )
-
-    def _refuse_in_another_stream(self, reader: Reader, table: Table, stream: int) -> None:
-        condition = self.population.streams[stream]
-        row = None if condition is None else reader.misfit(condition)
-        if condition is not None and row is not None:
-            raise DataError(
-                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
-                f"{{{table.shown(row)}}}"
-            )
-
-    def _refuse_unforeseen(self, reader: Reader, table: Table) -> None:
-        """A value that turns up late would make "for every value" a claim about fewer groups than there are."""
-        for name, known in self.question.covered if self.population.size is None else ():
-            row = reader.misfit(known)
-            if row is not None:
-                listed = first_few([value_text(value) for value in self.question.values[name]], 12)
-                raise DataError(
-                    f"expected {name} to be one of the values declared or seen in a pilot draw, {listed}, but "
-                    f"{table.row(row)[name]!r} came: {{{table.shown(row)}}}. Declare them all, "
-                    f"values={{{name!r}: [...]}}, with the population."
-                )
-
-
-def _listed(groups: tuple[Row | None, ...]) -> str:
-    return ", ".join("everybody" if group is None else to_text(group) for group in groups)

@@ -34,7 +34,7 @@ __all__ = [
     "MAX_ATTRIBUTES",
     "MIN_PEOPLE",
     "Attribute",
-    "Subgroup",
+    "DraftGroup",
     "attribute_kind",
     "attributes_of",
     "likely_decision",
@@ -61,7 +61,7 @@ _ENOUGH = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subgroup:
+class DraftGroup:
     """Some people: what to call them, the condition that they meet, and how many they are."""
 
     label: str
@@ -88,9 +88,9 @@ class Attribute:
     column: str
     kind: str
     why: str
-    reference: Subgroup
-    groups: tuple[Subgroup, ...]
-    rare: tuple[tuple[Subgroup, str], ...]
+    reference: DraftGroup
+    groups: tuple[DraftGroup, ...]
+    rare: tuple[tuple[DraftGroup, str], ...]
     values: int
 
 
@@ -183,7 +183,7 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
     return Attribute(column.name, kind, why, large[0], compared, rare, 0 if by_range else column.varieties)
 
 
-def _too_small(group: Subgroup, column: ColumnProfile) -> str | None:
+def _too_small(group: DraftGroup, column: ColumnProfile) -> str | None:
     if group.people < MIN_PEOPLE:
         return f"only {group.people:,} of {column.rows:,} rows: too few for a rate to mean much"
     if group.people < _MIN_SHARE * column.rows:
@@ -191,23 +191,23 @@ def _too_small(group: Subgroup, column: ColumnProfile) -> str | None:
     return None
 
 
-def _single_values(column: ColumnProfile) -> list[Subgroup]:
+def _single_values(column: ColumnProfile) -> list[DraftGroup]:
     """A group for each value; of equally large ones, by their text."""
     groups = []
     for value in sorted(column.counts, key=str):
         label = value if isinstance(value, str) else value_text(value)
-        groups.append(Subgroup(label, f"{name_text(column.name)} == {value_text(value)}", column.counts[value]))
+        groups.append(DraftGroup(label, f"{name_text(column.name)} == {value_text(value)}", column.counts[value]))
     return groups
 
 
-def _ranges(column: ColumnProfile, kind: str) -> list[Subgroup]:
+def _ranges(column: ColumnProfile, kind: str) -> list[DraftGroup]:
     """Ranges of age; any other number is cut in two at its median."""
     cuts = _AGES if kind == AGE else (float(np.median(column.numbers)),)
     groups = [_range(column, low, high) for low, high in zip((None, *cuts), (*cuts, None), strict=True)]
     return [group for group in groups if group.people]
 
 
-def _range(column: ColumnProfile, low: float | None, high: float | None) -> Subgroup:
+def _range(column: ColumnProfile, low: float | None, high: float | None) -> DraftGroup:
     name, numbers = name_text(column.name), column.numbers
     inside = np.ones(len(numbers), dtype=bool)
     sides = []
@@ -223,7 +223,7 @@ def _range(column: ColumnProfile, low: float | None, high: float | None) -> Subg
         label = f"{number_text(low)} and over"
     else:
         label = f"{number_text(low)} to under {number_text(high)}"
-    return Subgroup(label, " and ".join(sides), int(inside.sum()))
+    return DraftGroup(label, " and ".join(sides), int(inside.sum()))
 
 
 def likely_outcome(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
-from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, Attribute, Subgroup
+from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, Attribute, DraftGroup
 from isonomia.models.protocol import Answer
 from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
@@ -226,7 +226,7 @@ def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
     return list(by_name.values())
 
 
-def _against(attribute: Attribute, group: Subgroup) -> str:
+def _against(attribute: Attribute, group: DraftGroup) -> str:
     return f"{attribute.column}: {group.label} against {attribute.reference.label}"
 
 
@@ -241,7 +241,7 @@ def _at_least(basis: Basis, group: str, reference: str) -> str:
 def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     reference = attribute.reference
 
-    def claim(group: Subgroup, note: str, doubt: str = "") -> Suggestion:
+    def claim(group: DraftGroup, note: str, doubt: str = "") -> Suggestion:
         text = _at_least(basis, group.condition, reference.condition)
         return _formula(f"four fifths, {_against(attribute, group)}", text, note, doubt, "29 CFR 1607.4 D")
 
