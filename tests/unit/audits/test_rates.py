@@ -493,7 +493,7 @@ def test_a_sampled_census_asks_everybody_rather_than_draw_without_end() -> None:
 
 
 def test_an_event_that_never_happens_is_pointed_out() -> None:
-    text = "P[prediction == 'Yes' | sex == 'F'] - P[prediction == 'Yes' | sex == 'M'] >= -0.2"
+    text = "P[prediction == 'granted' | sex == 'F'] - P[prediction == 'granted' | sex == 'M'] >= -0.2"
     model = lambda batch: np.where(batch["x"] > 0.5, "yes", "no")  # noqa: E731
     for population in (iso.Sample(table(500)), iso.Census(table(500))):
         verdict = iso.check(text, model, population, seed=1)
