@@ -1,7 +1,7 @@
 """How often an inverted interval ever misses the truth, one side at a time, when somebody looks after every batch.
 
-The interval at any time leaves out what was refuted at that time or before. So it has ever missed the truth exactly if
-the bets against the truth's own value were ever won. These are the bets of a claim with that threshold (see
+The interval at any time leaves out what is refuted at that time. So it has ever missed the truth exactly if the bets
+against the truth's own value were ever won. These are the bets of a claim with that threshold (see
 tests/unit/evidence/test_inversion.py), so how tight they are is measured where bets are.
 """
 
@@ -35,8 +35,8 @@ def peaks_at_the_truth(text: str, truth: float, rates: list[float]) -> tuple[np.
             yes = rng.binomial(members, rates)
             pairs = zip(inverted.channels, members, yes, strict=True)
             history.append({channel: np.asarray([m - k, k], float) for channel, m, k in pairs})
-        at, peaks = np.asarray([truth]), inverted._peaks(history)
-        found.append((float(peaks(at, False)[0]), float(peaks(at, True)[0])))
+        at, paths = np.asarray([truth]), inverted.paths(history)
+        found.append((float(paths(at, False).max()), float(paths(at, True).max())))
     below, above = np.asarray(found).T
     return below, above
 

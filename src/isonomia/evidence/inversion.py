@@ -10,6 +10,9 @@ What is staked on a batch depends on the earlier batches alone. Once they are al
 every threshold are found together. Wealth against ``quantity <= c`` falls in ``c`` but for the noise of the first
 batches. So a coarse scan over all values finds where refutation ends, the hull of what is left, and a second scan
 sharpens it; an end is always put at a value that is refuted.
+
+What counts is the highest wealth so far. Where that would leave out the estimate, which it seldom does, it is the wealth
+now, which refutes no more: nobody reads an interval beside its own estimate as it is meant.
 """
 
 from __future__ import annotations
@@ -33,8 +36,9 @@ from isonomia.spec.walk import nodes
 __all__ = ["Inversion", "inversion_for"]
 
 Floats = NDArray[np.float64]
-Peaks = Callable[[Floats, bool], Floats]
-"""The highest log wealth against ``quantity <= c`` for thresholds ``c``, or, with ``True``, against ``>= c``."""
+Paths = Callable[[Floats, bool], Floats]
+"""The log wealth against ``quantity <= c`` after every batch, for some thresholds ``c``, or, with ``True``, against
+``quantity >= c``: shape ``(batches, thresholds)``."""
 
 SCAN = np.asarray([-0.5, 0.0, 0.4, 0.7, 0.9, 1.1, 1.3, 1.6, 2.1, 3.0, 6.0, 20.0])
 """Where the first scan looks: distances from the estimate, as multiples of the distance at which a normal
@@ -90,7 +94,7 @@ class Inversion:
         *,
         rough: bool = False,
     ) -> tuple[float, float]:
-        """The values that are not refuted, each end at risk ``delta``.
+        """The values that are not refuted, each end at risk ``delta`` at all times together.
 
         Parameters
         ----------
@@ -107,24 +111,29 @@ class Inversion:
         """
         if self.affine is not None:
             limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
-        need, peaks = log(1.0 / delta), self._peaks(history)
+        need, paths = log(1.0 / delta), self.paths(history)
         reach = near[1] * (2.0 * need) ** 0.5
-        low = _end(lambda at: peaks(at, False) / need, near[0], -reach, limits[0], rough=rough)
-        high = _end(lambda at: peaks(at, True) / need, near[0], reach, limits[1], rough=rough)
-        return min(low, high), max(low, high)
+        ends = []
+        for above, limit in ((False, limits[0]), (True, limits[1])):
+            sided = reach if above else -reach
+            end = _end(_evidence(paths, above, need), near[0], sided, limit, rough=rough)
+            if (end > near[0]) != above:
+                end = _end(_evidence(paths, above, need, now=True), near[0], sided, limit, rough=rough)
+            ends.append(end)
+        return min(ends), max(ends)
 
-    def _peaks(self, history: Sequence[Tallies]) -> Peaks:
-        """The function that is searched."""
+    def paths(self, history: Sequence[Tallies]) -> Paths:
+        """How the wealths came about."""
         if self.affine is not None:
             affine, batches = self.affine, _Batches.of(self.affine.channels, self.affine.sizes, history)
-            return lambda thresholds, above: batches.peaks(*affine.at(thresholds, above=above))
+            return lambda thresholds, above: batches.paths(*affine.at(thresholds, above=above))
         cache: dict[tuple[Channel, ...], _Batches] = {}
 
-        def peaks(thresholds: Floats, above: bool) -> Floats:
+        def paths(thresholds: Floats, above: bool) -> Floats:
             found = [self.tests(float(threshold), above=above) for threshold in thresholds]
-            return _least_peaks(found, set(self.channels), history, cache)
+            return _least(found, set(self.channels), history, cache)
 
-        return peaks
+        return paths
 
     def tests(self, threshold: float, *, above: bool) -> tuple[PolytopeTest, ...] | None:
         """The e-processes against the pieces of ``quantity <= threshold``, or, with ``above``, of ``>= threshold``.
@@ -164,6 +173,16 @@ def inversion_for(
 
 PROBES = (0.0873, -0.0731, 0.7193, 1.3719)
 """Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets are made on."""
+
+
+def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> Callable[[Floats], Floats]:
+    """How near thresholds are to being refuted, by the highest wealth so far or by what it is now; at 1 they are."""
+
+    def evidence(thresholds: Floats) -> Floats:
+        path = paths(thresholds, above)
+        return np.asarray(np.maximum(path[-1] if now else path.max(axis=0), 0.0) / need)
+
+    return evidence
 
 
 def _end(evidence: Callable[[Floats], Floats], centre: float, reach: float, limit: float, *, rough: bool) -> float:
@@ -312,13 +331,13 @@ class _Batches:
             prior[g, : grid.size] = grid.prior()
         return cls(counts, np.cumsum(counts, axis=0) - counts, prior, sizes)
 
-    def peaks(self, payoffs: Floats, bounds: Floats) -> Floats:
-        """The highest log wealth of each e-process: shapes ``(processes, half-spaces, ...)`` to ``(processes,)``."""
+    def paths(self, payoffs: Floats, bounds: Floats) -> Floats:
+        """The log wealth of each e-process after each batch: ``(processes, ...)`` to ``(batches, processes)``."""
         size = max(1, int(ROOM / max(self.counts.size * payoffs.shape[1], 1)))
-        parts = [self._peaks(payoffs[k : k + size], bounds[k : k + size]) for k in range(0, len(payoffs), size)]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        parts = [self._paths(payoffs[k : k + size], bounds[k : k + size]) for k in range(0, len(payoffs), size)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(self.counts), 0))
 
-    def _peaks(self, payoffs: Floats, bounds: Floats) -> Floats:
+    def _paths(self, payoffs: Floats, bounds: Floats) -> Floats:
         shape = len(self.counts), len(payoffs)
         estimate = self.before + self.prior
         estimate = estimate / estimate.sum(axis=-1, keepdims=True)
@@ -326,32 +345,32 @@ class _Batches:
         left, bound = remaining(payoffs[process], bounds[process], self.sizes, self.before[batch])
         seen = np.asarray(self.before[batch].any(axis=-1))
         gained = gains(left, bound, estimate[batch], seen, self.counts[batch], TOLERANCE)
-        wealth = pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
-        return np.asarray(wealth.max(axis=0, initial=0.0))
+        return pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
 
 
-def _least_peaks(
+def _least(
     found: Sequence[tuple[PolytopeTest, ...] | None],
     known: set[Channel],
     history: Sequence[Tallies],
     cache: dict[tuple[Channel, ...], _Batches],
 ) -> Floats:
-    """For each threshold the least peak of its pieces, all of which have to be refuted; 0 where they are not known."""
-    peaks = np.full(len(found), inf)
+    """For each threshold the least wealth of its pieces, which are refuted together; 1 where they are not known."""
+    least = np.full((len(history), len(found)), inf)
     alike: dict[tuple[tuple[Channel, ...], int], list[tuple[int, EProcess]]] = {}
     for index, tests in enumerate(found):
         if tests is None or any(not known.issuperset(test.channels) for test in tests):
-            peaks[index] = 0.0
+            least[:, index] = 0.0
             continue
         for test in tests:
             alike.setdefault((test.channels, len(test.unsliced.bounds)), []).append((index, test.unsliced))
     for (channels, _), members in alike.items():
         if not channels:
-            values = np.zeros(len(members))
+            values = np.zeros((len(history), len(members)))
         else:
             if channels not in cache:
                 cache[channels] = _Batches.of(channels, members[0][1].sizes, history, coarse=False)
             payoffs = np.stack([process.payoffs for _, process in members])
-            values = cache[channels].peaks(payoffs, np.stack([process.bounds for _, process in members]))
-        np.minimum.at(peaks, [index for index, _ in members], values)
-    return peaks
+            values = cache[channels].paths(payoffs, np.stack([process.bounds for _, process in members]))
+        for (index, _), value in zip(members, values.T, strict=True):
+            least[:, index] = np.minimum(least[:, index], value)
+    return least

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import inf, log, sqrt
 
@@ -50,6 +51,11 @@ def near(inverted: Inversion, history: list[dict]) -> tuple[float, float]:
     return rates[0] / rates[1], rates[0] / rates[1] * error
 
 
+def highest(inverted: Inversion, history: list[dict]) -> Callable[[np.ndarray, bool], np.ndarray]:
+    """The highest log wealth against thresholds."""
+    return lambda thresholds, above: inverted.paths(history)(thresholds, above).max(axis=0)
+
+
 @pytest.mark.parametrize(("people", "most"), [(2_000, 0.36), (20_000, 0.12)])
 def test_the_interval_of_a_ratio_is_as_narrow_as_the_bets_allow(people: int, most: float) -> None:
     inverted = inversion(RATIO)
@@ -71,12 +77,12 @@ def test_no_value_beyond_the_interval_is_left_by_the_bets(text: str, delta: floa
     ratio, error = near(inverted, history)
     spot = {RATIO: ratio, DIFFERENCE: -0.06}.get(text, 0.5 - ratio)
     low, high = inverted.interval(history, delta, (spot, error))
-    peaks = inverted._peaks(history)
+    wealth = highest(inverted, history)
     below, above = np.linspace(low - 3.0, low, 400), np.linspace(high, high + 3.0, 400)
-    assert (peaks(below, False) >= log(1 / delta)).all()
-    assert (peaks(above, True) >= log(1 / delta)).all()
+    assert (wealth(below, False) >= log(1 / delta)).all()
+    assert (wealth(above, True) >= log(1 / delta)).all()
     inside = np.linspace(low, high, 9)[1:-1]
-    assert (peaks(inside, False) < log(1 / delta)).sum() + (peaks(inside, True) < log(1 / delta)).sum() >= 7
+    assert (wealth(inside, False) < log(1 / delta)).sum() + (wealth(inside, True) < log(1 / delta)).sum() >= 7
 
 
 @pytest.mark.parametrize("sizes", [None, 4_000.0])
@@ -93,21 +99,21 @@ def test_the_bets_against_a_threshold_are_those_of_a_claim_with_that_threshold(
     state = evidence.begin()
     for batch in history:
         state = evidence.step(state, batch)
-    peaks = inverted._peaks(history)
-    found = [peaks(np.asarray([threshold]), above)[0] for above in (False, True)]
-    assert found == pytest.approx([float(wealth.peak[0]) for wealth in state], abs=1e-4)
+    found = [inverted.paths(history)(np.asarray([threshold]), above) for above in (False, True)]
+    assert [path[-1, 0] for path in found] == pytest.approx([float(each.log_wealth[0]) for each in state], abs=1e-4)
+    assert [path.max(initial=0.0) for path in found] == pytest.approx([float(each.peak[0]) for each in state], abs=1e-4)
 
 
 def test_an_end_is_where_the_wealth_crosses_and_nested_risks_give_nested_intervals() -> None:
     inverted = inversion(RATIO)
     history = batches(inverted, [0.24, 0.30], 2_000, 1)
-    ends = [inverted.interval(history, delta, near(inverted, history), (0.0, inf)) for delta in (0.2, 0.05, 1e-3)]
+    ends = [inverted.interval(history, delta, near(inverted, history), (0.0, inf)) for delta in (0.05, 0.01, 1e-3)]
     for (low, high), (lower, higher) in pairwise(ends):
         assert lower < low < high < higher
-    low, high = ends[1]
-    peaks = inverted._peaks(history)
-    assert peaks(np.asarray([low]), False)[0] == pytest.approx(log(20), abs=0.15)
-    assert peaks(np.asarray([high]), True)[0] == pytest.approx(log(20), abs=0.15)
+    low, high = ends[0]
+    wealth = highest(inverted, history)
+    assert wealth(np.asarray([low]), False)[0] == pytest.approx(log(20), abs=0.15)
+    assert wealth(np.asarray([high]), True)[0] == pytest.approx(log(20), abs=0.15)
 
 
 def test_a_mean_and_an_extreme_are_inverted_too() -> None:
@@ -127,3 +133,14 @@ def test_overlapping_groups_and_products_have_no_bets_to_invert() -> None:
         formula = parse_formula(f"{text} >= 0.5")
         assert isinstance(formula, Comparison)
         assert inversion_for(formula.first, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,)) is None
+
+
+def test_an_interval_holds_its_own_estimate_though_early_draws_were_far_from_it() -> None:
+    inverted = inversion("P[y]")
+    (channel,) = inverted.channels
+    history = [{channel: np.asarray([5.0, 25.0])}, {channel: np.asarray([2.0, 28.0])}]
+    history += [{channel: np.asarray([70.0, 30.0])} for _ in range(40)]
+    estimate = sum(batch[channel][1] for batch in history) / sum(batch[channel].sum() for batch in history)
+    assert highest(inverted, history)(np.asarray([estimate]), False)[0] > log(20)
+    low, high = inverted.interval(history, 0.05, (estimate, 0.0075), (0.0, 1.0))
+    assert low < estimate < high
