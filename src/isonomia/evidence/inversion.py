@@ -11,8 +11,8 @@ every threshold are found together. Wealth against ``quantity <= c`` falls in ``
 batches. So a coarse scan over all values finds where refutation ends, the hull of what is left, and a second scan
 sharpens it; an end is always put at a value that is refuted.
 
-What counts is the highest wealth so far. Where that would leave out the estimate, which it seldom does, it is the wealth
-now, which refutes no more: nobody reads an interval beside its own estimate as it is meant.
+What counts is the highest wealth so far. Where that would leave out the estimate, which it seldom does, it is the
+wealth now, which refutes no more: nobody reads an interval beside its own estimate as it is meant.
 """
 
 from __future__ import annotations
