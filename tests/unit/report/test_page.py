@@ -346,12 +346,12 @@ def test_an_early_interval_a_hundred_times_as_wide_leaves_the_last_one_readable(
     assert drawn["columns"]["n"][-1] == 1_000
 
 
-def test_a_decided_claim_whose_interval_covers_the_threshold_says_why_right_there() -> None:
+def test_a_decided_claim_of_which_a_comparison_is_open_says_why_right_there() -> None:
     verdict = rates()
     wide = replace(verdict.expressions[0], low=0.1, high=0.9)
     text = _read(page(Audit("a", (Entry("e", replace(verdict, expressions=(wide,))),)))).text
     assert wide.settled is None
-    assert "may be proved before the interval" in text
+    assert "open by itself" in text
 
 
 def test_the_commands_name_the_records_where_they_would_not_be_found() -> None:

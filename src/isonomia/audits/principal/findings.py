@@ -298,6 +298,13 @@ class Finding:
         known = [pair or (-1.0, 1.0) for pair in ends]
         return [(name, max(0.0, low, -high), max(-low, high)) for name, (low, high) in zip(names, known, strict=True)]
 
+    def size(self, question: PrincipalQuestion) -> Ends:
+        """How large the largest effect is, either way, on the side of the margin that the subgroup's answer says."""
+        found = self.sizes(question)
+        low, high = max(low for _, low, _ in found), max(high for _, _, high in found)
+        item = Expression("", "<=", question.prop.within, None, low, high).agreeing(self.holds)
+        return max(item.low, 0.0), item.high
+
     def plain(self, question: PrincipalQuestion) -> dict[str, Any]:
         """Everything as values that JSON can hold."""
         plug_in = None if self.table is None else self.table.holds
@@ -311,6 +318,7 @@ class Finding:
             "plug_in": ANSWERS[plug_in],
             "certificate": proof,
             "bet": None if self.bet is None else asdict(self.bet),
+            "size": _listed(self.size(question)),
             "effects": [self._effect(question, number) for number in range(len(question.effects))],
         }
 

@@ -130,8 +130,6 @@ def _covering(answer: bool | None, findings: Sequence[Finding], question: Princi
     pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
     known = [ends for ends in pairs if ends is not None]
     mixed = [ends for ends in known if ends[0] <= within and ends[1] >= -within and max(-ends[0], ends[1]) > within]
-    if answer is False and known and len(mixed) == len(known):
-        return ["the bets settle this claim sooner than the intervals, which speak of every claim at once, show it"]
     if answer is not None or not mixed:
         return []
     kind = "covers zero" if within == 0.0 else "reaches both within the margin and beyond"

@@ -62,8 +62,14 @@ def _subgroup(item: Mapping[str, Any], verdict: Verdict) -> SubgroupBounds:
         answer=item["answer"],
         evidence=None if item["bet"] is None else _evidence(item["bet"], verdict.details["overall"]["need"]),
         proof=item["certificate"] if verdict.method == "exact" else None,
-        effects=tuple(_effect(effect, verdict.details["normalised"]) for effect in item["effects"]),
+        effects=(*_size(item), *(_effect(effect, verdict.details["normalised"]) for effect in item["effects"])),
     )
+
+
+def _size(item: Mapping[str, Any]) -> tuple[EffectBounds, ...]:
+    """How large the largest effect is, which the subgroup's answer is about."""
+    words = "how large the largest difference is, whichever way it goes"
+    return (EffectBounds("size", words, tuple(item["size"]), None),) if item.get("size") else ()
 
 
 def _effect(effect: Mapping[str, Any], normalised: bool) -> EffectBounds:

@@ -34,11 +34,8 @@ Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds"]
 
 SETTLED = {True: "holds", False: "violated", None: "undecided"}
 
-SOONER = (
-    "The answer is about one claim, and may be proved before the interval, which speaks of every value at once, leaves "
-    "the threshold."
-)
-"""Why a settled claim can have an interval that covers its threshold."""
+TOGETHER = "The answer is about all comparisons together; one whose interval covers its threshold is open by itself."
+"""Why a claim can be decided of which some comparisons are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimit
     only = verdict.answer if len(items) == 1 and not verdict.groups else None
     more = _left_out(items, shown)
     if verdict.answer != "undecided" and any(item.settled is None for item in shown):
-        more = f" {SOONER}{more}"
+        more = f" {TOGETHER}{more}"
     return [_compared_drawing(alike, only, more) for alike in by_threshold.values()]
 
 
@@ -237,7 +234,6 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
     whose = " of the group that was worst off at the time" if verdict.groups else ""
     ends = _window(points, item.threshold)
     first, last = points[0], points[-1]
-    sooner = f" {SOONER}" if verdict.answer != "undecided" and item.settled is None else ""
     return Drawing(
         "history",
         "How the interval closed in",
@@ -248,7 +244,7 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
         tuple((f"{point[0]:,}", number(point[2]), _ends(point)) for point in _thinned(points, min(12, limits.rows))),
         {"least": ends[0], "most": ends[1]},
         f"{short(item.text, 200)} {must_be(item)}, the dashed line; the band is what the data had not refuted{whose} "
-        f"after so many {verdict.counted}.{sooner}",
+        f"after so many {verdict.counted}.",
     )
 
 
@@ -311,7 +307,7 @@ def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Dr
             for item, effect in zip(shown, effects, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
-        _bounds_key(block, _sooner(shown, index, block.margin)) + _left_out(block.items, shown),
+        _bounds_key(block) + _left_out(block.items, shown),
     )
 
 
@@ -335,26 +331,13 @@ def _bounds_row(place: int, item: SubgroupBounds, index: int, block: Subgroups) 
     }
 
 
-def _sooner(shown: Sequence[SubgroupBounds], index: int, margin: float) -> bool:
-    """Whether a subgroup has an answer that its interval does not show yet."""
-    for item in shown:
-        known = item.effects[index].interval
-        if known is None or item.answer == "undecided":
-            continue
-        inside, outside = max(map(abs, known)) <= margin, known[0] > margin or known[1] < -margin
-        if not (inside if item.answer == "holds" else outside):
-            return True
-    return False
-
-
-def _bounds_key(block: Subgroups, sooner: bool) -> str:
+def _bounds_key(block: Subgroups) -> str:
     limit = "the upright line is no difference"
     if block.margin:
         limit = f"the upright lines are the margin, {block.margin:g} either way"
     if block.exact:
         return f"The bar is what the counts of everybody allow; {limit}."
-    key = f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
-    return f"{key} {SOONER}" if sooner else key
+    return f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
 
 
 _BINS = 20
