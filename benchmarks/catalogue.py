@@ -52,7 +52,7 @@ BENCHMARKS = (
         "rates_peers",
         figures_peers.rates,
         "",
-        "--runs 300 --resamples 500 --repetitions 1",
+        "--runs 300 --resamples 500 --repetitions 1 --tables 20 --streams 10",
         chart="peeking.svg",
         peers=True,
     ),

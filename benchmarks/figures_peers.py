@@ -26,7 +26,7 @@ def reachable_sets(found: dict[str, Any]) -> Iterator[Figure]:
 
 
 def rates(found: dict[str, Any]) -> Iterator[Figure]:
-    """Intervals and ratios of group rates, beside Fairlearn and AIF360."""
+    """Intervals, ratios and verdicts of group rates, beside Fairlearn, AIF360, vfairness and fairaudit."""
     last, risk = found["peeking"][-1], found["delta"]
     yield Figure(
         f"false alarms of an interval looked at {last['look']} times",
@@ -59,6 +59,37 @@ def rates(found: dict[str, Any]) -> Iterator[Figure]:
         same = "" if abs(peer["ratio"] - exact["ratio"]) < 1e-9 else f", ANOTHER RATIO: {peer['ratio']}"
         said = f"{name} {duration(peer['seconds'])}{same}"
         yield Figure(what, duration(exact["seconds"]), said, peer["seconds"] / exact["seconds"])
+    yield from _verdicts(found["verdicts"], risk)
+
+
+def _verdicts(found: dict[str, Any], risk: float) -> Iterator[Figure]:
+    """Verdicts on two groups; fairaudit and vfairness's own runs are left out where they are absent."""
+    looks, people = found["looks"], f"{found['people']:,} people"
+    held, wrong, flags, told, timed = (found[part] for part in ("coverage", "streams", "flags", "sequential", "timed"))
+    yield Figure(
+        f"interval of a ratio of equal rates holds 1, looked at once, {people}",
+        f"{held['ours']} of {held['tables']}",
+        f"vfairness {held['vfairness']} of {held['tables']}",
+        aim=f"at least {1 - risk:.0%}",
+    )
+    yield Figure(
+        f"first answer in {looks} looks is wrong, claim and ratio 0.8",
+        f"{wrong['ours']} of {wrong['streams']}",
+        f"vfairness {wrong['vfairness']} of {wrong['streams']}",
+        aim=f"at most {risk:.0%}",
+    )
+    theirs = f"vfairness's sequential test {told['vfairness']} of {told['streams']}" if "vfairness" in told else ""
+    what = f"equal rates are told apart within {looks} looks"
+    yield Figure(what, f"{told['ours']} of {told['streams']}", theirs, aim=f"at most {risk:.0%}")
+    for name, who, aim in (("equal", "equal rates", f"at most {risk:.0%}"), ("apart", "rates 0.24 and 0.3", "")):
+        row, tables = flags[name], flags["tables"]
+        theirs = f"fairaudit {row['one_sided']} of {tables}" if "one_sided" in row else ""
+        if theirs:
+            theirs += f", two-sided {row['two_sided']} of {tables}"
+        yield Figure(f"a group is flagged, {who}, one look, {people}", f"{row['ours']} of {tables}", theirs, aim=aim)
+    what = f"one verdict on a ratio of {found['people']:,} rows, processor time"
+    theirs = f"vfairness {duration(timed['vfairness_seconds'])}" if "vfairness_seconds" in timed else ""
+    yield Figure(what, duration(timed["seconds"]), theirs, timed.get("times_faster"))
 
 
 def relations(found: dict[str, Any]) -> Iterator[Figure]:

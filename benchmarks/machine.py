@@ -25,7 +25,7 @@ OURS = (
     "lightgbm",
     "torch",
 )
-PEERS = ("reachml", "cplex", "pyscipopt", "fairlearn", "aif360", "giskard", "numpy", "pandas")
+PEERS = ("reachml", "cplex", "pyscipopt", "fairlearn", "aif360", "vfairness", "fairaudit", "giskard", "numpy", "pandas")
 
 
 def facts(pythons: str | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Group rates beside Fairlearn's bootstrap intervals and AIF360's ratio: width, coverage, peeking, time.
+"""Group rates beside Fairlearn, AIF360, vfairness and fairaudit: width, coverage, peeking, verdicts, time.
 
-    python -m benchmarks.rates_peers [--runs 1000] [--resamples 1000] [--peers-python PYTHON] [--json FILE]
+    python -m benchmarks.rates_peers [--runs 1000] [--tables 60] [--streams 100] [--peers-python PYTHON] [--json FILE]
 
 People come with a group and a yes or no, and the question is the rate of yes in a group, with risk 0.05:
 
@@ -8,11 +8,13 @@ People come with a group and a yes or no, and the question is the rate of yes in
   ours that may be looked at at any time, of ours for one look (``looks="once"``), and of the bootstrap;
 * after every 100 people, 100 times: how often an interval has missed the true rate at some look;
 * one table of 2,000 people: processor time of Fairlearn with 1,000 resamples, and of our check of the same rows;
-* one table of 100,000 people: the ratio of the rates as all three say it, and the processor time of each.
+* one table of 100,000 people: the ratio of the rates as all three say it, and the processor time of each;
+* verdicts, beside vfairness and fairaudit: ``benchmarks/rates_verdicts.py``.
 
 The first two read the same draws for both kinds of interval and need no peer: the bootstrap is drawn by its counts,
 see ``benchmarks/rates_peeking.py``. Where Fairlearn is there (``--peers-python``, ISONOMIA_PEERS_PYTHON), its own
-intervals are held against that, and the program fails if they differ by more than a tenth of their width.
+intervals are held against that, and the program fails if they differ by more than a tenth of their width. vfairness's
+are held against theirs in the same way.
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ import isonomia as iso
 from benchmarks.peers.running import Absent, add_option, python_with, run_peer
 from benchmarks.rates_chart import chart
 from benchmarks.rates_peeking import DELTA, QUANTILES, Setting, bootstrap, fixed, peeking
+from benchmarks.rates_verdicts import Trials, verdicts
 from isonomia.evidence.binomial import clopper_pearson
 
 SMALL, LARGE, N_BOOT = 2_000, 100_000, 1_000
 TRUE_RATES = np.asarray([0.24, 0.3])
 TOLERANCE = 0.1
+PEERS = ("fairlearn", "aif360", "vfairness", "fairaudit")
 
 
 def people(rows: int) -> dict[str, Any]:
@@ -137,8 +141,22 @@ def show(found: dict[str, Any]) -> None:
     for tool, peer in exact["peers"].items():
         print(f", {tool} {peer['ratio']:.6f} in {1000 * peer['seconds']:.1f} ms", end="")
     print()
+    _show_verdicts(found["verdicts"])
     for line in found["skipped"]:
         print(f"skipped {line}")
+
+
+def _show_verdicts(found: dict[str, Any]) -> None:
+    held, wrong, flags, timed = (found[part] for part in ("coverage", "streams", "flags", "timed"))
+    print(f"the ratio's interval holds 1, equal rates: ours {held['ours']}, vfairness {held['vfairness']}", end="")
+    print(f" of {held['tables']} tables of {found['people']:,}")
+    print(f"the first answer in {found['looks']} looks is wrong, of {wrong['streams']} streams:", end="")
+    print(f" ours {wrong['ours']}, vfairness {wrong['vfairness']}")
+    print(f"some group flagged, of {flags['tables']} tables: {flags['equal']} (equal), {flags['apart']} (0.24 and 0.3)")
+    print(f"equal rates told apart at one of {found['looks']} looks: {found['sequential']}")
+    print(f"one verdict: {timed}")
+    for tool, guarantee in found["guarantees"].items():
+        print(f"guarantee of {tool}: {guarantee}")
 
 
 def main() -> None:
@@ -146,26 +164,32 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1_000)
     parser.add_argument("--resamples", type=int, default=1_000)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--tables", type=int, default=60)
+    parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/rates_peers.json"))
     parser.add_argument("--chart", type=Path, default=Path("docs/images/peeking.svg"))
     add_option(parser)
     arguments = parser.parse_args()
-    pythons = {tool: python_with(tool, arguments.peers_python) for tool in ("fairlearn", "aif360")}
+    pythons = {tool: python_with(tool, arguments.peers_python) for tool in PEERS}
+    trials = Trials(arguments.tables, arguments.streams, arguments.repetitions)
     setting = Setting(arguments.runs, arguments.resamples)
     found: dict[str, Any] = {
         "delta": DELTA,
         "fixed": fixed(setting),
         "peeking": peeking(setting),
         "intervals": intervals(pythons["fairlearn"], arguments.repetitions),
-        "ratios": ratios(pythons, arguments.repetitions),
+        "ratios": ratios({tool: pythons[tool] for tool in ("fairlearn", "aif360")}, arguments.repetitions),
+        "verdicts": verdicts(pythons, trials),
         "skipped": [f"{tool}: {python.reason}" for tool, python in pythons.items() if isinstance(python, Absent)],
     }
     show(found)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     chart(found).save(str(arguments.chart))
-    off = found["intervals"].get("off_by_widths", 0.0)
-    sys.exit(f"Fairlearn's intervals are not the bootstrap by counts: {off:.3f} widths" if off > TOLERANCE else 0)
+    for tool, part in (("Fairlearn", found["intervals"]), ("vfairness", found["verdicts"]["timed"])):
+        off = part.get("off_by_widths", 0.0)
+        if off > TOLERANCE:
+            sys.exit(f"{tool}'s intervals are not the bootstrap by counts: {off:.3f} widths")
 
 
 if __name__ == "__main__":

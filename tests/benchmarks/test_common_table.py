@@ -15,6 +15,7 @@ from benchmarks.figure import Figure, duration, times
 from benchmarks.figures_peers import rates, reachable_sets, relations
 from benchmarks.peers.running import Absent, python_with, run_peer
 from benchmarks.rates_peeking import QUANTILES, bootstrap
+from benchmarks.rates_verdicts import ratio_bootstrap
 from benchmarks.running import run
 from benchmarks.table import markdown, printed
 
@@ -110,8 +111,18 @@ def test_without_peers_the_lines_have_only_our_own_figures() -> None:
     ]
     found = {"delta": 0.05, "peeking": [{"look": 9, "ours": 0.0, "bootstrap": 0.3}], "fixed": fixed}
     alone = {"intervals": {"people": 9, "seconds": 0.1}, "ratios": {"people": 9, "seconds": 0.1, "peers": {}}}
-    figures = list(rates({**found, **alone}))
-    assert [figure.ratio for figure in figures] == [None, 0.8, 0.5, 0.8, 0.5, None]
+    verdicts = {
+        "people": 9,
+        "looks": 2,
+        "coverage": {"tables": 3, "ours": 3, "vfairness": 0},
+        "streams": {"streams": 3, "ours": 0, "vfairness": 1},
+        "sequential": {"streams": 3, "ours": 0},
+        "flags": {"tables": 3, "equal": {"ours": 0}, "apart": {"ours": 2}},
+        "timed": {"seconds": 0.1},
+    }
+    figures = list(rates({**found, **alone, "verdicts": verdicts}))
+    assert [figure.ratio for figure in figures] == [None, 0.8, 0.5, 0.8, 0.5, None, *[None] * 6]
+    assert [figure.peer for figure in figures[-6:]] == ["vfairness 0 of 3", "vfairness 1 of 3", "", "", "", ""]
     assert list(relations({"seconds": {"ours": 0.1}, "rows": [{"defect": "inside", "ours": {}}]})) == []
 
 
@@ -124,3 +135,12 @@ def test_the_bootstrap_by_counts_has_the_quantiles_of_drawing_all_rows_again() -
     counts = (np.asarray([float(total)]) for total in ((group * yes).sum(), group.sum()))
     low, high = bootstrap(*counts, 300, 20_000, rng)
     assert np.allclose([low[0], high[0]], plain, atol=0.1 * (plain[1] - plain[0]))
+
+
+def test_the_bootstrap_of_a_ratio_by_counts_has_the_quantiles_of_drawing_each_group_again() -> None:
+    rng = np.random.default_rng(0)
+    groups = [(rng.random(size) < rate).astype(int) for size, rate in ((140, 0.3), (160, 0.35))]
+    drawn = [group[rng.integers(0, len(group), size=(20_000, len(group)))].mean(axis=1) for group in groups]
+    plain = np.quantile(np.minimum(*drawn) / np.maximum(*drawn), QUANTILES)
+    yes, sizes = (np.asarray([float(of(group)) for group in groups]) for of in (np.sum, len))
+    assert np.allclose(ratio_bootstrap(yes, sizes, 20_000, rng), plain, atol=0.1 * (plain[1] - plain[0]))
