@@ -35,7 +35,7 @@ SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.1
 """What the steady bettors on one half-space start with; the rest is for the one who goes by the estimate. Small
 distances get little: they take so many draws that it is no matter. Validity needs only that all shares add up to 1."""
 
-FEW = 4
+FEW = MAX_HALF_SPACES
 """Up to how many half-spaces have steady bettors, each its own; they divide what there is for steady bettors."""
 
 
@@ -216,9 +216,14 @@ def gains(
         stakes = best_stakes(*part, tolerance=tolerance)
         won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
         gained[outside, -1] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
-    for side in range(steady):
-        one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
-        gained[:, one] = _steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
+    if len(payoffs) == 1 and steady <= 2:  # one at a time is quicker there
+        for side in range(steady):
+            one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
+            gained[:, one] = _steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
+    elif steady:
+        sides = [np.repeat(array, steady, axis=0) for array in (estimate, weights, counts)]
+        found = _steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
+        gained[:, :-1] = found.reshape(len(payoffs), -1)
     return gained
 
 
