@@ -235,17 +235,17 @@ def test_a_file_of_a_stranger_runs_nothing_before_somebody_allows_it(folder: Pat
     assert not (folder / "ran").exists()
 
 
-def test_a_file_beside_the_audit_is_not_taken_for_a_library(folder: Path) -> None:
+def test_a_file_beside_the_audit_is_not_taken_for_a_library(folder: Path, tmp_path_factory) -> None:
     for name in ("onnx", "onnxruntime", "skops", "joblib", "polars"):
         (folder / f"{name}.py").write_text("import pathlib\npathlib.Path('ran').touch()\n")
     (folder / "m.onnx").write_bytes(b"\x08\x08\x12\x00")
     (folder / "audit.toml").write_text(AUDIT.replace("scoring:model", "m.onnx"))
-    command = [*COMMAND, "audit.toml"]
+    command, elsewhere = [*COMMAND, "audit.toml"], tmp_path_factory.mktemp("elsewhere")
     # From another folder: what lies in the current one is found by Python itself, as it is started here.
-    done = subprocess.run([*command[:-1], str(folder / "audit.toml")], cwd="/", capture_output=True, check=False)
+    done = subprocess.run([*command[:-1], str(folder / "audit.toml")], cwd=elsewhere, capture_output=True, check=False)
     assert done.returncode == 2
     assert not (folder / "ran").exists()
-    assert not Path("/ran").exists()
+    assert not (elsewhere / "ran").exists()
 
 
 def test_what_is_remembered_is_not_asked_again_until_the_code_changes(folder: Path) -> None:

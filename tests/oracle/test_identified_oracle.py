@@ -57,7 +57,7 @@ def test_the_wealth_against_the_identified_set_is_the_wealth_against_its_half_sp
         counts = np.stack([rng.multinomial(size, row, size=50) for row in far], axis=1).astype(float)
         by_sides, by_worlds = bets.step(process, by_sides, counts), wealth.step(identified, by_worlds, counts)
     assert np.median(by_worlds.log_wealth) > 10
-    np.testing.assert_allclose(by_worlds.log_wealth, by_sides.log_wealth, atol=0.02)
+    np.testing.assert_allclose(by_worlds.log_wealth, by_sides.bettors[:, -1], atol=0.02)
 
 
 def smooth_log(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

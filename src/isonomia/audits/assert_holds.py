@@ -63,6 +63,8 @@ def assert_holds(
     workers: int = 1,
     random_model: bool = False,
     looks: str | int | None = None,
+    stop: str = "decided",
+    width: float | None = None,
     observer: Observer | None = None,
     undecided: OneOf["fail", "pass", "skip"] | None = None,
     records: str | PathLike[str] | OneOf[False] | None = None,
@@ -71,7 +73,7 @@ def assert_holds(
 
     Parameters
     ----------
-    property, model, population, method, ranges, control, features, growth, workers, random_model, observer
+    property, model, population, method, ranges, control, features, growth, workers, random_model, stop, width, observer
         As for :func:`isonomia.check`.
     delta, budget, seed, looks
         As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
@@ -125,6 +127,8 @@ def assert_holds(
         workers=workers,
         random_model=random_model,
         looks=said.get("looks", "any") if looks is None else looks,
+        stop=stop,
+        width=width,
     )
     return assert_verdict(check, checked_observer(observer), otherwise, folder)
 

@@ -214,11 +214,13 @@ def _verdict(
 def _expressions(
     question: PrincipalQuestion, answer: bool | None, findings: tuple[Finding, ...]
 ) -> tuple[Expression, ...]:
-    """The largest effect, which the answer is about; then each effect, where there are several."""
+    """The size of the largest effect, which the answer is about, then each effect; one that says it all is alone."""
     each = tuple(item for finding in findings for item in finding.expressions(question))
-    if answer is True:
-        each = tuple(item.agreeing(True) if item.relation == "<=" else item for item in each)
-    return (*largest_effect(question, answer, findings), *(each if len(each) > 1 else ()))
+    if answer is True or (len(each) == 1 and question.prop.within > 0):
+        each = tuple(item.agreeing(answer) if item.relation == "<=" else item for item in each)
+    if len(each) == 1 and each[0].settled is answer:
+        return each
+    return (*largest_effect(question, answer, findings), *each)
 
 
 def _details(question: PrincipalQuestion, findings: tuple[Finding, ...], overall: dict[str, Any]) -> dict[str, Any]:

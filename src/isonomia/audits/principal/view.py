@@ -27,12 +27,14 @@ _MEANINGS = {
 
 
 def _finding(verdict: Verdict, compact: bool) -> str:
-    """The interval of the largest effect, and how many subgroups are unequal."""
+    """The interval of the largest effect, or of the first in a subgroup that is unequal, and how many those are."""
     groups = verdict.details.get("subgroups")
     if not groups:
         return compared_finding(verdict, compact)
     unequal = [index for index, item in enumerate(groups) if item["answer"] == "violated"]
     item = verdict.expressions[0] if verdict.expressions else None
+    if unequal and len(verdict.expressions) == sum(len(group["effects"]) for group in groups) > 1:
+        item = verdict.expressions[sum(len(group["effects"]) for group in groups[: unequal[0]])]
     told = [f"{len(unequal):,} of {len(groups):,} subgroups unequal"] if unequal and len(groups) > 1 else []
     if item is not None:
         told.append(quantity_finding(item, compact))
