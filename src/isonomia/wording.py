@@ -40,6 +40,8 @@ def number(value: float | None) -> str:
         return "-"
     if value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"
+    if abs(value) < 1e-300:
+        return "0"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 

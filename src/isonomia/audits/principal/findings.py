@@ -381,7 +381,7 @@ def largest_effect(
     names = [name for name, _, _ in found]
     text = names[0] if len(names) == 1 else f"max({', '.join(names if len(names) <= SHOWN else [*names[:2], '...'])})"
     low, high = (max(ends) for ends in zip(*[(low, high) for _, low, high in found], strict=True))
-    item = Expression(text, "<=", question.prop.within, None, low, high)
+    item = Expression(text, "<=" if question.prop.within else "==", question.prop.within, None, low, high)
     return (item.agreeing(answer),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite
+from math import inf, isfinite, nextafter
 from typing import Literal as OneOf
 
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -129,8 +129,11 @@ def compared(item: Expression) -> str:
 
 
 def interval(item: Expression | LeafRecord) -> str:
-    """The two ends of what the draws do not refute."""
-    return f"[{number(item.low)}, {number(item.high)}]"
+    """The two ends of what the draws do not refute; a round bracket at a threshold that is refuted itself."""
+    edge = item.threshold if isinstance(item, Expression) else None
+    first = "(" if edge is not None and item.low == nextafter(edge, inf) else "["
+    last = ")" if edge is not None and item.high == nextafter(edge, -inf) else "]"
+    return f"{first}{number(item.low)}, {number(item.high)}{last}"
 
 
 def must_be(item: Expression) -> str:
