@@ -4,7 +4,7 @@
 
 A verdict is contradicted by its picture where a claim with one comparison is decided and the interval of what it
 compares does not lie on that side of the threshold, or is not decided and the interval does; and where a claim with
-several comparisons is decided and an interval lies on the other side of what the answer says about it.
+several comparisons is decided and their intervals, taken together, say the opposite.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import isonomia as iso
 from isonomia.records.verdict import Verdict
+from isonomia.spec.tree import Comparison, Formula, Implies, Junction, Not
 
 
 def claims(rng: np.random.Generator) -> tuple[str, str]:
@@ -97,11 +98,36 @@ def principal(rng: np.random.Generator) -> tuple[str, Verdict]:
 def contradicted(verdict: Verdict) -> bool:
     """Whether the picture says something else than the verdict."""
     said = {"holds": True, "violated": False, "undecided": None}[verdict.answer]
-    if verdict.text.startswith("not ") and said is not None:
-        said = not said
-    if len(verdict.expressions) == 1 or verdict.details.get("audit") == "principal fairness":
+    if verdict.details.get("audit") == "principal fairness":
         return verdict.expressions[0].settled is not said
-    return said is not None and all(item.settled is (not said) for item in verdict.expressions)
+    shown = truth(iso.parse(verdict.text).formula, iter(item.settled for item in verdict.expressions))
+    return shown is not said if len(verdict.expressions) == 1 else said is not None and shown is (not said)
+
+
+def truth(formula: Formula, settled: Iterator[bool | None]) -> bool | None:
+    """What intervals say of a formula, in Kleene's logic, where they say so much of each comparison in turn."""
+    match formula:
+        case Comparison(rest=rest):
+            return every([next(settled) for _ in rest])
+        case Not(operand=operand):
+            return opposite(truth(operand, settled))
+        case Junction(connective=connective, operands=operands):
+            parts = [truth(operand, settled) for operand in operands]
+            return every(parts) if connective == "and" else opposite(every([opposite(part) for part in parts]))
+        case Implies(premise=premise, conclusion=conclusion):
+            first, second = truth(premise, settled), truth(conclusion, settled)
+            return opposite(every([first, opposite(second)]))
+    raise TypeError(formula)
+
+
+def every(parts: list[bool | None]) -> bool | None:
+    """Whether all are true."""
+    return False if False in parts else None if None in parts else True
+
+
+def opposite(value: bool | None) -> bool | None:
+    """Not so."""
+    return None if value is None else not value
 
 
 def main() -> None:
