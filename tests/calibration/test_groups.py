@@ -1,6 +1,6 @@
 """Groups are named at one risk for all of them, after every batch: twenty of them that share a reference group.
 
-The benchmark ``groups`` does the same with two thousand repetitions and the tests of a real check.
+The benchmark ``groups`` does the same in more worlds, with two thousand repetitions.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ __all__ = ["DividedWealth", "EProcess", "Wealth", "begin", "gains", "log_factor"
 Floats = NDArray[np.float64]
 
 MAX_HALF_SPACES = 24
-"""How many half-spaces of one polytope are bet on at once: the work of a bet grows with the cube of their number, and a
-projection seldom lies on more. Changes power and cost only."""
+"""How many half-spaces of one polytope are bet on at once, and up to how many have steady bettors, each its own, who
+divide what there is for them. The work of a bet grows with the cube of their number, and a projection seldom lies on
+more. Changes power and cost only."""
 
 DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
 """How far outside the truth is supposed to lie by the steady bettors. A truth at half or twice a distance is found
@@ -34,9 +35,6 @@ nearly as soon."""
 SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.14, 0.1])
 """What the steady bettors on one half-space start with; the rest is for the one who goes by the estimate. Small
 distances get little: they take so many draws that it is no matter. Validity needs only that all shares add up to 1."""
-
-FEW = MAX_HALF_SPACES
-"""Up to how many half-spaces have steady bettors, each its own; they divide what there is for steady bettors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class DividedWealth(Wealth):
 def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     """Start with a wealth of 1 and nothing seen."""
     half_spaces = process.bounds.shape[-1]
-    bettors = 1 + (half_spaces * len(DISTANCES) if half_spaces <= FEW else 0)
+    bettors = 1 + (half_spaces * len(DISTANCES) if half_spaces <= MAX_HALF_SPACES else 0)
     nothing = np.zeros(repetitions)
     tally = np.zeros((repetitions, *process.prior.shape[-2:]))
     return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, bettors)))
@@ -202,12 +200,12 @@ def gains(
     tolerance: float = TOLERANCE,
 ) -> Floats:
     """The log wealth that each bettor gains on a batch, for each row of the arrays: shape ``(rows, bettors)``."""
+    steady = payoffs.shape[1] if payoffs.shape[1] <= MAX_HALF_SPACES else 0
     payoffs, bounds = _most_telling(payoffs, bounds, estimate)
     draws = counts.sum(axis=-1)
     total = draws.sum(axis=-1, keepdims=True)
     # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
     weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
-    steady = payoffs.shape[1] if payoffs.shape[1] <= FEW else 0
     gained = np.zeros((len(payoffs), steady * len(DISTANCES) + 1))
     # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))

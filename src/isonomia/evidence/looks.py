@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from math import inf, log, nextafter, sqrt
 from typing import TypeAlias
 
@@ -49,7 +48,7 @@ from isonomia.spec.tree import (
     Rate,
     Row,
 )
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.walk import leaves_of, links_of
 
 __all__ = ["Findings", "LookEvidence", "LookState", "NoLookError", "looks_for", "people_for"]
 
@@ -213,9 +212,8 @@ class LookEvidence:
     def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
         """Whether a formula holds, by the risks of either answer, and the intervals of what it compares."""
         match formula:
-            case Comparison(first=first, rest=rest):
-                sides = [first, *(side for _, side in rest)]
-                links = [_link(*pair, relation) for pair, (relation, _) in zip(pairwise(sides), rest, strict=True)]
+            case Comparison():
+                links = _links(formula)
                 pairs = [self._compared(*link, true, false / len(links), table) for link in links]
                 return _all(answer for answer, _ in pairs), [ends for _, ends in pairs]
             case Not(operand=operand):
@@ -274,23 +272,9 @@ def looks_for(
 # --------------------------------------------------------------------------------------------------- what is compared
 
 
-def _links(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
+def _links(formula: Formula) -> list[tuple[Quantity, str, float]]:
     """Every compared quantity with its relation and threshold, in the order of the formula."""
-    match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            for pair, (relation, _) in zip(pairwise(sides), rest, strict=True):
-                yield _link(*pair, relation)
-        case Not(operand=operand):
-            yield from _links(operand)
-        case Junction(operands=operands):
-            for operand in operands:
-                yield from _links(operand)
-        case Implies(premise=premise, conclusion=conclusion):
-            yield from _links(premise)
-            yield from _links(conclusion)
-        case Each():
-            raise TypeError("a quantifier is expanded before its comparisons are listed")
+    return [_link(left, right, relation) for left, relation, right in links_of(formula)]
 
 
 def _link(left: Quantity, right: Quantity, relation: str) -> tuple[Quantity, str, float]:
@@ -473,9 +457,8 @@ class _Guess:
 
     def people(self, formula: Formula, answer: bool, risk: float) -> float:
         match formula:
-            case Comparison(first=first, rest=rest):
-                sides = [first, *(side for _, side in rest)]
-                links = [_link(*pair, relation) for pair, (relation, _) in zip(pairwise(sides), rest, strict=True)]
+            case Comparison():
+                links = _links(formula)
                 part_risk = risk if answer else risk / len(links)
                 found = [
                     self.people_beyond(self.parts[quantity], (relation in {">", ">="}) is answer, threshold, part_risk)

@@ -9,21 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.tree import (
     AsIf,
     Column,
+    Comparison,
     Do,
+    Each,
     Formula,
+    Implies,
+    Junction,
     Leaf,
     Mean,
+    Not,
     Other,
     Output,
     PairCall,
     Quantity,
     Rate,
+    Relation,
     Row,
     Setting,
     Version,
@@ -37,6 +44,7 @@ __all__ = [
     "columns_of",
     "depth_of",
     "leaves_of",
+    "links_of",
     "nodes",
     "outputs_of",
     "place_of",
@@ -188,3 +196,22 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     if name in {"prediction", "score"}:
         hint = f" The model's {name} is not a column: write {name} without backticks, isonomia.{name} in Python."
     return f"there is no column {name!r}.{hint or f' The columns are {listed or chr(0x2014)}.'}"
+
+
+def links_of(formula: Formula) -> Iterator[tuple[Quantity, Relation, Quantity]]:
+    """Every comparison of two sides, in the order of the formula; a chain such as ``a <= b <= c`` has several."""
+    match formula:
+        case Comparison(first=first, rest=rest):
+            sides = [first, *(side for _, side in rest)]
+            for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True):
+                yield left, relation, right
+        case Not(operand=operand):
+            yield from links_of(operand)
+        case Junction(operands=operands):
+            for operand in operands:
+                yield from links_of(operand)
+        case Implies(premise=premise, conclusion=conclusion):
+            yield from links_of(premise)
+            yield from links_of(conclusion)
+        case Each():
+            raise TypeError("a quantifier is expanded before its comparisons are listed")

@@ -243,3 +243,10 @@ def test_an_audit_file_states_looks_for_all_properties_or_for_one(rows: Path) ->
 def test_a_marker_says_how_often_every_assertion_of_a_test_is_looked_at() -> None:
     assert iso.assert_holds("P[hired] >= 0.2", population=iso.Sample(table(400)), delta=0.05).looks == "once"
     assert iso.assert_holds("P[hired] >= 0.2", population=iso.Sample(table(400)), looks="any").looks == "any"
+
+
+def test_a_rate_that_was_one_does_not_promise_a_table_of_nobody():
+    for table in ({"y": [True] * 600}, {"y": [True]}):
+        verdict = iso.check("P[y] > 0.999", population=iso.Sample(table), seed=1)
+        assert verdict.answer == "undecided"
+        assert not any("about 0 people" in remark for remark in verdict.remarks)

@@ -325,3 +325,13 @@ def test_a_number_seen_at_one_end_only_is_as_far_from_a_mean_as_a_rate_would_be(
     low[0, 0] = high[0, -1] = 20.0
     assert divergence(nodes, low, np.asarray([mean])) == pytest.approx([-20.0 * np.log1p(-mean)], abs=1e-5)
     assert divergence(nodes, high, np.asarray([mean])) == pytest.approx([-20.0 * np.log(mean)], abs=1e-5)
+
+
+@pytest.mark.parametrize(("half_spaces", "bettors"), [(1, 11), (24, 241), (30, 1)])
+def test_every_half_space_of_a_polytope_has_its_bettors_unless_there_are_many(half_spaces, bettors):
+    process = rates(*[[1.0]] * half_spaces, bounds=[0.3] * half_spaces)
+    state = begin(process)
+    for _ in range(3):
+        assert state.bettors.shape == (1, bettors)
+        state = step(process, state, counts([5, 5]))
+    assert state.log_wealth[0] > 0

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -43,7 +42,7 @@ from isonomia.spec.tree import (
     Row,
     Value,
 )
-from isonomia.spec.walk import leaves_of, rebuilt
+from isonomia.spec.walk import leaves_of, links_of, rebuilt
 
 __all__ = [
     "FamilyState",
@@ -99,12 +98,8 @@ def conjunction(claims: Sequence[GroupClaim]) -> Formula:
 def _comparisons(formula: Formula) -> tuple[Comparison, ...] | None:
     """The comparisons of two sides that a formula is the conjunction of; ``None`` where it is something else."""
     match formula:
-        case Comparison(first, rest):
-            sides = [first, *(side for _, side in rest)]
-            return tuple(
-                Comparison(left, ((relation, right),))
-                for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True)
-            )
+        case Comparison():
+            return tuple(Comparison(left, ((relation, right),)) for left, relation, right in links_of(formula))
         case Junction("and", operands):
             parts = [_comparisons(operand) for operand in operands]
             return None if None in parts else tuple(item for part in parts for item in part or ())

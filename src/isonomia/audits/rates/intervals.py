@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf, sqrt
 
 import numpy as np
@@ -38,7 +37,7 @@ from isonomia.spec.tree import (
     Rate,
     Row,
 )
-from isonomia.spec.walk import leaves_of, nodes
+from isonomia.spec.walk import leaves_of, links_of, nodes
 from isonomia.wording import number
 
 __all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for"]
@@ -52,21 +51,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
     """Every compared quantity with its relation and threshold; where both sides vary, their difference with 0."""
-    match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True):
-                yield _link(left, relation, right)
-        case Not(operand=operand):
-            yield from compared(operand)
-        case Junction(operands=operands):
-            for operand in operands:
-                yield from compared(operand)
-        case Implies(premise=premise, conclusion=conclusion):
-            yield from compared(premise)
-            yield from compared(conclusion)
-        case Each():
-            raise TypeError("a quantifier is expanded before its comparisons are listed")
+    return (_link(*link) for link in links_of(formula))
 
 
 def inversions_for(

@@ -85,7 +85,9 @@ def next_table(
     """
     if check.looks != "any" or check.population.kind != "sample" or any(not tally.n for tally in tallies.values()):
         return ()
-    means = {leaf: tally.mean for leaf, tally in tallies.items()}
+    # A rate that was 0 or 1 is no guess: half a draw at either end of the range keeps it away from there.
+    middles = {leaf: 0.5 * (tally.nodes[0] + tally.nodes[-1]) for leaf, tally in tallies.items()}
+    means = {leaf: (tally.n * tally.mean + middles[leaf]) / (tally.n + 1.0) for leaf, tally in tallies.items()}
     shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}
     people = people_at_once(question.formula, question.ranges, check.delta, means, shares)
     if not people <= MOST_TIMES * samples:
