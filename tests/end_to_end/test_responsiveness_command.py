@@ -205,6 +205,27 @@ def test_groups_are_counted_and_add_up_and_the_verdict_counts_points(folder: Pat
     assert "Everybody with prediction == 'no' reaches" in words(done.stdout)
 
 
+def test_the_file_of_points_names_those_without_a_way_by_their_id(folder: Path, audit: Command) -> None:
+    lines = (folder / "people.csv").read_text().splitlines()
+    named = [f"id,{lines[0]}", *(f"P{number:03},{line}" for number, line in enumerate(lines[1:]))]
+    (folder / "named.csv").write_text("\n".join(named) + "\n")
+    told = ("--data", "named.csv", "--test", "preclusion", "--target", "yes", "--who", "prediction == 'no'", "-q")
+    done = audit(*told, "--points", "stuck.csv", "--id", "id")
+    with (folder / "stuck.csv").open(encoding="utf-8", newline="") as file:
+        stuck = list(csv.DictReader(file))
+    young = {f"P{row:03}" for row, age in enumerate(read_table(folder / "people.csv").column("age")) if age < 21}
+    assert {person["id"] for person in stuck} == young
+    assert {(person["to savings"], person["distance"]) for person in stuck} == {("", "")}
+    assert f"stuck.csv: 0 points of {len(young)} people" in done.stdout
+    for arguments, message in (
+        (("--id", "id"), "has no effect without --points"),
+        (("--id", "idd", "--points", "stuck.csv"), "no column 'idd'. Did you mean 'id'?"),
+        (("--id", "sex", "--points", "stuck.csv"), "a different value for each person"),
+    ):
+        refused = audit(*told, *arguments)
+        assert (refused.returncode, message in words(refused.stderr)) == (2, True), refused.stderr
+
+
 def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Path, audit: Command) -> None:
     done = audit(
         "--test", "gaming", "--target", "yes", "--who", "prediction == 'no'", "--points", "near.csv",
@@ -218,8 +239,8 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
     assert {point["prediction"] for point in points} == {"yes"}
     for point in points:
         row = int(point["person"])
-        assert int(point["to savings"]) >= people.column("savings")[row]
-        assert point["to age"] == str(people.column("age")[row])
+        assert int(point["to savings"]) >= people.column("savings")[row] == int(point["from savings"])
+        assert not {"to age", "from age"} & point.keys()  # no intervention speaks of it
     for row in {point["person"] for point in points}:
         away = [float(point["distance"]) for point in points if point["person"] == row]
         assert away == sorted(away)

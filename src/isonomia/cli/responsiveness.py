@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -32,6 +33,7 @@ from isonomia.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
+    from isonomia.populations.table import Table
     from isonomia.records.verdict import Verdict
     from isonomia.spec.responsiveness import Responsiveness
 
@@ -140,7 +142,16 @@ def responsiveness(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write points that break the claim, the nearest first: .csv or .parquet.",
+            help="Write who breaks the claim, with their nearest points as from and to: .csv or .parquet.",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="The column that tells people apart, written to --points and --people.",
             rich_help_panel=FILES,
         ),
     ] = None,
@@ -172,6 +183,7 @@ def responsiveness(
         **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
     )
     population = Census(data)
+    ids = None if id_column is None else _ids(population.table, id_column, points, people)
     loaded = reading.open(model, quiet=quiet)
     observer = None if quiet else LiveProgress(new_console(stderr=True))
     verdict = check(
@@ -187,7 +199,7 @@ def responsiveness(
     console = new_console()
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)
-    _export(verdict, points, people, console)
+    _export(verdict, points, people, ids, console)
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
@@ -196,15 +208,46 @@ def _options(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
-def _export(verdict: Verdict, points: Path | None, people: Path | None, console: Console) -> None:
+def _ids(table: Table, column: str, points: Path | None, people: Path | None) -> tuple[str, list[Any]]:
+    """The column that tells people apart, which must do so."""
+    from isonomia.populations.columns import plain_value
+
+    if points is None and people is None:
+        raise UsageError(f"--id {column} has no effect without --points FILE or --people FILE: leave it out")
+    if column not in table.names:
+        raise UsageError(f"--id: there is no column {column!r}.{nearest(column, table.names)}")
+    taken = ("person", "row", "reaching", "looked at", "distance", "prediction", "answer", "share", "low", "high", "n")
+    if column in (*taken, "exact"):
+        raise UsageError(f"--id: the files have a column {column!r} of their own: rename the column of the data")
+    values = [plain_value(value) for value in table.column(column)]
+    twice, times = Counter(values).most_common(1)[0]
+    if times > 1:
+        raise UsageError(
+            f"--id {column}: expected a different value for each person, but {twice!r} occurs {times:,} times"
+        )
+    return column, values
+
+
+def _export(
+    verdict: Verdict, points: Path | None, people: Path | None, ids: tuple[str, list[Any]] | None, console: Console
+) -> None:
+    from isonomia.audits.responsiveness.view import people_kinds
     from isonomia.report.files import write_table
     from isonomia.report.responsiveness import people_table, points_table
 
-    for path, columns, what in ((points, points_table(verdict), "points"), (people, people_table(verdict), "people")):
-        if path is not None:
-            write_table(columns, path)
-            count = len(next(iter(columns.values()), []))
-            console.print(f"{path}: {count:,} {what}", markup=False, soft_wrap=True)
+    if points is not None:
+        columns = points_table(verdict, ids)
+        write_table(columns, points)
+        shown = len(set(columns["person"]))
+        told = f"{points}: {sum(away is not None for away in columns['distance']):,} points of {shown:,} people"
+        bad = next(kind.key for kind in people_kinds(verdict.details) if kind.answer == "violated")
+        breaking = verdict.details["counts"][bad]
+        more = f", the clearest of {breaking:,}" if breaking > shown else ""
+        console.print(told + more, markup=False, soft_wrap=True)
+    if people is not None:
+        columns = people_table(verdict, ids)
+        write_table(columns, people)
+        console.print(f"{people}: {len(columns.get('row', [])):,} people", markup=False, soft_wrap=True)
 
 
 # ----------------------------------------------------------------------------------------------------------- the claim

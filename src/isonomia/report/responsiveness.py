@@ -23,24 +23,54 @@ BAR, NARROW, COMFORTABLE = 20, 6, 18
 """How wide the bar of the kinds is at most, below how many columns there is none, and how wide labels are before it."""
 
 
-def points_table(verdict: Verdict) -> dict[str, list[Any]]:
-    """The counterexamples that are points, as columns of equal length: a table for any library.
+def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
+    """The counterexamples, as columns of equal length: a table for any library.
 
-    The columns are ``person`` (a row of the population), ``distance``, ``prediction`` where the target speaks of it,
-    and the features, each under its own name with ``to `` in front, so that no name can collide.
+    Parameters
+    ----------
+    verdict
+        The verdict of a responsiveness check.
+    ids
+        The name of a column that tells people apart, and its values for every row of the population.
+
+    Returns
+    -------
+    dict
+        The id where there is one; ``person`` (a row of the population); ``reaching`` and ``looked at`` (how many points
+        reach the target, of how many); ``distance``; ``prediction`` where the target speaks of it; and each feature
+        that the interventions speak of, as ``from NAME`` and ``to NAME``. A person who reaches the target nowhere has
+        one row, with nothing under ``distance``, ``prediction`` and ``to``.
     """
-    points = [item for item in verdict.counterexamples if item["point"] is not None]
-    columns: dict[str, list[Any]] = {name: [item[name] for item in points] for name in ("person", "distance")}
-    if points and "prediction" in points[0]:
-        columns["prediction"] = [item["prediction"] for item in points]
-    for name in points[0]["point"] if points else ():
-        columns[f"to {name}"] = [item["point"][name] for item in points]
+    items = verdict.counterexamples
+    columns: dict[str, list[Any]] = _ids_of([item["person"] for item in items], ids)
+    columns["person"] = [item["person"] for item in items]
+    columns["reaching"] = [item["reaching"] for item in items]
+    columns["looked at"] = [item["looked_at"] for item in items]
+    columns["distance"] = [item["distance"] for item in items]
+    if any("prediction" in item for item in items):
+        columns["prediction"] = [item.get("prediction") for item in items]
+    for name in verdict.details["features"]:
+        pairs = [_from_to(item, name) for item in items]
+        columns[f"from {name}"] = [before for before, _ in pairs]
+        columns[f"to {name}"] = [after for _, after in pairs]
     return columns
 
 
-def people_table(verdict: Verdict) -> dict[str, list[Any]]:
+def _from_to(item: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    if item["point"] is None:
+        return item["now"][name], None
+    before, after = item["changed"].get(name, (item["point"][name], item["point"][name]))
+    return before, after
+
+
+def _ids_of(rows: Sequence[int], ids: tuple[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
+    return {} if ids is None else {ids[0]: [ids[1][row] for row in rows]}
+
+
+def people_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
     """What is known of each person, as columns of equal length: row, answer, share, interval, draws, exact or not."""
-    return {name: list(values) for name, values in verdict.details["people"].items()}
+    people = verdict.details["people"]
+    return {**_ids_of(people.get("row", ()), ids), **{name: list(values) for name, values in people.items()}}
 
 
 def people_bars(block: PeopleCounts, fancy: bool, width: int) -> RenderableType:

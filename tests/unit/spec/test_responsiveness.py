@@ -69,7 +69,10 @@ def test_interventions_must_be_interventions() -> None:
 
 def test_named_tests_say_what_they_claim() -> None:
     named = iso.responsiveness
-    assert str(named.preclusion(RULES, 1)).endswith("prediction == 1 >= 0.01, for everybody")
+    assert str(named.preclusion(RULES, 1)).endswith("prediction == 1 > 0, for everybody")
+    assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for everybody")
+    with pytest.raises(iso.UsageError, match="leave one_is_enough out"):
+        iso.Responsiveness(RULES, 1, at_most=0.1, one_is_enough=True)
     assert "prediction == own >= 0.95" in str(named.stability(RULES))
     assert "abs(prediction - own) <= 2 >= 0.95" in str(named.stability(RULES, within=2))
     assert "prediction <= budget >= 0.1" in str(named.affordability(RULES, "budget"))

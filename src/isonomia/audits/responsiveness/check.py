@@ -73,7 +73,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         risk=risk,
         method=_method(counts, rule),
         samples=sampler.points,
-        expressions=_expressions(check, details),
+        expressions=_expressions(details),
         stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
         assumptions=assumptions(check, counts, setup.reach.approximate),
         remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt),
@@ -91,7 +91,7 @@ def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRu
     if bad.any():
         return False, 0.0 if (bad & counts.exact).any() else check.delta
     if counts.holds_for_all(evidence, good, rule):
-        return True, 0.0 if counts.exact.all() else check.delta
+        return True, 0.0 if counts.exact.all() or rule.one_is_enough else check.delta
     return None, 0.0
 
 
@@ -120,14 +120,14 @@ def _counterexamples(setup: ResponsivenessSetup, outcome: Outcome[PersonCounts])
     return tuple(once(journal, "nearest", measure)["counterexamples"])
 
 
-def _expressions(check: Check[Responsiveness], details: dict[str, Any]) -> tuple[Expression, ...]:
+def _expressions(details: dict[str, Any]) -> tuple[Expression, ...]:
     """The share itself, where it is about one person."""
     people = details["people"]
     if len(people["row"]) != 1:
         return ()
     relation, share = details["relation"], people["share"][0]
     text = f"share of the person in row {people['row'][0]}"
-    return (Expression(text, relation, check.prop.threshold, share, people["low"][0], people["high"][0]),)
+    return (Expression(text, relation, details["threshold"], share, people["low"][0], people["high"][0]),)
 
 
 def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str, seconds: float) -> Verdict:

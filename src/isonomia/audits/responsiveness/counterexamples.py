@@ -83,7 +83,11 @@ def _of_person(
     reaching = mine[hits[mine]]
     base = {"person": row, "looked_at": len(mine), "every": every, "reaching": len(reaching)}
     if not len(reaching):
-        return [{**base, "distance": None, "changed": {}, "point": None}]
+        now = {
+            feature.name: plain_value(target.people.column(feature.name)[points.owner[mine[0]]])
+            for feature in points.features
+        }
+        return [{**base, "distance": None, "changed": {}, "point": None, "now": now}]
     nearest = reaching[np.argsort(away[reaching], kind="stable")]
     _, first = np.unique(points.values[nearest], axis=0, return_index=True)
     return [

@@ -32,7 +32,8 @@ class DecisionRule:
     """How counts become decisions about people, at risk ``delta``, with ``control`` as a property has it.
 
     ``strict`` says that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
-    that the number of draws was fixed beforehand.
+    that the number of draws was fixed beforehand; ``one_is_enough`` that a single point with the target makes a person
+    responsive, so that the threshold is only for those of whom draws have shown none.
     """
 
     threshold: float
@@ -40,11 +41,13 @@ class DecisionRule:
     delta: float
     control: str
     fixed: bool
+    one_is_enough: bool = False
 
     @classmethod
     def of(cls, prop: Responsiveness, delta: float) -> DecisionRule:
         """The rule of a property."""
-        return cls(prop.threshold, prop.at_most is not None, delta, prop.control, prop.draws is not None)
+        strict, fixed = prop.at_most is not None, prop.draws is not None
+        return cls(prop.threshold, strict, delta, prop.control, fixed, prop.one_is_enough)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +101,7 @@ class PersonCounts:
         # Compared as counts: a share of 3 / 10 and a threshold of 0.3 are equal, whatever rounding makes of them.
         distance = successes - rule.threshold * n
         close = np.abs(distance) <= 1e-9 * n
-        reached = np.where(close, not rule.strict, distance > 0)
+        reached = successes > 0 if rule.one_is_enough else np.where(close, not rule.strict, distance > 0)
         exact[who], yes[who], no[who] = True, reached, ~reached
         return replace(changed, exact=exact, responsive=yes, unresponsive=no)
 
@@ -129,6 +132,8 @@ class PersonCounts:
             return self
         yes, no = self.responsive.copy(), self.unresponsive.copy()
         before = self.undecided
+        if rule.one_is_enough:
+            yes |= before & (self.successes > 0)  # a point that was seen is proof, without any risk
         for decided, evidence, other in ((yes, self.above, no), (no, self.below, yes)):
             rejected = np.zeros(len(decided), dtype=bool)
             rejected[among] = _rejected(self._evidence(evidence, decided, other)[among], rule)
@@ -145,7 +150,7 @@ class PersonCounts:
 
         A wrong "everybody" needs a wrong answer about one person that was settled beforehand, so nothing is split.
         """
-        alone = evidence >= np.log(1.0 / rule.delta)
+        alone = self.successes > 0 if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
         return bool(np.where(self.exact, decided, alone).all())
 
     def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:

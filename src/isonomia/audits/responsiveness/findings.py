@@ -48,8 +48,10 @@ def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, m
     """Everything that is known, as values that JSON can hold; people as columns of equal length."""
     low, high = counts.interval(rule)
     answers = np.where(counts.responsive, "responsive", np.where(counts.unresponsive, "fixed", "undecided"))
+    line = {"relation": ">", "threshold": 0.0} if prop.one_is_enough and counts.exact.all() else {}
     return {
         **claim_of(prop),
+        **line,
         "counts": _counts(answers, counts.exact),
         "groups": _groups(prop, answers, counts.exact, members),
         "people": {
@@ -70,11 +72,13 @@ def claim_of(prop: Responsiveness) -> dict[str, Any]:
     return {
         "audit": "responsiveness",
         "interventions": prop.actions.fingerprint(),
+        "features": list(prop.actions.names),
         "target": to_text(prop.condition),
         "who": None if prop.members is None else to_text(prop.members),
         "rows": None if prop.rows is None else list(np.atleast_1d(prop.rows).tolist()),
         "relation": ">=" if prop.at_least is not None else "<=",
         "threshold": prop.threshold,
+        "one_is_enough": prop.one_is_enough,
         "control": prop.control,
         "draws": prop.draws,
         "by": list(prop.by),
@@ -106,6 +110,12 @@ def _groups(
 def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
     """Say before anything is drawn that with so few draws nobody can ever be called fixed."""
     if not sampled:
+        if prop.draws is not None:
+            raise UsageError(
+                f"draws={prop.draws:,} has no effect: of everybody all points in reach are listed, at most "
+                f"{prop.most_listed:,} (most_listed), so that nothing is drawn. Leave draws out, or "
+                "say most_listed=0 to draw"
+            )
         return
     if prop.draws is not None:
         name, given, least = "draws", prop.draws, least_draws(delta, prop.threshold)

@@ -13,18 +13,25 @@ from isonomia.spec.text import name_text, number_text
 __all__ = ["affordability", "by_feature", "gaming", "monotonicity", "preclusion", "stability"]
 
 
-def preclusion(interventions: Actions, target: Any, *, below: float = 0.01, **options: Any) -> Responsiveness:
-    """Nobody is precluded from the target: everybody's share is at least ``below``.
+_DRAWN_LINE = 0.01
+"""The share that draws must show to be lower before somebody without a draw that reaches the target is called fixed."""
 
-    Where the reachable points of a person are listed, a share of 0 is proved exactly. By draws alone, only a share
-    *below* a threshold can be: that no point at all reaches the target is never shown.
+
+def preclusion(interventions: Actions, target: Any, *, below: float | None = None, **options: Any) -> Responsiveness:
+    """Nobody is precluded from the target: everybody has a way to it.
+
+    One point with the target is a way, however many others there are. Who has none is precluded: where the reachable
+    points of a person are listed, that is exact. By draws alone, only a share *below* a threshold can be shown, never
+    that no point at all reaches the target: who is drawn from, without one draw that reaches it, is called fixed when
+    the share is shown to be below 0.01.
 
     Parameters
     ----------
     interventions, target
         What people can change, and the prediction that should be open to them.
     below
-        The share below which a person counts as precluded.
+        A share below which a person counts as precluded although there may be a way, listed or drawn; unless given,
+        one way is enough.
     options
         ``who``, ``by``, ``only`` and whatever else :class:`Responsiveness` takes.
 
@@ -33,9 +40,10 @@ def preclusion(interventions: Actions, target: Any, *, below: float = 0.01, **op
     >>> from isonomia.interventions import Feature, Interventions
     >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
     >>> preclusion(changes, "approved", who="age < 30")
-    Responsiveness("share of reachable points with prediction == 'approved' >= 0.01, for everybody with age < 30")
+    Responsiveness("share of reachable points with prediction == 'approved' > 0, for everybody with age < 30")
     """
-    return Responsiveness(interventions, target, at_least=below, **_named("no preclusion", options))
+    share = {"at_least": _DRAWN_LINE, "one_is_enough": True} if below is None else {"at_least": below}
+    return Responsiveness(interventions, target, **share, **_named("no preclusion", options))
 
 
 def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **options: Any) -> Responsiveness:

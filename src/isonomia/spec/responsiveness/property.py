@@ -70,6 +70,9 @@ class Responsiveness:
         ``"prediction < own"``; see :func:`isonomia.spec.responsiveness.target_of`.
     at_least, at_most
         What must hold of every share: exactly one of the two, strictly between 0 and 1.
+    one_is_enough
+        With ``at_least``: a person with one point that has the target is responsive, whatever their share. Then
+        ``at_least`` is the line for those only who are drawn from and have no draw that reaches the target.
     only
         The features that are free, of those that are actionable; all of them unless given.
     who
@@ -122,6 +125,7 @@ class Responsiveness:
     name: str | None = None
     rows: Sequence[int] | int | None = None
     memory: Any = None
+    one_is_enough: bool = False
     _target: Row = field(init=False)
     _who: Row | None = field(init=False)
 
@@ -141,6 +145,8 @@ class Responsiveness:
                 f"expected exactly one of at_least and at_most, but at_least={self.at_least!r} and "
                 f"at_most={self.at_most!r} came"
             )
+        if self.one_is_enough and self.at_least is None:
+            raise UsageError("expected at_least with one_is_enough=True, but at_most came: leave one_is_enough out")
         _check_share("at_least" if self.at_most is None else "at_most", self.threshold)
         if self.control not in CONTROLS:
             hint = nearest(str(self.control), CONTROLS)
@@ -177,6 +183,7 @@ class Responsiveness:
     def __str__(self) -> str:
         whom = f"for {_whom(self.rows)}" + ("" if self._who is None else f" with {to_text(self._who)}")
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
+        bound = "> 0" if self.one_is_enough else bound
         free = "" if self.only is None else f", changing only {_listed(self.only)}"
         return f"share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
 
@@ -188,6 +195,11 @@ class Responsiveness:
         among = "" if self.rows is None else f" of {_whom(self.rows)}"
         whom = ("Everybody" if self.at_least is not None else "Nobody") + among
         rest = "" if self._who is None else f" with {to_text(self._who)}"
+        if self.one_is_enough:
+            return (
+                f"{whom}{rest} reaches {to_text(self._target)} at one or more of the points that they can reach; by "
+                f"draws alone, who has none is told by a share below {self.at_least:.4g}."
+            )
         size = f"at least {self.at_least:.4g}" if self.at_least is not None else f"more than {self.at_most:.4g}"
         return f"{whom}{rest} reaches {to_text(self._target)} by a share of {size} of the points that they can reach."
 

@@ -62,11 +62,64 @@ def test_counterexamples_are_the_nearest_points_and_make_a_table() -> None:
     assert nearest["distance"] == pytest.approx(3 / 9)
     assert points_table(verdict) == {
         "person": [0, 0],
+        "reaching": [2, 2],
+        "looked at": [10, 10],
         "distance": pytest.approx([3 / 9, 4 / 9]),
         "prediction": [1, 1],
+        "from income": [5, 5],
         "to income": [8, 9],
+        "from age": [40, 40],
         "to age": [40, 40],
     }
+
+
+def test_a_person_with_two_ways_among_four_hundred_is_not_precluded() -> None:
+    steps = Interventions((Feature("x", "integer", 0, 399),))
+    last_two = lambda table: (np.asarray(table["x"]) >= 398).astype(int)  # noqa: E731
+    verdict = iso.check(iso.responsiveness.preclusion(steps, 1), last_two, iso.Census({"x": [0]}))
+    assert (verdict.answer, verdict.risk) == ("holds", 0.0)
+    assert (verdict.details["relation"], verdict.details["threshold"]) == (">", 0.0)
+    assert (
+        iso.check(iso.responsiveness.preclusion(steps, 1, below=0.01), last_two, iso.Census({"x": [0]})).holds is False
+    )
+
+
+@pytest.mark.parametrize("control", ["family", "discovery"])
+def test_one_draw_that_reaches_the_target_is_a_way_whatever_the_share(control: str) -> None:
+    real = Interventions((Feature("x", "real", 0.0, 1.0),))
+    seldom = lambda table: (np.asarray(table["x"]) >= 0.998).astype(int)  # noqa: E731
+    claim = iso.responsiveness.preclusion(real, 1, control=control)
+    found, precluded = 0, 0
+    for seed in range(20):
+        verdict = iso.check(claim, seldom, iso.Census({"x": [0.0]}), seed=seed)
+        reaching, answer = verdict.details["people"]["reaching"][0], verdict.details["people"]["answer"][0]
+        assert (answer == "responsive") == (reaching > 0)
+        assert verdict.risk == (0.0 if reaching else 0.05)
+        found, precluded = found + (reaching > 0), precluded + (reaching == 0)
+    assert found
+    assert precluded  # its share of 0.002 is below 0.01, which is what draws can show
+
+
+def test_a_fixed_number_of_draws_where_everything_is_listed_is_refused() -> None:
+    with pytest.raises(UsageError, match="draws=500 has no effect"):
+        iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, draws=500), rich, iso.Census(PEOPLE))
+
+
+def test_a_table_of_points_names_who_has_no_way_and_leaves_other_columns_out() -> None:
+    people = iso.Census({**PEOPLE, "id": ["a", "b", "c"], "defaulted": [1, 0, 0]})
+    verdict = iso.check(iso.responsiveness.preclusion(STEPS, 1), old_only, people)
+    assert points_table(verdict, ("id", ["a", "b", "c"])) == {
+        "id": ["a"],
+        "person": [0],
+        "reaching": [0],
+        "looked at": [10],
+        "distance": [None],
+        "from income": [0],
+        "to income": [None],
+        "from age": [20],
+        "to age": [None],
+    }
+    assert people_table(verdict, ("id", ["a", "b", "c"]))["id"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("control", ["family", "discovery"])
