@@ -1,12 +1,13 @@
-"""Kills one audit again and again, at random moments, and looks whether anything is lost.
+"""Kills an audit again and again, at random moments, and looks whether anything is lost.
 
 Run: python -m benchmarks.crash [--kills 60] [--troubles 10] [--seed 1] [--json FILE]
 
 Every life of the process ends by SIGKILL in one of three ways, in turn: some time after its start; at the moment when
-the write-ahead log of the store changes; or inside a transaction, after a random number of SQLite's instructions.
-After each death the store is checked, and no entry may be missing. In the end the verdicts and counts must be those of
-a run that was left alone. Then come other faults (``crash_trouble.py``): power that fails, full disks, files that
-cannot be written, a clock that is set back. One table says how often each was made. Exit code 1 where anything differs.
+the write-ahead log of the store changes; or inside a transaction, after a random number of SQLite's instructions. After
+each death the store is checked, and no entry may be missing. In the end the verdicts and counts must be those of a run
+that was left alone; where more kills are wanted, the same audit begins anew in another store. Then come other faults
+(``crash_trouble.py``): power that fails, full disks, files that cannot be written, a clock that is set back. One table
+says how often each was made. Exit code 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -78,32 +80,32 @@ def die_inside(steps: int) -> None:
     Database.connect = connected  # type: ignore[method-assign]
 
 
-def one_life(folder: Path, way: str, ready: float, draw: random.Random) -> Death:
+def one_life(folder: Path, store: str, way: str, ready: float, draw: random.Random) -> Death:
     """Start or resume the audit, and end it."""
-    before, kept = entries_in(folder, "cut"), kept_in(folder, "cut")
+    before, kept = entries_in(folder, store), kept_in(folder, store)
     more = ["--resume"] if before else []
     program = DYING.format(steps=draw.randint(20, 400)) if way == "statement" else MAIN
     began = time.monotonic()
-    process = start(folder, "cut", [*more, "--json", "cut.json"], program)
+    process = start(folder, store, [*more, "--json", f"{store}.json"], program)
     if way == "time":
-        _wait_some_time(folder, before, draw.uniform(0.6 * ready, 1.4 * ready), process)
+        _wait_some_time(folder, store, before, draw.uniform(0.6 * ready, 1.4 * ready), process)
     elif way == "log":
-        _wait_for_the_log(folder / "cut" / "runs.sqlite-wal", draw.randint(1, 40), process)
+        _wait_for_the_log(folder / store / "runs.sqlite-wal", draw.randint(1, 40), process)
     else:
         _wait_for_death(process)
     ended = process.poll() not in (None, -signal.SIGKILL)
     process.kill()
     _, problems = process.communicate()
-    if ended and not (folder / "cut.json").exists():
+    if ended and not (folder / f"{store}.json").exists():
         raise SystemExit(f"the audit failed: {problems}")
-    after, lost = entries_in(folder, "cut"), len(kept - kept_in(folder, "cut"))
-    return Death(way, time.monotonic() - began, before, after, lost, is_sound(folder, "cut"), ended)
+    after, lost = entries_in(folder, store), len(kept - kept_in(folder, store))
+    return Death(way, time.monotonic() - began, before, after, lost, is_sound(folder, store), ended)
 
 
-def _wait_some_time(folder: Path, before: int, seconds: float, process: Any) -> None:
+def _wait_some_time(folder: Path, store: str, before: int, seconds: float, process: Any) -> None:
     """Wait so long, or less where much was done meanwhile: there must be something left to kill."""
     deadline = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < deadline and entries_in(folder, "cut") < before + MOST_NEW:
+    while process.poll() is None and time.monotonic() < deadline and entries_in(folder, store) < before + MOST_NEW:
         time.sleep(0.02)
 
 
@@ -131,7 +133,7 @@ def _wait_for_death(process: Any) -> None:
 
 
 def crash(folder: Path, kills: int, seed: int) -> dict[str, Any]:
-    """Kill one audit so often, and compare its end with that of one that was left alone."""
+    """Kill audits so often in all, and compare the end of each with that of one that was left alone."""
     write_audit(folder)
     began = time.monotonic()
     code, told = run_to_the_end(folder, "whole", "--json", "whole.json")
@@ -139,17 +141,16 @@ def crash(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     if code == 2:
         raise SystemExit(told)
     draw, ready = random.Random(seed), alone / 3
+    whole, alone_entries = verdicts_in(folder / "whole.json"), entries_in(folder, "whole")
     deaths: list[Death] = []
-    for number in range(kills):
-        death = one_life(folder, WAYS[number % len(WAYS)], ready, draw)
-        deaths.append(death)
-        if death.way == "log" and death.landed == "while working":
-            ready = death.seconds
-        if death.ended:
-            break
-    if not deaths[-1].ended:
-        code, told = run_to_the_end(folder, "cut", "--resume", "--json", "cut.json")
-    whole = verdicts_in(folder / "whole.json")
+    identical: list[bool] = []
+    while (wanted := kills - sum(not death.ended for death in deaths)) > 0:
+        store = f"cut{len(identical)}"
+        lives, ready = _lives(folder, store, wanted, ready, draw)
+        deaths += lives
+        identical.append(_same_end(folder, store, whole, alone_entries))
+        shutil.rmtree(folder / store)
+        print(f"{sum(not death.ended for death in deaths)} kills, {len(identical)} audits", file=sys.stderr, flush=True)
     return {
         "seconds alone": round(alone, 2),
         "deaths": [{**asdict(death), "landed": death.landed} for death in deaths],
@@ -158,11 +159,29 @@ def crash(folder: Path, kills: int, seed: int) -> dict[str, Any]:
         "inside a transaction": sum(death.way == "statement" and not death.ended for death in deaths),
         "stores unsound": sum(not death.sound for death in deaths),
         "entries lost": sum(death.lost for death in deaths),
-        "entries in all": entries_in(folder, "cut"),
-        "entries alone": entries_in(folder, "whole"),
+        "entries alone": alone_entries,
         "verdicts": [(each["name"], each["answer"], each["samples"]) for each in whole],
-        "identical": code != 2 and verdicts_in(folder / "cut.json") == whole,
+        "audits": len(identical),
+        "identical": sum(identical),
     }
+
+
+def _lives(folder: Path, store: str, kills: int, ready: float, draw: random.Random) -> tuple[list[Death], float]:
+    """The lives of one audit until it ends or was killed so often, and the seconds until the next one works."""
+    lives: list[Death] = []
+    for number in range(kills):
+        lives.append(one_life(folder, store, WAYS[number % len(WAYS)], ready, draw))
+        if lives[-1].way == "log" and lives[-1].landed == "while working":
+            ready = lives[-1].seconds
+        if lives[-1].ended:
+            break
+    return lives, ready
+
+
+def _same_end(folder: Path, store: str, whole: list[dict[str, Any]], entries: int) -> bool:
+    """Whether the audit, resumed to its end, has the verdicts and the entries of the one that was left alone."""
+    code, _ = run_to_the_end(folder, store, "--resume", "--json", f"{store}.json")
+    return code != 2 and verdicts_in(folder / f"{store}.json") == whole and entries_in(folder, store) == entries
 
 
 def main() -> None:
@@ -179,8 +198,8 @@ def main() -> None:
     _print(found)
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
-    good = found["identical"] and not found["stores unsound"] and not found["entries lost"]
-    enough = found["kills"] >= arguments.kills and found["entries in all"] == found["entries alone"]
+    good = found["identical"] == found["audits"] and not found["stores unsound"] and not found["entries lost"]
+    enough = found["kills"] >= arguments.kills
     sys.exit(0 if good and enough and all(trouble.times == trouble.good for trouble in made) else 1)
 
 
