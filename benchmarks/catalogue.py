@@ -86,6 +86,7 @@ ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
     "agreement": "a trial of pictures against their verdicts, which passes or fails",
     "crash": "a trial of the store, which passes or fails",
+    "guided": "twenty trainings of a policy, which take hours",
     "fuzz": "a trial of everything that is read, which passes or fails",
     "memory": "a trial of memory over minutes, which passes or fails",
     "mutation": "a trial of the tests, which takes hours",
