@@ -32,6 +32,7 @@ from isonomia.version import __version__
 if TYPE_CHECKING:
     from isonomia.audits.assert_holds import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
+    from isonomia.audits.measure.measure import measure
     from isonomia.audits.principal.wrapper import PrincipalRepair
     from isonomia.audits.rates import subgroups as groups
     from isonomia.engine.budget import Budget
@@ -132,6 +133,7 @@ __all__ = [
     "groups",
     "load_model",
     "maximum",
+    "measure",
     "minimum",
     "other",
     "pair_function",
@@ -187,6 +189,7 @@ _LATER = {
     "assert_holds": "isonomia.audits.assert_holds",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",
+    "measure": "isonomia.report.group_table",
     "plan": "isonomia.audits.check",
     "read_service": "isonomia.models.services",
     **dict.fromkeys(_SPEC, "isonomia.spec"),

@@ -9,6 +9,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
+from isonomia.records.frame import frame_of
 from isonomia.records.strict_json import schema_problems, verdict_schema
 from isonomia.wording import shortened
 
@@ -275,6 +276,31 @@ class Verdict:
             item |= {end: None for end in ("low", "high") if isinf(item[end])}
         return {"format": FORMAT, **data}
 
+    def to_frame(self, library: str | None = None) -> Any:
+        """Everything that has an interval as a frame of pandas, polars or pyarrow.
+
+        There is a row for each compared quantity, each group and each rate or mean, or a single one where there are
+        none, with these columns: ``property``; ``answer``, of the group or of the whole verdict; ``kind``, which is
+        ``"compared"``, ``"group"``, ``"rate"`` or ``"verdict"``; ``group``; ``quantity``; ``relation``, ``threshold``;
+        ``estimate``, ``low``, ``high``; and ``n``, the draws.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
+        """
+        rows: list[dict[str, Any]] = [
+            {**asdict(item), "kind": "compared", "answer": _word(item.settled)} for item in self.expressions
+        ]
+        rows += [{**asdict(item), "kind": "group"} for item in self.groups]
+        rows += [{**asdict(item), "kind": "rate"} for item in self.leaves]
+        whole = {"property": self.name or self.text, "answer": self.answer, "kind": "verdict", "group": ""}
+        order = ("property", "answer", "kind", "group", "text", "relation", "threshold", "estimate", "low", "high", "n")
+        full = [{**dict.fromkeys(order), **whole, **row} for row in rows or [{"n": self.samples}]]
+        return frame_of(
+            {"quantity" if name == "text" else name: [row[name] for row in full] for name in order}, library
+        )
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Bring back what :meth:`to_dict` gave, also after a walk through JSON.
@@ -308,6 +334,11 @@ class Verdict:
             "a verdict has three answers, so it is neither true nor false by itself: use verdict.holds, which is "
             "True, False or None"
         )
+
+
+def _word(settled: bool | None) -> str:
+    """What an interval says of its comparison."""
+    return {True: "holds", False: "violated", None: "undecided"}[settled]
 
 
 _RENDERERS: dict[str, Callable[[Verdict], str]] = {}

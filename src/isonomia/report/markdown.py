@@ -11,7 +11,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
 
-__all__ = ["as_markdown", "github_lines", "model_card", "summary"]
+__all__ = ["as_markdown", "escaped", "github_lines", "model_card", "summary"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MAX_CODE = 200
@@ -20,7 +20,7 @@ _MAX_CODE = 200
 def summary(audit: Audit) -> str:
     """One table: a line a property."""
     lines = [
-        f"## {_plain(audit.title)}",
+        f"## {escaped(audit.title)}",
         "",
         _counted(audit),
         "",
@@ -28,11 +28,11 @@ def summary(audit: Audit) -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| {_FAILED} | {_plain(failure.name)} | {missing_answer(failure)} | {_plain(failure.message)} |"
+        f"| {_FAILED} | {escaped(failure.name)} | {missing_answer(failure)} | {escaped(failure.message)} |"
         for failure in audit.failures
     ]
     lines += [
-        f"| {SIGNS[entry.verdict.answer]} | {_plain(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
+        f"| {SIGNS[entry.verdict.answer]} | {escaped(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
         for entry in audit.entries
     ]
     return "\n".join(lines) + "\n"
@@ -48,20 +48,20 @@ def model_card(audit: Audit) -> str:
     """A section for a model card: what was checked, with which guarantee, of whom."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
     lines += [
-        f"- **{_plain(failure.name)}** {missing_answer(failure)}, so nothing is known." for failure in audit.failures
+        f"- **{escaped(failure.name)}** {missing_answer(failure)}, so nothing is known." for failure in audit.failures
     ]
     for entry in audit.entries:
         verdict = entry.verdict
-        lines.append(f"- **{_plain(entry.name)}** {verdict.answer}. {_plain(guarantee(verdict))}")
-        lines += [f"  - {_plain(entry.why)}"] if entry.why else []
-        lines += [f"  - assumes that {_plain(item)}" for item in verdict.assumptions]
+        lines.append(f"- **{escaped(entry.name)}** {verdict.answer}. {escaped(guarantee(verdict))}")
+        lines += [f"  - {escaped(entry.why)}"] if entry.why else []
+        lines += [f"  - assumes that {escaped(item)}" for item in verdict.assumptions]
     models = dict.fromkeys(
         f"{entry.verdict.model['name']} ({entry.verdict.model['fingerprint'][:12]})"
         for entry in audit.entries
         if entry.verdict.model
     )
-    lines += ["", f"Audited: {', '.join(map(_plain, models)) or 'stored predictions'}."]
-    lines += [f"Run {_plain(audit.run)}{', ' + audit.when if audit.when else ''}."] if audit.run else []
+    lines += ["", f"Audited: {', '.join(map(escaped, models)) or 'stored predictions'}."]
+    lines += [f"Run {escaped(audit.run)}{', ' + audit.when if audit.when else ''}."] if audit.run else []
     return "\n".join(lines) + "\n"
 
 
@@ -95,42 +95,42 @@ _FAILED = "⚠"
 
 
 def _known(verdict: Verdict) -> str:
-    return _plain(view_of(verdict).finding(verdict, False))
+    return escaped(view_of(verdict).finding(verdict, False))
 
 
 def _failed(failure: Failure) -> str:
-    lines = ["", f"### {_FAILED} {_plain(failure.name)}", ""]
-    lines += [_plain(failure.why), ""] if failure.why else []
-    return "\n".join([*lines, f"{missing_answer(failure).capitalize()}: {_plain(failure.message)}"]) + "\n"
+    lines = ["", f"### {_FAILED} {escaped(failure.name)}", ""]
+    lines += [escaped(failure.why), ""] if failure.why else []
+    return "\n".join([*lines, f"{missing_answer(failure).capitalize()}: {escaped(failure.message)}"]) + "\n"
 
 
 def _section(entry: Entry) -> str:
     verdict, view = entry.verdict, view_of(entry.verdict)
-    lines = ["", f"### {SIGNS[verdict.answer]} {_plain(entry.name)}", ""]
+    lines = ["", f"### {SIGNS[verdict.answer]} {escaped(entry.name)}", ""]
     if view.explanation_first and entry.explanation:
-        lines += [_plain(entry.explanation), ""]
+        lines += [escaped(entry.explanation), ""]
     lines += [f"`{_code(verdict.text)}`", ""]
-    lines += [_plain(entry.why), ""] if entry.why else []
+    lines += [escaped(entry.why), ""] if entry.why else []
     lines += [f"Found: {_known(verdict)}.", ""] if view.counts else []
-    lines += [f"{_plain(answer_line(verdict))}. {_plain(guarantee(verdict))}", ""]
+    lines += [f"{escaped(answer_line(verdict))}. {escaped(guarantee(verdict))}", ""]
     table = rows(verdict)
     if table:
         lines += ["| quantity | estimate | interval | draws |", "|---|---|---|---|"]
         lines += [*map(_row, table), ""]
     for block in view.blocks(verdict):
         if isinstance(block, TableBlock):
-            lines += [_plain(block.title), "", _row(block.headings), "|---" * len(block.headings) + "|"]
+            lines += [escaped(block.title), "", _row(block.headings), "|---" * len(block.headings) + "|"]
             lines += [*map(_row, block.rows), ""]
-    lines += [f"- assumes that {_plain(item)}" for item in verdict.assumptions]
-    lines += [f"- note: {_plain(item)}" for item in verdict.remarks]
+    lines += [f"- assumes that {escaped(item)}" for item in verdict.assumptions]
+    lines += [f"- note: {escaped(item)}" for item in verdict.remarks]
     return "\n".join(lines) + "\n"
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_plain, cells)) + " |"
+    return "| " + " | ".join(map(escaped, cells)) + " |"
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", _on_one_line(text))
 

@@ -1,0 +1,235 @@
+"""Intervals of what was counted: exact for rates, by bets for means, and for ratios to a reference group.
+
+Every interval misses the truth with probability at most ``delta``, each by itself. Given who belongs to which group,
+people are independent draws, so that a rate of a group is a binomial share with a known number of draws, whatever the
+group's size came to be.
+
+*The group with the highest rate* is not known, only the one with the highest rate among these rows. So the ratio to the
+highest is bounded against every group that may be it: at a risk of ``gamma`` no group is left out wrongly whose upper
+limit lies below another's lower limit; against each of the others the ratio has its interval at ``delta - gamma``, and
+the hull of these contains the ratio to the truly highest, whichever it is. No price is paid for their number: the truth
+is one of them.
+
+*The median of all scores* is not known either. At a risk of ``gamma`` it lies between two of the scores that were seen.
+At the true median the count above it is binomial; between the two, it is least at the upper and greatest at the lower
+one, and so are its limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.measure.counts import MeanCounts
+from isonomia.evidence.binomial import lower_limit, upper_limit
+from isonomia.evidence.confidence_sequences import anytime_interval, mean_ends, mean_interval
+from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
+
+__all__ = ["GroupLimits", "RatioEnds"]
+
+Floats = NDArray[np.float64]
+Ends = tuple[float, float]
+RatioEnds = tuple[float | None, float | None, float | None]
+"""A ratio and its interval; ``None`` where there is none."""
+
+NUISANCE = 1.0 / 50.0
+"""``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: what it takes to tell which group may be the highest, or
+where the median may lie. Any share is valid."""
+
+RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
+"""The first rate divided by the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """How intervals are made.
+
+    Attributes
+    ----------
+    delta
+        The risk of one interval.
+    looks
+        ``"once"``, a number of planned looks, which share the risk, or ``"any"``.
+    exact
+        Whether the rows are everybody, so that nothing is left open.
+    """
+
+    delta: float
+    looks: str | int
+    exact: bool
+
+    @property
+    def risk(self) -> float:
+        """The risk of one interval at one look."""
+        return self.delta / self.looks if isinstance(self.looks, int) else self.delta
+
+    def _upper(self, yes: Floats, n: Floats, risk: float) -> Floats:
+        """Upper limits of rates, each wrong with at most this probability; of an interval of twice the risk if any."""
+        if self.looks == "any":
+            return anytime_interval(yes, n, risk)[1]
+        return upper_limit(yes, n, risk)
+
+    def _lower(self, yes: Floats, n: Floats, risk: float) -> Floats:
+        if self.looks == "any":
+            return anytime_interval(yes, n, risk)[0]
+        return lower_limit(yes, n, risk)
+
+    def rates(self, yes: Floats, n: Floats) -> tuple[Floats, Floats]:
+        """The intervals of rates; the whole range where nobody was counted."""
+        yes, n = np.asarray(yes, dtype=float), np.asarray(n, dtype=float)
+        if self.exact:
+            share = yes / np.maximum(n, 1.0)
+            return share, share
+        if self.looks == "any":
+            return anytime_interval(yes, n, self.risk)
+        return lower_limit(yes, n, self.risk / 2.0), upper_limit(yes, n, self.risk / 2.0)
+
+    def mean(self, counts: MeanCounts, group: int) -> Ends | None:
+        """The interval of a mean; ``None`` where nobody knows between which values the numbers lie."""
+        n = float(counts.n[group])
+        if self.exact:
+            value = float(counts.sums[group]) / n
+            return value, value
+        if counts.ends is None:
+            return None
+        tallies = counts.tallies[group]
+        if self.looks == "any":
+            return mean_interval(counts.nodes, tallies.sum(axis=0), self.risk)
+        return mean_ends(counts.nodes, tallies, self.risk / 2.0, self.risk / 2.0)
+
+    # ---------------------------------------------------------------------------------------------- ratios
+
+    def ratios(self, yes: Floats, n: Floats, eligible: Sequence[int], reference: int | None) -> list[RatioEnds]:
+        """Each group's rate divided by that of the reference group, or of the highest of those that can be it.
+
+        Parameters
+        ----------
+        yes, n
+            Counts, by group.
+        eligible
+            The groups that may be the highest.
+        reference
+            The reference group; ``None`` for the highest.
+        """
+        rates = np.where(n > 0, yes / np.maximum(n, 1), np.nan)
+        if reference is not None:
+            able, against, risk, base = [], [reference], self.risk, float(rates[reference])
+        else:
+            able = [group for group in eligible if n[group] > 0]
+            against = self._may_be_highest(yes, n, able)
+            risk = self.risk if len(able) < 2 else self.risk * (1.0 - NUISANCE)
+            base = max((float(rates[group]) for group in able), default=np.nan)
+        found: list[RatioEnds] = []
+        for group in range(len(n)):
+            if n[group] == 0 or not base > 0:
+                found.append((None, None, None))
+            elif self.exact:
+                found.append((float(rates[group]) / base,) * 3)
+            else:
+                most = 1.0 if reference is None and group in able else inf
+                low, high = self._hull(yes, n, group, against, risk, most)
+                found.append((float(rates[group]) / base, low, high))
+        return found
+
+    def _may_be_highest(self, yes: Floats, n: Floats, able: Sequence[int]) -> list[int]:
+        """The groups whose rate may be the highest: all others are refuted, at a risk of gamma in all."""
+        if self.exact or len(able) < 2:
+            return list(able)
+        chosen, gamma = np.asarray(able), self.risk * NUISANCE
+        # The highest one errs upwards with half of gamma; any of the others downwards with its part of the other half.
+        upper = self._upper(yes[chosen], n[chosen], gamma / 2.0)
+        lower = self._lower(yes[chosen], n[chosen], gamma / (2.0 * len(able)))
+        return [group for group, top in zip(able, upper.tolist(), strict=True) if top >= lower.max()]
+
+    def _hull(self, yes: Floats, n: Floats, group: int, against: Sequence[int], risk: float, most: float) -> Ends:
+        """The least lower and the greatest upper limit of a group's ratios to others, each end at half the risk.
+
+        ``most`` is what the ratio can be at most: a group that may be the highest is not above the highest.
+        """
+        others = [other for other in against if other != group]
+        low, high = (1.0, 1.0) if len(others) < len(against) else (inf, -inf)
+        if self.looks == "any":
+            for other in others:
+                pair = np.asarray([group, other])
+                ends = anytime_interval(yes[pair], n[pair], risk / 2.0)
+                low = min(low, _divided(ends[0][0], ends[1][1]))
+                high = max(high, _divided(ends[1][0], ends[0][1]))
+            return low, min(high, most)
+        # The most telling one is searched; of the others it is only proved, many times quicker, that they say no more.
+        for other in sorted(others, key=lambda other: -yes[other] / n[other]):
+            counts, draws = (yes[group], yes[other]), (n[group], n[other])
+            if low in (inf, 1.0) or not proves_above(RATIO, counts, draws, risk / 2.0, low):
+                low = min(low, max(lower_end(RATIO, counts, draws, risk / 2.0), 0.0))
+        for other in sorted(others, key=lambda other: yes[other] / n[other]):
+            if high >= most:
+                break
+            counts, draws = (yes[group], yes[other]), (n[group], n[other])
+            if high in (-inf, 1.0) or not proves_above(RATIO.negated, counts, draws, risk / 2.0, -high):
+                high = max(high, upper_end(RATIO, counts, draws, risk / 2.0))
+        return low, min(high, most)
+
+    # ------------------------------------------------------------------------------------- shares above the median
+
+    def around_median(self, scores: Floats) -> Ends:
+        """Two values between which the median of the population lies, at a risk of gamma."""
+        n = len(scores)
+        gamma, low, high = self.risk * NUISANCE, 0, n // 2 + 1
+        # The least rank whose share may be a half: all scores of a lower rank lie below the median.
+        while low < high:
+            middle = (low + high) // 2
+            enough = float(self._upper(np.asarray(float(middle)), np.asarray(float(n)), gamma / 2.0)) >= 0.5
+            low, high = (low, middle) if enough else (middle + 1, high)
+        if low == 0:
+            return -inf, inf
+        below, above = np.partition(scores, [low - 1, n - low])[[low - 1, n - low]]
+        return float(below), float(above)
+
+    def scoring(self, least: Floats, greatest: Floats, n: Floats, risk: float | None = None) -> tuple[Floats, Floats]:
+        """The intervals of shares above the median, from the counts above its upper and its lower limit."""
+        whole = self.risk if risk is None else risk
+        risk = whole * (1.0 - NUISANCE) / (1.0 if self.looks == "any" else 2.0)
+        return self._lower(least, n, risk), self._upper(greatest, n, risk)
+
+    def scoring_ratios(
+        self, counts: tuple[Floats, Floats, Floats], n: Floats, eligible: Sequence[int], reference: int | None
+    ) -> list[RatioEnds]:
+        """Ratios of shares above the median: of the ends of two intervals, each of which has half the risk.
+
+        ``counts`` are those above the upper limit of the median, above the median of these rows, and above the lower
+        limit.
+        """
+        least, above, greatest = counts
+        rates = np.where(n > 0, above / np.maximum(n, 1), np.nan)
+        able = [group for group in eligible if n[group] > 0]
+        base = (
+            float(rates[reference]) if reference is not None else max((float(rates[g]) for g in able), default=np.nan)
+        )
+        found: list[RatioEnds] = []
+        low, high = (rates, rates) if self.exact else self.scoring(least, greatest, n, self.risk / 2.0)
+        # The highest rate is at most the greatest upper limit, for it is one of them and errs with its own risk. It is
+        # at least every lower limit, and for the greatest of these not to err none may: each has a part of the risk.
+        part = low if self.exact or len(able) < 2 else self.scoring(least, greatest, n, self.risk / 2.0 / len(able))[0]
+        for group in range(len(n)):
+            if n[group] == 0 or not base > 0:
+                found.append((None, None, None))
+                continue
+            if group == reference:
+                found.append((1.0, 1.0, 1.0))
+                continue
+            if reference is not None:
+                bottom, top = float(low[reference]), float(high[reference])
+            else:
+                bottom, top = float(part[able].max()), float(high[able].max())
+            ends = _divided(float(low[group]), top), _divided(float(high[group]), bottom)
+            if reference is None and group in able:
+                ends = ends[0], min(ends[1], 1.0)
+            found.append((float(rates[group]) / base, *ends))
+        return found
+
+
+def _divided(top: float, bottom: float) -> float:
+    return top / bottom if bottom > 0 else inf

@@ -1,0 +1,237 @@
+"""One pass over the rows: what plays which part, whom the model is asked about, and everything counted by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
+from isonomia.audits.measure.limits import GroupLimits
+from isonomia.audits.rates.question import read_by
+from isonomia.errors import UsageError, nearest
+from isonomia.models.checked import ask
+from isonomia.models.protocol import Answer, Model
+from isonomia.populations.files import Rows
+from isonomia.populations.streaming import AT_ONCE, LongTable
+from isonomia.populations.table import Table, check_known
+
+__all__ = ["MeasuredColumns", "OnePass", "columns_for"]
+
+PREDICTION, SCORE = "prediction", "score"
+"""What a model's answers are called, as in a property."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredColumns:
+    """What plays which part; ``from_model`` for what the model answers."""
+
+    decision: str | None
+    outcome: str | None
+    score: str | None
+    from_model: frozenset[str]
+
+
+def columns_for(
+    rows: Rows, model: Model | None, decision: str | None, outcome: str | None, score: str | None
+) -> MeasuredColumns:
+    """Who plays which part, where there are such columns or the model gives it."""
+    for name, value in (("decision", decision), ("outcome", outcome), ("score", score)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise UsageError(f"{name} should be the name of a column, but is {value!r} of type {type(value).__name__}")
+    if model is not None and decision is None:
+        decision = PREDICTION
+    if decision is None and score is None:
+        raise UsageError("expected decision= or score=, the column to measure, or a model that decides: none came")
+    own = frozenset[str]()
+    if model is not None:
+        own = frozenset(name for name in (decision, score) if name in {PREDICTION, SCORE} and name not in rows.names)
+        if not own:
+            raise UsageError(
+                f"a model came, but decision={decision!r} and score={score!r} are columns of the table: leave out the "
+                "model, or leave out decision to measure its prediction"
+            )
+    check_known([name for name in (decision, outcome, score) if name is not None and name not in own], rows.names)
+    return MeasuredColumns(decision, outcome, score, own)
+
+
+@dataclass(slots=True)
+class OnePass:
+    """One pass over the rows."""
+
+    rows: Rows
+    model: Model | None
+    columns: MeasuredColumns
+    by: tuple[tuple[str, ...], ...]
+    favourable: Any
+    positive: Any
+    unknown: frozenset[str]
+    ranges: Mapping[str, tuple[float, float]]
+    attributes: Attributes = field(init=False)
+    decision: Event | None = field(init=False, default=None)
+    outcome: Event | None = field(init=False, default=None)
+    groups: list[GroupCounts] = field(init=False)
+    probable: bool = field(init=False, default=True)
+    median: float | None = field(init=False, default=None)
+    scores: list[NDArray[np.float64]] = field(init=False, default_factory=list)
+    _rng: np.random.Generator = field(init=False)
+    _median_ends: tuple[float, float] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.attributes = Attributes(tuple(dict.fromkeys(name for by in self.by for name in by)), self.unknown)
+        columns = self.columns
+        if columns.decision is not None:
+            self.decision = Event("decision", "favourable", columns.decision, self.favourable, may_be_number=True)
+        if columns.outcome is not None:
+            self.outcome = Event("outcome", "positive", columns.outcome, self.positive)
+        self.groups = [GroupCounts(()), *(GroupCounts(by) for by in self.by)]
+        # Into which part of its group a row falls, for the intervals of means: so a sorted file does no harm.
+        self._rng = np.random.default_rng(0)
+
+    def count(self) -> None:
+        """Go through every row."""
+        for table in self._batches():
+            self._add(table, self._answer(table))
+        for event in (self.decision, self.outcome):
+            if event is not None:
+                event.close()
+        if self.scores:
+            self.scores = [np.concatenate(self.scores)]
+            for each in self.groups:
+                each.held = [np.concatenate(each.held)]
+            if len(self.scores[0]):
+                self.median = float(np.median(self.scores[0]))
+
+    def _batches(self) -> Iterator[Table]:
+        if not isinstance(self.rows, LongTable):
+            for start in range(0, self.rows.rows, AT_ONCE):
+                yield self.rows.slice(start, start + AT_ONCE)
+            return
+        yield from self.rows.batches(self._read(), plain=self.model is None)
+
+    def _read(self) -> tuple[str, ...]:
+        """The columns that are read of a long table, in its order."""
+        columns = self.columns
+        wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
+        if self.model is not None:
+            own = read_by(self.model)
+            wanted |= set(self.rows.names if own is None or not set(own) <= set(self.rows.names) else own)
+        return tuple(name for name in self.rows.names if name in wanted)
+
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """The columns that a model is given which does not say what it reads: all but what is measured."""
+        measured = {self.columns.decision, self.columns.outcome, self.columns.score}
+        return tuple(name for name in self.rows.names if name not in measured)
+
+    @property
+    def sent_blindly(self) -> bool:
+        """Whether there is a model that does not say what it reads."""
+        return self.model is not None and read_by(self.model) is None
+
+    def around_median(self, limits: GroupLimits) -> tuple[float, float]:
+        """Between which values the median of the population lies; computed once."""
+        if self._median_ends is None:
+            self._median_ends = limits.around_median(self.scores[0])
+        return self._median_ends
+
+    def _answer(self, table: Table) -> Answer:
+        if self.model is None:
+            return Answer()
+        given = table.select(self.sent) if self.sent_blindly else table
+        return ask(self.model, given, SCORE in self.columns.from_model, PREDICTION in self.columns.from_model)
+
+    def _add(self, table: Table, answer: Answer) -> None:
+        codes = self.attributes.read(table)
+        nothing = np.full(table.rows, MISSING, dtype=np.int8)
+        decided = self._column(self.columns.decision, table, answer)
+        decision = nothing if self.decision is None or decided is None else self.decision.read(decided)
+        turned = self._column(self.columns.outcome, table, answer)
+        numbers = self._numbers(decided, turned) if self.decision is not None and self.decision.numbers else {}
+        outcome = nothing if self.outcome is None or turned is None or numbers else self.outcome.read(turned)
+        scored = self._column(self.columns.score, table, answer)
+        score = None if scored is None else numbers_in(scored, str(self.columns.score), "score")
+        if score is not None:
+            numbers |= self._scored(score, outcome)
+        # Early parts are small, so that the stakes are learnt from few.
+        parts = (np.sqrt(self._rng.random(table.rows if numbers else 0)) * PARTS).astype(np.intp)
+        for each in self.groups:
+            groups = each.place(codes, table.rows)
+            each.count(groups, decision, outcome)
+            if score is not None:
+                each.score(groups, score, outcome, probable=self.probable)
+            for name, values in numbers.items():
+                counts = each.means.setdefault(name, MeanCounts(name.replace("_", " "), self._ends(name)))
+                counts.add(groups, each.size, values, parts)
+
+    def _column(self, name: str | None, table: Table, answer: Answer) -> NDArray[Any] | None:
+        if name is None:
+            return None
+        if name not in self.columns.from_model:
+            return table.column(name)
+        if name == PREDICTION:
+            return answer.prediction
+        assert answer.score is not None, "scores were asked for"
+        return answer.score if answer.score.ndim == 1 else answer.score[:, self._class(answer)]
+
+    def _class(self, answer: Answer) -> int:
+        """Whose score is meant: that of the favourable class, or of the second of two."""
+        wanted = self.positive if self.favourable is None else self.favourable
+        for index, value in enumerate(answer.classes):
+            if wanted is not None and (value == wanted or str(value) == str(wanted)):
+                return index
+        if wanted is None and len(answer.classes) == 2:
+            return 1
+        listed = ", ".join(map(repr, answer.classes))
+        raise UsageError(
+            f"the model scores the classes {listed}: say with favourable= whose score is meant, but {wanted!r} came."
+            f"{nearest(str(wanted), [str(value) for value in answer.classes])}"
+        )
+
+    def _numbers(self, decided: NDArray[Any] | None, turned: NDArray[Any] | None) -> dict[str, NDArray[np.float64]]:
+        """The numbers of a regression."""
+        assert decided is not None, "there is a decision"
+        predicted = numbers_in(decided, str(self.columns.decision), "decision")
+        if turned is None:
+            return {"mean_decision": predicted}
+        true = numbers_in(turned, str(self.columns.outcome), "outcome")
+        error = predicted - true
+        return {"mean_decision": predicted, "mean_outcome": true} | {
+            "mean_error": error,
+            "mean_absolute_error": np.abs(error),
+        }
+
+    def _scored(self, score: NDArray[np.float64], outcome: NDArray[np.int8]) -> dict[str, NDArray[np.float64]]:
+        there = score[~np.isnan(score)]
+        self.scores.append(there)
+        if self.probable and len(there) and (there.min() < 0.0 or there.max() > 1.0):
+            self.probable = False
+            for each in self.groups:
+                each.means.pop("calibration", None)
+                each.binned[:] = 0.0
+                if "mean_score" in each.means and str(self.columns.score) not in self.ranges:
+                    each.means["mean_score"].ends = None
+        if not self.probable or self.outcome is None or (self.decision is not None and self.decision.numbers):
+            return {"mean_score": score}
+        return {"mean_score": score, "calibration": np.where(outcome == MISSING, np.nan, (outcome == YES) - score)}
+
+    def _ends(self, name: str) -> tuple[float, float] | None:
+        """Between which values the numbers of a mean lie, if that is known."""
+        decision, outcome = (self.ranges.get(str(column)) for column in (self.columns.decision, self.columns.outcome))
+        match name:
+            case "calibration":
+                return -1.0, 1.0
+            case "mean_score":
+                return self.ranges.get(str(self.columns.score), (0.0, 1.0) if self.probable else None)
+            case "mean_decision":
+                return decision
+            case "mean_outcome":
+                return outcome
+            case _ if decision is None or outcome is None:
+                return None
+            case _:
+                least, most = decision[0] - outcome[1], decision[1] - outcome[0]
+                return (least, most) if name == "mean_error" else (0.0, max(abs(least), abs(most)))

@@ -1,0 +1,344 @@
+"""From counts to the rows of the table: estimates with their intervals, the reference group, and what is to be said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts
+from isonomia.audits.measure.limits import GroupLimits, RatioEnds
+from isonomia.audits.measure.one_pass import OnePass
+from isonomia.errors import UsageError, nearest
+from isonomia.records.group_table import MEASURES, Estimate, GroupRow, ScoreBin, word_of
+from isonomia.wording import first_few, plural
+
+__all__ = ["assumptions", "remarks", "rows_of"]
+
+Floats = NDArray[np.float64]
+
+LOOKS_UNKNOWN = frozenset(
+    {"?", "-", "n/a", "na", "nan", "none", "null", "unknown", "not known", "missing", "unspecified"}
+)
+"""Values that probably mean that nothing is known: the table says so, and leaves it to the reader."""
+
+HIGHEST = "highest"
+
+
+def rows_of(work: OnePass, limits: GroupLimits, reference: Any, small: float) -> list[GroupRow]:
+    """A row for everybody and for each group."""
+    wanted = _References(reference)
+    rows: list[GroupRow] = []
+    for counts in work.groups:
+        rows += _grouping(work, counts, limits, wanted, small)
+    wanted.close([row.name for row in rows if row.by and not row.unknown])
+    return rows
+
+
+class _References:
+    """The groups that were named as references, and which of them occurred."""
+
+    def __init__(self, given: Any) -> None:
+        several = isinstance(given, list)
+        items = given if several else [given]
+        self.named = [item for item in items if item != HIGHEST]
+        self.met: set[int] = set()
+        if any(item is None or isinstance(item, dict | set) for item in self.named):
+            raise UsageError(
+                f"expected reference as 'highest', a group such as 'M', or a list of groups, not {given!r}"
+            )
+
+    def among(self, groups: Sequence[tuple[Any, ...]]) -> int | None:
+        """Which of these groups is named; ``None`` where none is."""
+        found = None
+        for number, item in enumerate(self.named):
+            for place, values in enumerate(groups):
+                if None not in values and _same(values, item):
+                    self.met.add(number)
+                    found = place
+        return found
+
+    def close(self, names: Sequence[str]) -> None:
+        """Refuse a group that does not occur."""
+        for number, item in enumerate(self.named):
+            if number not in self.met:
+                shown = ", ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+                raise UsageError(
+                    f"there is no group {shown!r} to compare with; there are {first_few(list(names), 20)}."
+                    f"{nearest(shown, names)} A combination is written with a comma, such as 'F,Black'",
+                    name="reference",
+                )
+
+
+def _same(values: tuple[Any, ...], item: Any) -> bool:
+    """Whether a group is the one that is named: by its values, or as text, as at the command line."""
+    if isinstance(item, tuple):
+        return values == item
+    if len(values) == 1 and values[0] == item:
+        return True
+    if not isinstance(item, str):
+        return False
+    words = [word_of(value) for value in values]
+    return item == ",".join(words) or [part.strip() for part in item.split(",")] == words
+
+
+# ---------------------------------------------------------------------------------------------------------- a grouping
+
+
+def _grouping(
+    work: OnePass, counts: GroupCounts, limits: GroupLimits, references: _References, small: float
+) -> list[GroupRow]:
+    """The rows of one attribute or combination."""
+    values = [
+        tuple(work.attributes.value(name, code) for name, code in zip(counts.by, codes, strict=True))
+        for codes in counts.groups
+    ]
+    people = counts.cells.sum(axis=(1, 2))
+    shares = people / max(work.rows.rows, 1)
+    order = _order(work, counts.by, values)
+    shown = [place for place in order if people[place] or not counts.by]
+    able = [place for place in shown if None not in values[place]] if counts.by else []
+    large = [place for place in able if shares[place] >= small] or able
+    reference = references.among(values) if counts.by else None
+    estimates = _estimates(work, counts, limits)
+    references_of = _add_ratios(work, counts, limits, estimates, (able, large, reference)) if counts.by else {}
+    return [
+        GroupRow(
+            by=counts.by,
+            values=values[place],
+            n=int(people[place]),
+            share=float(shares[place]),
+            estimates={name: estimates[place][name] for name in MEASURES if name in estimates[place]},
+            counts=_counts(work, counts.cells[place]),
+            missing=_missing(work, counts, place, int(people[place])),
+            small=bool(counts.by and None not in values[place] and shares[place] < small),
+            reference_for=tuple(name for name, chosen in references_of.items() if chosen == place),
+            reliability=_reliability(work, counts, limits, place),
+        )
+        for place in shown
+    ]
+
+
+def _order(work: OnePass, by: Sequence[str], values: Sequence[tuple[Any, ...]]) -> list[int]:
+    """The groups as people read them: in the order declared for their values, or ascending; the unknown one last."""
+    declared = {name: {value: place for place, value in enumerate(work.rows.order(name))} for name in by}
+
+    def key(place: int) -> tuple[Any, ...]:
+        parts: list[Any] = [by != () and None in values[place]]
+        for name, value in zip(by, values[place], strict=True):
+            ranks = declared[name]
+            rank = ranks.get(value, len(ranks))
+            parts += [rank, isinstance(value, str), str(value) if value is None or isinstance(value, str) else value]
+        return tuple(parts)
+
+    known = [place for place in range(len(values)) if None not in values[place] or not by]
+    return [*sorted(known, key=key), *(place for place in range(len(values)) if place not in set(known))]
+
+
+def _counts(work: OnePass, cells: NDArray[np.int64]) -> dict[str, int]:
+    if work.decision is None or work.decision.numbers:
+        return {}
+    found = {"selected": int(cells[YES].sum())}
+    if work.outcome is not None:
+        found |= {
+            "true_positives": int(cells[YES, YES]),
+            "false_positives": int(cells[YES, NO]),
+            "false_negatives": int(cells[NO, YES]),
+            "true_negatives": int(cells[NO, NO]),
+        }
+    return found
+
+
+def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dict[str, int]:
+    """How many have no decision, outcome or score."""
+    found: dict[str, int] = {}
+    cells = counts.cells[place]
+    if work.decision is not None:
+        numbers = counts.means.get("mean_decision")
+        there = numbers.n[place] if work.decision.numbers and numbers is not None else people - cells[MISSING].sum()
+        found["decision"] = people - int(there)
+    if work.outcome is not None:
+        numbers = counts.means.get("mean_outcome")
+        there = people - cells[:, MISSING].sum() if numbers is None else numbers.n[place]
+        found["outcome"] = people - int(there)
+    if work.columns.score is not None:
+        found["score"] = people - int(counts.scored[place])
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- estimates
+
+
+def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[dict[str, Estimate]]:
+    """The measures of each group, but for ratios."""
+    found: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
+    for name, (yes, n) in _shares(work, counts.cells).items():
+        low, high = limits.rates(yes, n)
+        for place in range(counts.size):
+            found[place][name] = _rate(yes[place], n[place], low[place], high[place])
+    for name, means in counts.means.items():
+        for place in range(counts.size):
+            found[place][name] = _mean(means, limits, place)
+    if work.median is not None:
+        least, above, greatest, n = _above(work, counts, limits)
+        share = above / np.maximum(n, 1.0)
+        low, high = (share, share) if limits.exact else limits.scoring(least, greatest, n)
+        for place in range(counts.size):
+            found[place]["scoring_rate"] = _rate(above[place], n[place], low[place], high[place])
+    return found
+
+
+def _mean(means: MeanCounts, limits: GroupLimits, place: int) -> Estimate:
+    n = int(means.n[place]) if place < len(means.n) else 0
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    low, high = limits.mean(means, place) or (None, None)
+    return Estimate(float(means.sums[place]) / n, low, high, n)
+
+
+def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
+    """A share; nothing is said of nobody."""
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    return Estimate(float(yes) / float(n), float(low), float(high), int(n))
+
+
+def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
+    """For each rate how many say yes, and of how many."""
+    found: dict[str, tuple[Any, Any]] = {}
+    decided = work.decision is not None and not work.decision.numbers
+    if decided:
+        found["selection_rate"] = cells[:, YES].sum(axis=1), cells[:, (YES, NO)].sum(axis=(1, 2))
+    if work.outcome is not None and not (work.decision is not None and work.decision.numbers):
+        found["outcome_rate"] = cells[:, :, YES].sum(axis=1), cells[:, :, (YES, NO)].sum(axis=(1, 2))
+    if decided and work.outcome is not None:
+        tp, fp, fn, tn = (cells[:, d, o] for d, o in ((YES, YES), (YES, NO), (NO, YES), (NO, NO)))
+        found |= {
+            "true_positive_rate": (tp, tp + fn),
+            "false_positive_rate": (fp, fp + tn),
+            "false_negative_rate": (fn, tp + fn),
+            "positive_predictive_value": (tp, tp + fp),
+            "accuracy": (tp + tn, tp + fp + fn + tn),
+        }
+    return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in found.items()}
+
+
+def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Floats, Floats, Floats, Floats]:
+    """By group how many scores lie above the median's upper limit, the median and its lower limit; and how many are."""
+    (scores,), (groups,) = work.scores, counts.held
+    assert work.median is not None, "there are scores"
+    below, above = (work.median, work.median) if limits.exact else work.around_median(limits)
+    found = [
+        np.bincount(groups[scores > cut], minlength=counts.size).astype(float) for cut in (above, work.median, below)
+    ]
+    return found[0], found[1], found[2], counts.scored.astype(float)
+
+
+def _add_ratios(
+    work: OnePass,
+    counts: GroupCounts,
+    limits: GroupLimits,
+    estimates: list[dict[str, Estimate]],
+    who: tuple[Sequence[int], Sequence[int], int | None],
+) -> dict[str, int | None]:
+    """Add the ratios to the reference group; gives its place for each of them."""
+    able, large, reference = who
+    chosen: dict[str, int | None] = {}
+    shares = _shares(work, counts.cells)
+    if "selection_rate" in shares:
+        yes, n = shares["selection_rate"]
+        measured = n * np.isin(np.arange(len(n)), able)
+        _put(estimates, "impact_ratio", limits.ratios(yes, measured, large, reference), able, n)
+        chosen["impact_ratio"] = _highest(estimates, "selection_rate", large) if reference is None else reference
+    if work.median is not None:
+        least, above, greatest, n = _above(work, counts, limits)
+        ratios = limits.scoring_ratios((least, above, greatest), n, large, reference)
+        _put(estimates, "scoring_ratio", ratios, able, n)
+        chosen["scoring_ratio"] = _highest(estimates, "scoring_rate", large) if reference is None else reference
+    return chosen
+
+
+def _put(
+    estimates: list[dict[str, Estimate]], name: str, ratios: Sequence[RatioEnds], able: Sequence[int], n: Floats
+) -> None:
+    for place in able:
+        estimates[place][name] = Estimate(*ratios[place], int(n[place]))
+
+
+def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequence[int]) -> int | None:
+    rates = {place: estimates[place][name].value for place in among}
+    known = {place: rate for place, rate in rates.items() if rate is not None}
+    return max(known, key=lambda place: known[place], default=None)
+
+
+def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, place: int) -> tuple[ScoreBin, ...]:
+    if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[place].any():
+        return ()
+    n, yes, total = counts.binned[place].T
+    low, high = limits.rates(yes, n)
+    return tuple(
+        ScoreBin(
+            bin_ / BINS,
+            (bin_ + 1) / BINS,
+            float(total[bin_] / n[bin_]) if n[bin_] else None,
+            _rate(yes[bin_], n[bin_], low[bin_], high[bin_]),
+        )
+        for bin_ in range(BINS)
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
+    """What the intervals rest on."""
+    rows = f"{work.rows.rows:,} rows"
+    if limits.exact:
+        return (f"the {rows} are the whole population",)
+    told = [f"the {rows} are independent draws from the population"]
+    match limits.looks:
+        case "once":
+            told.append("their number was fixed beforehand, and they are looked at once")
+        case "any":
+            told.append("they may be looked at as often as one likes while more come")
+        case number:
+            told.append(f"they are looked at {plural(int(number), 'time')}, as was planned")
+    ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
+    told += [
+        f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"
+        for name, (low, high) in ends.items()
+        if name in {"mean_decision", "mean_outcome"}
+    ]
+    return tuple(told)
+
+
+def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
+    """What a reader should know besides."""
+    everybody = rows[0]
+    for name, number in everybody.missing.items():
+        if number:
+            yield f"{plural(number, 'row')} without {name}: counted in n, and left out of what needs it"
+    for counts in work.groups[1:]:
+        number = int(counts.cells[0].sum())
+        if number:
+            group = ",".join(counts.by)
+            yield f"{plural(number, 'person', 'people')} with unknown {group} are shown apart and compared with nobody"
+    for name in work.attributes.names:
+        doubtful = [value for value in work.attributes.known[name] if str(value).strip().lower() in LOOKS_UNKNOWN]
+        if doubtful:
+            yield f"{name} has the value {doubtful[0]!r}: count it as unknown with unknown=[{doubtful[0]!r}]"
+    small = [row.name for row in rows if row.small]
+    if small:
+        yield f"small groups, never taken as the highest: {first_few(small, 8)}"
+    open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
+    if open_means:
+        yield (
+            f"{first_few([name.replace('_', ' ') for name in open_means])} without intervals: say between which values "
+            "the numbers lie with ranges="
+        )
+    if work.columns.score is not None and not work.probable:
+        yield "scores beyond 0 to 1 are no probabilities: calibration is not measured"
+    if work.sent_blindly:
+        yield f"the model does not say what it reads: it was given {first_few(work.sent, 12)}"

@@ -1,0 +1,345 @@
+"""The table by group: what was measured of everybody, each group and each intersection, numbers with their intervals.
+
+:func:`isonomia.measure` makes it. A :class:`GroupTable` has a :class:`GroupRow` for each group, and that an
+:class:`Estimate` for each measure, by name: ``table["sex"]``, ``row["selection_rate"].low``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from isonomia.errors import UsageError, nearest
+from isonomia.records.frame import frame_of
+from isonomia.wording import brief, first_few, visible
+
+__all__ = ["FRACTIONS", "MEASURES", "Estimate", "GroupRow", "GroupTable", "ScoreBin", "render_table_with", "word_of"]
+
+Values = tuple[Any, ...]
+"""The values of a group, one for each column; ``None`` for one that is not known."""
+
+MEASURES = {
+    "selection_rate": "the share that gets the favourable decision",
+    "impact_ratio": "the selection rate, divided by that of the reference group",
+    "outcome_rate": "the share whose outcome is positive (the base rate)",
+    "true_positive_rate": "of those with a positive outcome, the share that gets the favourable decision",
+    "false_positive_rate": "of those without a positive outcome, the share that gets the favourable decision",
+    "false_negative_rate": "of those with a positive outcome, the share that does not get the favourable decision",
+    "positive_predictive_value": "of those with the favourable decision, the share whose outcome is positive",
+    "accuracy": "the share whose decision fits the outcome",
+    "mean_score": "the mean of the scores",
+    "scoring_rate": "the share with a score above the median of all scores",
+    "scoring_ratio": "the scoring rate, divided by that of the reference group",
+    "calibration": "the share with a positive outcome, less the mean score of the same people",
+    "mean_decision": "the mean of the predicted numbers",
+    "mean_outcome": "the mean of the numbers that turned out",
+    "mean_error": "the mean of prediction minus outcome",
+    "mean_absolute_error": "the mean of how far the prediction is from the outcome",
+}
+"""Every measure, in the order of the table, with what it is."""
+
+FRACTIONS = ("impact_ratio", "scoring_ratio")
+"""Measures that compare a group with the reference group."""
+
+COUNTS = ("selected", "true_positives", "false_positives", "false_negatives", "true_negatives")
+"""The confusion matrix and how many were selected, by the names of the columns."""
+
+UNKNOWN = "unknown"
+EVERYBODY = "everybody"
+"""What the rows are called that are no group by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A measure of one group.
+
+    Attributes
+    ----------
+    value
+        What the table says; ``None`` where there is nobody to measure it of.
+    low, high
+        The values that the rows do not refute; ``None`` where there is no interval.
+    n
+        Of how many people it is measured: of a true positive rate those with a positive outcome. Of a ratio those of
+        the group.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBin:
+    """The people of a group whose score lies in one bin: of those with an outcome.
+
+    Attributes
+    ----------
+    start, end
+        The edges; the upper one belongs to the last bin only.
+    mean_score
+        The mean of their scores; ``None`` where there is nobody.
+    outcome
+        The share of them whose outcome is positive.
+    """
+
+    start: float
+    end: float
+    mean_score: float | None
+    outcome: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """What was measured of one group.
+
+    Attributes
+    ----------
+    by
+        The columns that make the group; empty for everybody.
+    values
+        The group's value of each; ``(None,)`` for the people of whom one of them is not known.
+    n, share
+        How many people, and what part of all rows.
+    estimates
+        The measures by name.
+    counts
+        ``selected``, and with outcomes the confusion matrix: ``true_positives`` and so on.
+    missing
+        How many of them have no ``decision``, ``outcome`` or ``score``; they count in ``n`` and in no rate that needs
+        it.
+    small
+        Whether the share is below the line that was set, 2% unless told otherwise.
+    reference_for
+        The ratios in which the other groups are compared with this one.
+    reliability
+        Scores beside outcomes, bin by bin; empty without both.
+    """
+
+    by: tuple[str, ...]
+    values: Values
+    n: int
+    share: float
+    estimates: Mapping[str, Estimate]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+    small: bool = False
+    reference_for: tuple[str, ...] = ()
+    reliability: tuple[ScoreBin, ...] = ()
+
+    @property
+    def reference(self) -> bool:
+        """Whether other groups are compared with this one."""
+        return bool(self.reference_for)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether these are the people whose group is not known."""
+        return bool(self.by) and None in self.values
+
+    @property
+    def name(self) -> str:
+        """The group in words: ``F``, ``F, Black``, ``unknown`` or ``everybody``."""
+        if not self.by:
+            return EVERYBODY
+        return UNKNOWN if self.unknown else ", ".join(word_of(value) for value in self.values)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a reader should know of the row: ``reference``, ``small``, ``unknown``."""
+        told = {"reference": self.reference, "small": self.small, UNKNOWN: self.unknown}
+        return tuple(flag for flag, is_so in told.items() if is_so)
+
+    def __getitem__(self, measure: str) -> Estimate:
+        try:
+            return self.estimates[measure]
+        except KeyError:
+            raise UsageError(
+                f"{measure!r} was not measured; there are {first_few(list(self.estimates), 20)}."
+                f"{nearest(measure, self.estimates)}"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """A table by group and intersection, as :func:`isonomia.measure` makes it.
+
+    Attributes
+    ----------
+    rows
+        Everybody first; then, in the order asked for, the groups of each attribute or combination, unknown ones last.
+    by
+        The attributes and combinations, each a tuple of columns.
+    size
+        How many rows the data have; all of them are used.
+    decision, favourable, outcome, positive, score
+        The columns, or the model's ``prediction`` and ``score``, and the values that count as favourable and as
+        positive; ``None`` for what there is not, and for numbers that are measured by their mean.
+    median
+        The median of all scores; ``None`` without scores.
+    small
+        Below which share of all a group is flagged.
+    delta, looks
+        Each interval misses the truth with at most this probability, looked at so often.
+    population
+        ``"sample"`` or ``"census"``; of a census the intervals are the values themselves.
+    source, model
+        What was read and who decided: name and fingerprint of the model.
+    assumptions, remarks
+        What the intervals rest on, and what a reader should know besides.
+    seconds, version
+        How long it took, and the version of Isonomia.
+    """
+
+    rows: tuple[GroupRow, ...]
+    by: tuple[tuple[str, ...], ...]
+    size: int
+    decision: str | None
+    favourable: Any
+    outcome: str | None
+    positive: Any
+    score: str | None
+    median: float | None
+    small: float
+    delta: float
+    looks: str | int
+    population: str
+    source: str = ""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    seconds: float = 0.0
+    version: str = ""
+
+    @property
+    def everybody(self) -> GroupRow:
+        """The row of all people."""
+        return self.rows[0]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of what was measured, in order."""
+        present = {name for row in self.rows for name in row.estimates}
+        return tuple(name for name in MEASURES if name in present)
+
+    @property
+    def unknown(self) -> dict[tuple[str, ...], int]:
+        """How many people have no known group, by attribute or combination."""
+        return {by: sum(row.n for row in self[by] if row.unknown) for by in self.by}
+
+    def __iter__(self) -> Iterator[GroupRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, by: str | Sequence[str]) -> tuple[GroupRow, ...]:
+        """The groups of an attribute, ``table["sex"]``, or of a combination, ``table["sex", "race"]``."""
+        wanted = (by,) if isinstance(by, str) else tuple(by)
+        if wanted not in self.by and wanted and wanted[0] in {",".join(each) for each in self.by}:
+            wanted = next(each for each in self.by if ",".join(each) == wanted[0])
+        if wanted not in self.by:
+            known = [",".join(each) for each in self.by]
+            raise UsageError(
+                f"nothing was measured by {','.join(map(str, wanted))!r}; there are {first_few(known, 12)}."
+                f"{nearest(','.join(map(str, wanted)), known)}"
+            )
+        return tuple(row for row in self.rows if row.by == wanted)
+
+    def row(self, by: str | Sequence[str], *values: Any) -> GroupRow:
+        """One group: ``table.row("sex", "F")``, ``table.row(("sex", "race"), "F", "Black")``."""
+        rows = self[by]
+        found = next((row for row in rows if row.values == values), None)
+        if found is None:
+            names = [row.name for row in rows]
+            shown = ", ".join(map(str, values))
+            raise UsageError(f"there is no group {shown!r}; there are {first_few(names, 20)}.{nearest(shown, names)}")
+        return found
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table as columns of plain values: a row for each group, three columns for each measure."""
+        rows, flags = self.rows, [", ".join(row.flags) for row in self.rows]
+        columns: dict[str, list[Any]] = {
+            "by": [",".join(row.by) for row in rows],
+            "group": [row.name for row in rows],
+            "n": [row.n for row in rows],
+            "share": [row.share for row in rows],
+            "flags": flags,
+        }
+        for name in self.measures:
+            found = [row.estimates.get(name) for row in rows]
+            columns[name] = [None if one is None else one.value for one in found]
+            columns[f"{name}_low"] = [None if one is None else one.low for one in found]
+            columns[f"{name}_high"] = [None if one is None else one.high for one in found]
+        for name in COUNTS:
+            if any(name in row.counts for row in rows):
+                columns[name] = [row.counts.get(name) for row in rows]
+        for name in ("decision", "outcome", "score"):
+            if any(row.missing.get(name) for row in rows):
+                columns[f"missing_{name}"] = [row.missing.get(name, 0) for row in rows]
+        return columns
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The table as a frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; of the first installed unless said."""
+        return frame_of(self.columns(), library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold; an infinite end of an interval is ``None`` there."""
+        data: dict[str, Any] = _finite(asdict(self))
+        for plain, row in zip(data["rows"], self.rows, strict=True):
+            plain |= {"name": row.name, "flags": list(row.flags), "unknown": row.unknown}
+        return data
+
+    def to_markdown(self) -> str:
+        """The table in Markdown."""
+        return _RENDERERS["markdown"](self)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The table with its charts as one HTML page that needs nothing else; written to a file if there is a path."""
+        page = _RENDERERS["page"](self)
+        if path is not None:
+            _WRITERS["page"](page, Path(path))
+        return page
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the columns to a file, CSV or Parquet by its ending."""
+        _WRITERS["table"](self.columns(), Path(path))
+
+    def __str__(self) -> str:
+        return _RENDERERS["text"](self)
+
+    def _repr_html_(self) -> str:
+        return _RENDERERS["notebook"](self)
+
+
+def word_of(value: Any) -> str:
+    """A value of a group as people write it."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return visible(value) if isinstance(value, str) else "unknown" if value is None else brief(value)
+
+
+def _finite(value: Any) -> Any:
+    """The same with lists for tuples, and nothing for what is infinite."""
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+_RENDERERS: dict[str, Callable[[GroupTable], str]] = {}
+_WRITERS: dict[str, Callable[[Any, Path], None]] = {}
+
+
+def render_table_with(
+    renderers: Mapping[str, Callable[[GroupTable], str]], writers: Mapping[str, Callable[[Any, Path], None]]
+) -> None:
+    """Say how a table is printed, shown and written: a value knows nothing of how it is displayed."""
+    _RENDERERS.update(renderers)
+    _WRITERS.update(writers)

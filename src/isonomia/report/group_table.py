@@ -1,0 +1,230 @@
+"""A table by group as text, on the terminal, in a notebook, as Markdown, CSV, JSON; and the way to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from isonomia.audits.measure.measure import measure
+from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, render_table_with
+from isonomia.report.as_json import dumped
+from isonomia.report.files import need_table, write_file, write_table
+from isonomia.report.markdown import escaped
+from isonomia.wording import capitalised, chance, number, value_text, visible
+
+__all__ = ["TableSection", "as_markdown", "cell", "facts", "interval_words", "measure", "sections_of", "show_table"]
+
+SECTIONS = {
+    "Decisions": ("selection_rate", "impact_ratio"),
+    "Errors": ("true_positive_rate", "false_positive_rate", "false_negative_rate"),
+    "Outcomes": ("outcome_rate", "positive_predictive_value", "accuracy"),
+    "Scores": ("scoring_rate", "scoring_ratio"),
+    "Calibration": ("mean_score", "calibration"),
+    "Numbers": ("mean_decision", "mean_outcome", "mean_error", "mean_absolute_error"),
+}
+"""The measures that stand side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSection:
+    """Measures that are shown together, of every group."""
+
+    title: str
+    measures: tuple[str, ...]
+    rows: tuple[GroupRow, ...]
+
+    @property
+    def explained(self) -> tuple[tuple[str, str], ...]:
+        """What each measure is."""
+        return tuple((words_of(name), MEASURES[name]) for name in self.measures)
+
+
+def sections_of(table: GroupTable) -> tuple[TableSection, ...]:
+    """The table in parts that fit a terminal; the first has the numbers of people."""
+    measured = table.measures
+    chosen = [(title, tuple(name for name in names if name in measured)) for title, names in SECTIONS.items()]
+    return tuple(TableSection(title, names, table.rows) for title, names in chosen if names)
+
+
+def words_of(measure_name: str) -> str:
+    """The name of a measure as people write it."""
+    return measure_name.replace("_", " ")
+
+
+def cell(estimate: Estimate | None) -> str:
+    """A number and its interval, such as ``0.484 (0.477 to 0.491)``; a dash for what there is not."""
+    if estimate is None or estimate.value is None:
+        return "-"
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+        return _digits(estimate.value)
+    return f"{_digits(estimate.value)} ({_digits(estimate.low)} to {_digits(estimate.high)})"
+
+
+def _digits(value: float) -> str:
+    """Three digits behind the point of a rate, four digits of anything else."""
+    return f"{value:.3f}" if abs(value) < 10 and value == value else number(value)
+
+
+def name_of(row: GroupRow, measures: Sequence[str]) -> str:
+    """The group with its flags, as far as they matter for some measures."""
+    told = {"reference": set(row.reference_for) & set(measures), "small": row.small}
+    flags = [flag for flag, is_so in told.items() if is_so]
+    return f"{row.name} ({', '.join(flags)})" if flags else row.name
+
+
+def interval_words(table: GroupTable) -> str:
+    """What the intervals are worth."""
+    if table.population == "census":
+        return "The rows are the whole population: every number is exact."
+    looks = {"once": "looked at once", "any": "looked at whenever one likes"}
+    when = looks.get(str(table.looks), f"looked at {table.looks} times, as planned")
+    return (
+        f"Each interval by itself misses the truth with a probability of at most {chance(table.delta)}, {when}; "
+        "they do not hold all at once."
+    )
+
+
+def facts(table: GroupTable) -> Iterator[tuple[str, str]]:
+    """What was measured, by name."""
+    yield "rows", f"{table.size:,}"
+    if table.source:
+        yield "data", table.source
+    if table.model:
+        yield "model", str(table.model["name"])
+    for name, column, value in (
+        ("decision", table.decision, table.favourable),
+        ("outcome", table.outcome, table.positive),
+    ):
+        if column is not None:
+            kind = "favourable" if name == "decision" else "positive"
+            yield name, column if value is None else f"{column}, {kind}: {value_text(value, 80)}"
+    if table.score is not None:
+        yield "score", table.score if table.median is None else f"{table.score}, median {number(table.median)}"
+    references = [row.name for row in table.rows if row.reference]
+    if references:
+        yield "compared with", "; ".join(references)
+
+
+# ------------------------------------------------------------------------------------------------------------ terminal
+
+
+def show_table(table: GroupTable, console: Any) -> None:
+    """Print the table: the parts one below the other, then what a reader should know."""
+    from rich.text import Text
+
+    for position, section in enumerate(sections_of(table)):
+        console.print(Text(section.title, style="bold"))
+        console.print(_grid(section, people=position == 0))
+        console.print()
+    for line in _notes(table):
+        console.print(Text(line))
+
+
+def _notes(table: GroupTable) -> Iterator[str]:
+    yield interval_words(table)
+    ratios = {"impact_ratio", "scoring_ratio"} & set(table.measures)
+    if ratios and any(row.reference for row in table.rows):
+        yield "A ratio compares a group's rate with that of the reference group."
+    for remark in table.remarks:
+        yield f"note: {remark}"
+
+
+def _grid(section: TableSection, *, people: bool) -> Any:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    grid.add_column("group", overflow="fold", min_width=8)
+    for heading in ("n", "share") if people else ():
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for name in section.measures:
+        grid.add_column(words_of(name), overflow="fold")
+    previous: tuple[str, ...] = ()
+    for row in section.rows:
+        if row.by != previous:
+            previous = row.by
+            grid.add_row(Text(f"by {', '.join(row.by)}", style="dim"))
+        counts = [f"{row.n:,}", f"{row.share:.1%}"] if people else []
+        cells = [cell(row.estimates.get(name)) for name in section.measures]
+        indent = "  " if row.by else ""
+        grid.add_row(*(Text(part) for part in (indent + visible(name_of(row, section.measures)), *counts, *cells)))
+    return grid
+
+
+def as_text(table: GroupTable) -> str:
+    """The table as plain text."""
+    from rich.console import Console
+
+    page = StringIO()
+    show_table(table, Console(file=page, width=110, no_color=True, highlight=False, force_terminal=False))
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+
+
+def as_notebook(table: GroupTable) -> str:
+    """The table for a notebook."""
+    parts = []
+    for position, section in enumerate(sections_of(table)):
+        headings = ["group", *(("n", "share") if position == 0 else ()), *map(words_of, section.measures)]
+        head = "".join(f"<th style='text-align:left'>{escape(heading)}</th>" for heading in headings)
+        body = ""
+        for row in section.rows:
+            counts = [f"{row.n:,}", f"{row.share:.1%}"] if position == 0 else []
+            cells = [
+                name_of(row, section.measures),
+                *counts,
+                *(cell(row.estimates.get(name)) for name in section.measures),
+            ]
+            by = f"<span style='opacity:.7'>{escape(visible(', '.join(row.by)))}</span> " if row.by else ""
+            first, *others = (escape(visible(text)) for text in cells)
+            rest = "".join(f"<td style='text-align:left'>{text}</td>" for text in others)
+            body += f"<tr><th style='text-align:left'>{by}{first}</th>{rest}</tr>"
+        parts.append(
+            f"<table><caption>{section.title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+    notes = "".join(f"<p>{escape(visible(line))}</p>" for line in _notes(table))
+    return f"<div>{''.join(parts)}{notes}</div>"
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def as_markdown(table: GroupTable) -> str:
+    """The table in Markdown: one table for each part."""
+    lines = ["## Measured by group", ""]
+    lines += [f"- {name}: {escaped(value)}" for name, value in facts(table)]
+    for position, section in enumerate(sections_of(table)):
+        headings = ["by", "group", *(("n", "share") if position == 0 else ()), *map(words_of, section.measures)]
+        lines += ["", f"### {section.title}", "", f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+        for row in section.rows:
+            counts = [f"{row.n:,}", f"{row.share:.1%}"] if position == 0 else []
+            cells = [escaped(", ".join(row.by)), escaped(name_of(row, section.measures)), *counts]
+            cells += [cell(row.estimates.get(name)) for name in section.measures]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines += ["", *(f"- {name}: {told}" for name, told in section.explained)]
+    return "\n".join([*lines, "", *(escaped(capitalised(line)) + "\n" for line in _notes(table))])
+
+
+def as_json_text(table: GroupTable) -> str:
+    """Everything, for whoever computes with it."""
+    return dumped(table.to_dict())
+
+
+def _page(table: GroupTable) -> str:
+    from isonomia.report.page.group_table import page_of
+
+    return page_of(table)
+
+
+def _write_columns(columns: Any, path: Path) -> None:
+    need_table(path, "the table")
+    write_table(columns, path)
+
+
+render_table_with(
+    {"text": as_text, "notebook": as_notebook, "markdown": as_markdown, "page": _page},
+    {"page": lambda page, path: write_file(page, path, "the page"), "table": _write_columns},
+)

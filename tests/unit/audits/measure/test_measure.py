@@ -1,0 +1,328 @@
+"""``measure`` equals plain counting, uses every row, and says clearly what it cannot read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isonomia as iso
+from isonomia.errors import DataError, UsageError
+from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.one_look import RateFraction, interval_of
+
+RATES = {
+    "selection_rate": (lambda d, o: d == 1, lambda d, o: d == d),
+    "outcome_rate": (lambda d, o: o == 1, lambda d, o: o == o),
+    "true_positive_rate": (lambda d, o: d == 1, lambda d, o: o == 1),
+    "false_positive_rate": (lambda d, o: d == 1, lambda d, o: o == 0),
+    "false_negative_rate": (lambda d, o: d == 0, lambda d, o: o == 1),
+    "positive_predictive_value": (lambda d, o: o == 1, lambda d, o: d == 1),
+    "accuracy": (lambda d, o: d == o, lambda d, o: d == d),
+}
+"""Of which people each rate is a share of which others."""
+
+
+def random_table(rng: np.random.Generator) -> pd.DataFrame:
+    """A small table with missing values of every kind."""
+    n = int(rng.integers(1, 60))
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M", "X"], n),
+            "age": rng.integers(0, 3, n).astype(float),
+            "decision": rng.integers(0, 2, n).astype(float),
+            "outcome": rng.integers(0, 2, n).astype(float),
+            "score": rng.random(n).round(1),
+        }
+    )
+    for name in frame:
+        frame.loc[rng.random(n) < 0.1, name] = None
+    return frame
+
+
+def members(frame: pd.DataFrame, by: tuple[str, ...], values: tuple[object, ...]) -> pd.DataFrame:
+    if None in values:
+        return frame[frame[list(by)].isna().any(axis=1)]
+    for name, value in zip(by, values, strict=True):
+        frame = frame[frame[name] == value]
+    return frame
+
+
+def test_every_number_equals_plain_counting_on_200_random_tables() -> None:
+    rng, compared = np.random.default_rng(7), 0
+    for _ in range(200):
+        frame = random_table(rng)
+        with np.errstate(all="raise"):
+            table = iso.measure(
+                iso.Census(frame),
+                by=["sex", "age", ("sex", "age")],
+                decision="decision",
+                outcome="outcome",
+                score="score",
+            )
+        for by in table.by:
+            assert sum(row.n for row in table[by]) == len(frame)
+            assert table.unknown[by] == int(frame[list(by)].isna().any(axis=1).sum())
+        for row in table.rows:
+            people = members(frame, row.by, row.values) if row.by else frame
+            assert row.n == len(people)
+            assert row.share == pytest.approx(len(people) / len(frame))
+            assert row.small == (bool(row.by) and not row.unknown and len(people) / len(frame) < 0.02)
+            decision, outcome = people.decision, people.outcome
+            known = people[decision.notna() & outcome.notna()]
+            for name, (event, given) in RATES.items():
+                single = {"selection_rate": people[decision.notna()], "outcome_rate": people[outcome.notna()]}
+                whole = single.get(name, known)
+                chosen = whole[given(whole.decision, whole.outcome)]
+                yes = event(chosen.decision, chosen.outcome).sum()
+                estimate = row[name]
+                assert estimate.n == len(chosen), name
+                assert estimate.value == (yes / len(chosen) if len(chosen) else None), name
+                compared += 1
+            scored = people.score.dropna()
+            if frame.score.notna().any():
+                rate = (scored > frame.score.median()).mean() if len(scored) else None
+                assert row["scoring_rate"].value == rate
+                assert row["mean_score"].value == (pytest.approx(scored.mean()) if len(scored) else None)
+            both = people[people.score.notna() & outcome.notna()]
+            assert row["calibration"].value == (
+                pytest.approx((both.outcome - both.score).mean()) if len(both) else None
+            )
+            assert sum(part.outcome.n for part in row.reliability) == len(both)
+    assert compared > 10_000
+
+
+def test_the_impact_ratio_is_that_to_the_highest_rate_among_groups_that_are_not_small() -> None:
+    frame = pd.DataFrame(
+        {"g": ["a"] * 500 + ["b"] * 480 + ["c"], "d": [1] * 250 + [0] * 250 + [1] * 120 + [0] * 360 + [1]}
+    )
+    table = iso.measure(frame, by="g", decision="d")
+    assert [row["impact_ratio"].value for row in table["g"]] == [1.0, 0.5, 2.0]
+    assert [row.flags for row in table["g"]] == [("reference",), (), ("small",)]
+    with_small = iso.measure(frame, by="g", decision="d", small=0)
+    assert [row["impact_ratio"].value for row in with_small["g"]] == [0.5, 0.25, 1.0]
+    assert with_small.row("g", "c").reference
+
+
+def test_intervals_are_those_of_one_look() -> None:
+    frame = pd.DataFrame({"g": ["a"] * 50 + ["b"] * 40, "d": [1] * 30 + [0] * 20 + [1] * 9 + [0] * 31})
+    table = iso.measure(frame, by="g", decision="d", reference="a", delta=0.1)
+    low, high = clopper_pearson([30, 9], [50, 40], 0.1)
+    assert [(row["selection_rate"].low, row["selection_rate"].high) for row in table["g"]] == list(
+        zip(low, high, strict=True)
+    )
+    expected = interval_of(RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0)), (9, 30), (40, 50), 0.1)
+    ratio = table.row("g", "b")["impact_ratio"]
+    assert (ratio.low, ratio.high) == expected
+    assert (
+        table.row("g", "a")["impact_ratio"]
+        == iso.measure(frame, by="g", decision="d", reference="a")["g"][0]["impact_ratio"]
+    )
+    twice = iso.measure(frame, by="g", decision="d", delta=0.2, looks=2, reference="a")
+    assert twice.rows == table.rows
+    anytime = iso.measure(frame, by="g", decision="d", delta=0.1, looks="any", reference="a")
+    for row, wider in zip(table.rows, anytime.rows, strict=True):
+        for name, estimate in row.estimates.items():
+            other = wider[name]
+            assert other.low <= estimate.low <= estimate.high <= other.high
+
+
+def test_the_ratio_to_the_highest_allows_for_not_knowing_which_it_is() -> None:
+    """With two rates so close that either may be the highest, the reference itself may lie below it."""
+    frame = pd.DataFrame({"g": ["a"] * 100 + ["b"] * 100, "d": [1] * 51 + [0] * 49 + [1] * 50 + [0] * 50})
+    first, second = iso.measure(frame, by="g", decision="d")["g"]
+    assert first.reference
+    assert first["impact_ratio"].low < 0.85
+    assert first["impact_ratio"].high == second["impact_ratio"].high == 1.0
+    clear = pd.DataFrame({"g": ["a"] * 100 + ["b"] * 100, "d": [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90})
+    first, second = iso.measure(clear, by="g", decision="d")["g"]
+    assert (first["impact_ratio"].low, first["impact_ratio"].high) == (1.0, 1.0)
+    assert second["impact_ratio"].high < 0.25
+
+
+def test_nothing_is_said_of_nobody() -> None:
+    table = iso.measure({"g": ["a", "b"], "d": [1, 0], "y": [0, 0]}, by="g", decision="d", outcome="y")
+    empty = table.row("g", "a")["true_positive_rate"]
+    assert (empty.value, empty.low, empty.high, empty.n) == (None, None, None, 0)
+    nobody = iso.measure({"g": ["a", "b"], "d": [0, 0]}, by="g", decision="d")
+    assert [row["impact_ratio"].value for row in nobody["g"]] == [None, None]
+
+
+def test_means_of_numbers_have_intervals_once_their_range_is_known() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 2000), "y": rng.uniform(0, 50, 2000)})
+    frame["d"] = np.clip(frame.y + rng.normal(2, 5, 2000), 0, 60)
+    table = iso.measure(frame, by="g", decision="d", outcome="y", ranges={"d": (0, 60), "y": (0, 50)})
+    for row in table["g"]:
+        people = frame[frame.g == row.values[0]]
+        for name, true in (
+            ("mean_decision", people.d),
+            ("mean_outcome", people.y),
+            ("mean_error", people.d - people.y),
+            ("mean_absolute_error", (people.d - people.y).abs()),
+        ):
+            estimate = row[name]
+            assert estimate.value == pytest.approx(true.mean())
+            assert estimate.low < estimate.value < estimate.high
+            spread = true.std() / np.sqrt(len(true))
+            assert estimate.high - estimate.low < 12 * spread
+    without = iso.measure(frame, by="g", decision="d", outcome="y")
+    assert without.everybody["mean_error"].low is None
+    assert "ranges=" in " ".join(without.remarks)
+    with pytest.raises(DataError, match="between 0 and 10"):
+        iso.measure(frame, by="g", decision="d", ranges={"d": (0, 10)})
+
+
+def test_a_sorted_file_has_the_same_numbers() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 500), "d": rng.integers(0, 2, 500), "y": rng.integers(0, 2, 500)})
+    one = iso.measure(frame, by="g", decision="d", outcome="y")
+    two = iso.measure(frame.sort_values("d"), by="g", decision="d", outcome="y")
+    assert one.rows == two.rows
+
+
+def test_missing_and_unknown_groups_are_counted_and_shown() -> None:
+    frame = {"race": ["A", "?", None, "", "A", "B"], "d": [1, 0, 1, 1, None, 0]}
+    table = iso.measure(frame, by="race", decision="d", unknown=["?"])
+    last = table["race"][-1]
+    assert (last.name, last.unknown, last.n, last["selection_rate"].n) == ("unknown", True, 3, 3)
+    assert "impact_ratio" not in last.estimates
+    assert table.unknown == {("race",): 3}
+    assert table.row("race", "A").missing == {"decision": 1}
+    assert table.row("race", "A")["selection_rate"].n == 1
+    doubtful = iso.measure(frame, by="race", decision="d")
+    assert any("'?'" in remark for remark in doubtful.remarks)
+
+
+class Model:
+    """A model that would cheat if it were given the outcome."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self) -> None:
+        self.columns: set[str] = set()
+
+    def predict(self, table: pd.DataFrame) -> np.ndarray:
+        self.columns |= set(table.columns)
+        return np.where(table["income"] > 20, "yes", "no")
+
+    def predict_proba(self, table: pd.DataFrame) -> np.ndarray:
+        score = np.clip(table["income"].to_numpy() / 40, 0, 1)
+        return np.stack([1 - score, score], axis=1)
+
+
+def test_a_model_decides_and_scores_and_is_not_given_the_outcome() -> None:
+    frame = pd.DataFrame({"sex": ["F", "M"] * 20, "income": range(40), "repaid": ["yes", "no", "yes", "yes"] * 10})
+    model = Model()
+    table = iso.measure(frame, model, by="sex", outcome="repaid", positive="yes", score="score")
+    assert model.columns == {"sex", "income"}
+    assert (table.decision, table.favourable) == ("prediction", "yes")
+    assert table.row("sex", "F")["selection_rate"].value == pytest.approx(9 / 20)
+    assert table.everybody["mean_score"].value == pytest.approx(np.mean(np.arange(40) / 40))
+    with pytest.raises(UsageError, match="leave out the model"):
+        iso.measure(frame, model, by="sex", decision="repaid")
+
+
+def test_folders_of_files_are_read_as_they_go(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M", None], 3000),
+            "race": rng.choice(["A", "B", "C"], 3000),
+            "d": rng.integers(0, 2, 3000),
+            "s": rng.random(3000),
+            "other": "x",
+        }
+    )
+    for part in range(3):
+        frame[part * 1000 : (part + 1) * 1000].to_parquet(tmp_path / f"{part}.parquet")
+    (tmp_path / "csv").mkdir()
+    frame.to_csv(tmp_path / "csv" / "all.csv", index=False)
+    for part in range(3):
+        (tmp_path / "parquet").mkdir(exist_ok=True)
+        (tmp_path / f"{part}.parquet").rename(tmp_path / "parquet" / f"{part}.parquet")
+    arguments = {"by": ["sex", "sex,race"], "decision": "d", "score": "s"}
+    held = iso.measure(frame, **arguments)
+    assert iso.measure(tmp_path / "parquet", **arguments).rows == held.rows
+    assert iso.measure(str(tmp_path / "csv"), **arguments).rows == held.rows
+
+
+def test_the_table_is_given_as_every_kind_of_frame_and_as_json() -> None:
+    table = iso.measure({"sex": ["F", "M", None] * 20, "d": [1, 0, 1] * 20}, by="sex", decision="d")
+    pandas, polars, arrow = (table.to_frame(library) for library in ("pandas", "polars", "pyarrow"))
+    assert (
+        list(pandas["group"])
+        == polars["group"].to_list()
+        == arrow["group"].to_pylist()
+        == ["everybody", "F", "M", "unknown"]
+    )
+    assert list(pandas.columns) == polars.columns == arrow.column_names
+    assert pandas["impact_ratio"].dtype == float
+    assert polars["impact_ratio"].to_list() == [None, 1.0, 0.0, None]
+    assert json.loads(json.dumps(table.to_dict(), allow_nan=False))["rows"][1]["name"] == "F"
+    with pytest.raises(UsageError, match="pandas, polars, pyarrow"):
+        table.to_frame("panda")
+
+
+def test_groups_are_found_by_name() -> None:
+    table = iso.measure({"a": [1, 2] * 3, "b": ["x", "y"] * 3, "d": [0, 1] * 3}, by=["a", "a,b"], decision="d")
+    assert table.row("a", 1).name == "1"
+    assert table["a", "b"] == table["a,b"] == table[("a", "b")]
+    with pytest.raises(UsageError, match="there are 1, 2"):
+        table.row("a", 3)
+    with pytest.raises(UsageError, match="nothing was measured by 'b'"):
+        table["b"]
+    with pytest.raises(UsageError, match="selection_rate"):
+        table.everybody["selectionrate"]
+
+
+def test_references_are_named_by_value_or_as_text() -> None:
+    frame = {"sex": ["F", "M"] * 20, "race": ["A", "B", "B", "A"] * 10, "d": [1, 0, 1, 1] * 10}
+    table = iso.measure(frame, by=["sex", "race", ("sex", "race")], decision="d", reference=["M", "F, B"])
+    assert [row.name for row in table if row.reference] == ["M", "A", "F, B"]
+    assert table.row("sex", "F")["impact_ratio"].value == 2.0
+    tupled = iso.measure(frame, by=[("sex", "race")], decision="d", reference=("M", "A"))
+    assert tupled.row(("sex", "race"), "M", "A").reference
+    with pytest.raises(UsageError, match="no group 'Male'.*there are F, M"):
+        iso.measure(frame, by="sex", decision="d", reference="Male")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"decision": "income"}, "'<=50K' and '>50K': say which of them counts as favourable, such as favourable="),
+        ({"decision": "income", "positive": ">50"}, "no row has '>50' in 'income'.*Did you mean"),
+        ({"decision": "coded"}, "values 1 and 2: say which of them counts as favourable"),
+        ({"decision": "d", "outcome": "income"}, "counts as positive, such as positive='<=50K'"),
+        ({"decision": "d", "outcome": "number"}, "say which of them counts as positive"),
+        ({"decision": "d", "favourable": "approve"}, "number with the values 0 and 1, but favourable='approve' came"),
+        ({"decision": "D"}, "no column 'D'; its columns are 'sex'"),
+        ({}, "expected decision= or score="),
+        ({"decision": "d", "by": "many"}, "more than 1,000 different values"),
+        ({"decision": "d", "by": []}, "expected by as a column"),
+        ({"decision": "d", "looks": "twice"}, "expected looks"),
+        ({"decision": "d", "delta": 5}, "expected delta"),
+        ({"decision": "d", "small": 2}, "expected small as a share"),
+        ({"score": "income"}, "should hold numbers"),
+    ],
+)
+def test_bad_input_says_what_to_do(arguments: dict[str, object], expected: str) -> None:
+    frame = {
+        "sex": ["F", "M"] * 600,
+        "income": ["<=50K", ">50K"] * 600,
+        "coded": [1, 2] * 600,
+        "d": [0, 1] * 600,
+        "number": [1.5, 2.5, 0.5] * 400,
+        "many": list(range(1200)),
+    }
+    with pytest.raises((UsageError, DataError), match=expected):
+        iso.measure(frame, **{"by": "sex", **arguments})
+
+
+def test_a_text_value_may_name_a_number_or_a_truth_value() -> None:
+    frame = {"g": ["a", "b"] * 10, "coded": [1, 2] * 10, "true": [True, False] * 10}
+    assert iso.measure(frame, by="g", decision="coded", favourable="2").row("g", "b")["selection_rate"].value == 1.0
+    assert iso.measure(frame, by="g", decision="true", favourable="false").row("g", "b")["selection_rate"].value == 1.0
