@@ -14,6 +14,7 @@ from isonomia.models.wrappers import Cached, unwrap, watch
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
+from isonomia.records.violations import KeepsViolations
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Value
 from isonomia.version import __version__
@@ -28,6 +29,7 @@ __all__ = [
     "recorded_population",
     "same_answers",
     "sealed",
+    "stored_violations",
     "values_in",
     "watched",
     "why_stopped",
@@ -146,6 +148,11 @@ def watched(model: Model, random_model: bool) -> Model:
 def why_stopped(reason: str, counted: str = "people") -> str:
     """Why the loop of the engine ended, in words; ``counted`` is what its budget counts."""
     return f"the budget of {counted} is spent" if reason == "budget" else _REASONS[reason]
+
+
+def stored_violations(journal: Journal) -> KeepsViolations | None:
+    """The journal, where it keeps violations too: one of a store does."""
+    return journal if isinstance(journal, KeepsViolations) else None
 
 
 def same_answers(check: Check[Any], sentence: str) -> tuple[str, ...]:

@@ -25,9 +25,10 @@ from isonomia.cli.options import (
     ModelReading,
     Quiet,
     Seed,
+    ViolationsFile,
     with_model_reading,
 )
-from isonomia.cli.outputs import conclude
+from isonomia.cli.outputs import conclude, write_all_violations
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
 
@@ -143,6 +144,7 @@ def check(
         ),
     ] = None,
     allow_code: AllowCode = False,
+    violations: ViolationsFile = None,
     json: Json = None,
 ) -> None:
     r"""Check whether properties hold of a model and a table, or of a FairSquare program.
@@ -155,11 +157,13 @@ def check(
     from isonomia.audits.protocol import Check
     from isonomia.records.store import Known
     from isonomia.report import LiveProgress
-    from isonomia.report.files import need_writable
+    from isonomia.report.files import need_violations, need_writable
 
     program, texts = _split_arguments(arguments)
     console = new_console()
-    _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept)
+    _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept, violations=violations)
+    if violations is not None:
+        need_violations(violations, "--violations")
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
             need_writable(path, option)
@@ -202,6 +206,10 @@ def check(
         if known is not None:
             remember(known, Check(to_check), verdict, forget=False)  # a model that is mended may break again
             _refuse_trouble(known)
+    if violations is not None:
+        specified = [verdict for verdict in verdicts if verdict.counted == "cases"]
+        found = [(verdict.name or str(number), verdict.violations()) for number, verdict in enumerate(specified, 1)]
+        write_all_violations(found, violations, console)
     raise typer.Exit(conclude(verdicts, console, json, always=quiet))
 
 

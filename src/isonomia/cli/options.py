@@ -54,6 +54,7 @@ __all__ = [
     "Seed",
     "Trust",
     "TrustPickle",
+    "ViolationsFile",
     "parse_model_options",
     "with_model_reading",
 ]
@@ -139,6 +140,15 @@ Markdown = Annotated[
 Card = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write a section for a model card to this file.", rich_help_panel=FILES),
+]
+ViolationsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--violations",
+        metavar="FILE",
+        help="Write every violation to this file: .csv, .parquet or .jsonl.",
+        rich_help_panel=FILES,
+    ),
 ]
 Report = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the HTML report to this file.", rich_help_panel=FILES)

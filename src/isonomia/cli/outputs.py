@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,13 +11,23 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from isonomia.errors import UsageError, nearest
+from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
     from isonomia.records.verdict import Verdict
+    from isonomia.records.violations import ViolationSet
     from isonomia.report.entries import Audit
 
-__all__ = ["OutputFiles", "conclude", "read_interventions", "refuse_to_overwrite", "write_outputs", "write_text"]
+__all__ = [
+    "OutputFiles",
+    "conclude",
+    "read_interventions",
+    "refuse_to_overwrite",
+    "write_all_violations",
+    "write_outputs",
+    "write_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +40,14 @@ class OutputFiles:
     markdown: Path | None = None
     card: Path | None = None
     report: Path | None = None
+    violations: Path | None = None
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
-        from isonomia.report.files import need_writable
+        from isonomia.report.files import need_violations, need_writable
 
         for name, target in self.wanted():
-            need_writable(target, _what(name))
+            (need_violations if name == "violations" else need_writable)(target, _what(name))
 
     def wanted(self) -> list[tuple[str, Path]]:
         """The files that are wanted, by their kinds."""
@@ -60,6 +72,8 @@ def write_outputs(outputs: OutputFiles, audit: Audit, summary_file: str | None) 
         "report": _page,
     }
     for name, target in outputs.wanted():
+        if name == "violations":  # they are no part of a report, and come from the store
+            continue
         write_file(makers[name](audit), target, _what(name))
     if summary_file:
         with Path(summary_file).open("a", encoding="utf-8") as file:
@@ -94,6 +108,27 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
     if target is not None:
         write_file(as_json(Audit(TITLE, entries)), target, "--json")
     return exit_code(verdicts)
+
+
+def write_all_violations(found: Sequence[tuple[str, ViolationSet]], target: Path, console: Console) -> None:
+    """Write every violation of some properties, given by their names: to one file, or to one for each of several."""
+    from isonomia.report.files import write_violations
+
+    for path, (_, violations) in zip(_file_names(target, [name for name, _ in found]), found, strict=True):
+        if len(violations) or len(found) == 1:
+            write_violations(violations, path)
+            more = "more than " if violations.more else ""
+            count = plural(len(violations), "violation")
+            console.print(f"{path}: {more}{count}", markup=False, soft_wrap=True)
+
+
+def _file_names(target: Path, names: Sequence[str]) -> list[Path]:
+    """The target; where there are several properties, with the name or number of each before the ending."""
+    if len(names) == 1:
+        return [target]
+    words = ["-".join(re.findall(r"[A-Za-z0-9]+", name))[:60] for name in names]
+    numbered = [word if word and words.count(word) == 1 else str(number) for number, word in enumerate(words, start=1)]
+    return [target.with_name(f"{target.stem}-{word}{target.suffix}") for word in numbered]
 
 
 def read_interventions(path: Path) -> Interventions:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.console import new_console
-from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif
-from isonomia.cli.outputs import OutputFiles, write_outputs
+from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif, ViolationsFile
+from isonomia.cli.outputs import OutputFiles, write_all_violations, write_outputs
 from isonomia.errors import RecordError, UsageError
 from isonomia.records.database import FOLDER, STORE
 from isonomia.wording import visible
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
     from isonomia.records.store import CheckRecord, RunRecord, Store
     from isonomia.records.verdict import Verdict
+    from isonomia.records.violations import ViolationSet
     from isonomia.report.entries import Audit
 
 __all__ = [
     "HERE",
     "Records",
+    "all_violations",
     "audit_of",
     "export",
     "names_of_runs",
@@ -84,6 +86,23 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
             failures.append(Failure(check.name, *_problem(store, run, check), why, line))
     file, folder = run.request.get("file"), str(store.folder)
     return Audit(run.title, tuple(entries), run.id, run.begun, file, tuple(failures), folder)
+
+
+def all_violations(
+    store: Store, name: str, known: Mapping[int, Verdict] | None = None
+) -> list[tuple[str, ViolationSet]]:
+    """Every violation of a run, by the names of the properties that can have some.
+
+    ``known`` has verdicts by the numbers of their checks, which are at hand with what was found.
+    """
+    found = []
+    for check in store.checks(store.run(name).id):
+        verdict = (known or {}).get(check.number) or check.verdict
+        if verdict is None or verdict.counted not in {"cases", "points"}:
+            continue
+        kept = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)
+        found.append((check.name, verdict.violations() if kept is None else kept))
+    return found
 
 
 def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
@@ -254,6 +273,7 @@ def report(
     json: Json = None,
     markdown: Markdown = None,
     card: Card = None,
+    violations: ViolationsFile = None,
 ) -> None:
     """Write the report of a run as one page that works offline.
 
@@ -261,9 +281,11 @@ def report(
     """
     store = open_store(records)
     target = output or Path(f"{store.run(run).id}.html")
-    outputs = OutputFiles(junit, sarif, json, markdown, card, target)
+    outputs = OutputFiles(junit, sarif, json, markdown, card, target, violations)
     outputs.probe()
     write_outputs(outputs, with_histories(store, audit_of(store, run)), None)
+    if violations is not None:
+        write_all_violations(all_violations(store, run), violations, new_console(wrap=False))
     new_console(wrap=False).print(f"written: {target}", markup=False)
     if show_it:
         typer.launch(target.resolve().as_uri())

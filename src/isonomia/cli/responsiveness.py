@@ -26,9 +26,10 @@ from isonomia.cli.options import (
     NeededData,
     Quiet,
     Seed,
+    ViolationsFile,
     with_model_reading,
 )
-from isonomia.cli.outputs import conclude, read_interventions
+from isonomia.cli.outputs import conclude, read_interventions, write_all_violations
 from isonomia.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def responsiveness(
             metavar="FILE", help="Write what is known of each person: .csv or .parquet.", rich_help_panel=FILES
         ),
     ] = None,
+    violations: ViolationsFile = None,
     json: Json = None,
 ) -> None:
     """Check what share of the points that people can reach has the prediction that they want.
@@ -171,11 +173,13 @@ def responsiveness(
     from isonomia.audits.check import check
     from isonomia.populations import Census
     from isonomia.report import LiveProgress, show
-    from isonomia.report.files import need_table, need_writable
+    from isonomia.report.files import need_table, need_violations, need_writable
 
     for path, option in ((points, "--points"), (people, "--people")):
         if path is not None:
             need_table(path, option)
+    if violations is not None:
+        need_violations(violations, "--violations")
     if json is not None:
         need_writable(json, "--json")
     prop = ResponsivenessClaim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
@@ -200,6 +204,8 @@ def responsiveness(
     if not quiet:
         show(verdict, console, prop.explain() if explain else None)
     _export(verdict, points, people, ids, console)
+    if violations is not None:
+        write_all_violations([(verdict.name or "responsiveness", verdict.violations())], violations, console)
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 

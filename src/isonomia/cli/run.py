@@ -27,9 +27,10 @@ from isonomia.cli.options import (
     Report,
     Sarif,
     TrustPickle,
+    ViolationsFile,
 )
-from isonomia.cli.outputs import OutputFiles, write_outputs
-from isonomia.cli.records import audit_of, with_histories
+from isonomia.cli.outputs import OutputFiles, write_all_violations, write_outputs
+from isonomia.cli.records import all_violations, audit_of, with_histories
 from isonomia.errors import NotAllowedError, RecordError, UsageError
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def run(
     markdown: Markdown = None,
     card: Card = None,
     report: Report = None,
+    violations: ViolationsFile = None,
 ) -> None:
     """Check every property of an audit file.
 
@@ -100,7 +102,7 @@ def run(
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
 
-    outputs = OutputFiles(junit, sarif, json, markdown, card, report)
+    outputs = OutputFiles(junit, sarif, json, markdown, card, report, violations)
     outputs.probe()
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
@@ -236,6 +238,8 @@ def _finish(
     overview(audit, console)
     audit = audit if outputs.report is None else with_histories(store, audit)
     write_outputs(outputs, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
+    if outputs.violations is not None:
+        write_all_violations(all_violations(store, started.run, verdicts), outputs.violations, console)
     command = with_records("isonomia show latest", store.folder)
     message = f"run {started.run} is kept in {store.folder}; {command} shows it"
     if cut_off(outcomes):

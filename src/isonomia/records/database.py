@@ -55,6 +55,19 @@ CREATE TABLE IF NOT EXISTS known (
 """
 """Counterexamples of earlier verdicts, by the digest of their property; the latest has the highest place."""
 
+VIOLATIONS_TABLE = """
+CREATE TABLE IF NOT EXISTS violations (
+    run TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    more INTEGER NOT NULL,
+    chunk BLOB NOT NULL,
+    PRIMARY KEY (run, number, place)
+);
+"""
+"""All violations of a check, in chunks of columns; ``more`` is 1 where there were more than are kept."""
+
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
 INSERT OR IGNORE INTO format SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM format);
@@ -85,7 +98,8 @@ CREATE TABLE IF NOT EXISTS entries (
     PRIMARY KEY (run, number, place),
     UNIQUE (run, number, key)
 ) WITHOUT ROWID;
-{KNOWN_TABLE}"""
+{KNOWN_TABLE}
+{VIOLATIONS_TABLE}"""
 
 
 class Database:

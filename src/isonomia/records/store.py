@@ -30,6 +30,7 @@ from isonomia.records.database import (
     with_records,
 )
 from isonomia.records.verdict import Verdict
+from isonomia.records.violations import ViolationSet, unpack_columns
 
 __all__ = ["ANSWER_PREFIX", "MAX_CHARACTERS", "MAX_KEPT", "CheckRecord", "Known", "RunRecord", "Store", "key_of"]
 
@@ -162,7 +163,7 @@ class Store:
         """
         before = self._database.size()
         with self._database.writing("delete runs") as connection:
-            for table, column in (("entries", "run"), ("checks", "run"), ("runs", "id")):
+            for table, column in (("violations", "run"), ("entries", "run"), ("checks", "run"), ("runs", "id")):
                 connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(run,) for run in runs])
         self._database.compact()
         return before - self._database.size()
@@ -189,6 +190,11 @@ class Store:
             columns = "run, number, name, definition, options, verdict, error"
             query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
             return [_check(row) for row in connection.execute(query, (run,))]
+
+    def violations(self, run: str, number: int) -> ViolationSet | None:
+        """All violations of a check that were kept; ``None`` where there are none."""
+        with self._database.reading("read violations") as connection:
+            return _stored_violations(connection, run, number)
 
     def introductions(self, run: str) -> list[tuple[int, str, Mapping[str, Any]]]:
         """What the checks of a run wrote down of their ``population`` and ``model``: number, which, and what."""
@@ -245,9 +251,40 @@ class StoredJournal:
         self._entries[key] = entry
         self._place += 1
 
+    def keep_violations(self, violations: ViolationSet) -> None:
+        """Keep all violations of the check, a chunk at a time, in the place of any that were kept before."""
+        try:
+            with self.connection:
+                self.connection.execute("DELETE FROM violations WHERE run = ? AND number = ?", (self.run, self.number))
+                for place, chunk in enumerate(violations.packed()):
+                    self.connection.execute(
+                        "INSERT INTO violations (run, number, place, rows, more, chunk) VALUES (?, ?, ?, ?, ?, ?)",
+                        (self.run, self.number, place, len(violations), int(violations.more), chunk),
+                    )
+        except sqlite3.Error as error:
+            raise record_error(f"write the violations of run {self.run}", None, error) from error
+
+    def violations(self) -> ViolationSet | None:
+        """The violations that were kept, in memory or in a temporary file by now: the store may be closed."""
+        return _stored_violations(self.connection, self.run, self.number)
+
     def close(self) -> None:
         """Let go of the store."""
         self.connection.close()
+
+
+def _stored_violations(connection: sqlite3.Connection, run: str, number: int) -> ViolationSet | None:
+    query = "SELECT more, chunk FROM violations WHERE run = ? AND number = ? ORDER BY place"
+    try:
+        stored = connection.execute(query, (run, number))
+    except sqlite3.OperationalError:
+        return None  # a store of an earlier version that is only read has no such table
+    found: ViolationSet | None = None
+    for more, chunk in stored:
+        found = found or ViolationSet()
+        found.add(unpack_columns(chunk))
+        found.more = bool(more)
+    return found
 
 
 def _check(row: tuple[Any, ...]) -> CheckRecord:

@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 from isonomia.errors import DataError, UsageError
 from isonomia.records.frame import frame_of
 from isonomia.records.strict_json import schema_problems, verdict_schema
+from isonomia.records.violations import ViolationSet
 from isonomia.wording import shortened
 
 __all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "render_with"]
@@ -189,6 +190,8 @@ class Verdict:
         What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or so many times as were planned.
     groups
         The answer for each group, where the property claims something for every group; empty for all others.
+    kept
+        All violations, for :meth:`violations`; no part of the stored form.
     """
 
     text: str
@@ -213,6 +216,17 @@ class Verdict:
     counted: OneOf["people", "pairs", "cases", "points"] = "people"
     looks: OneOf["any", "once"] | int = "any"
     groups: tuple[GroupRecord, ...] = ()
+    kept: ViolationSet | None = field(default=None, compare=False, repr=False)
+
+    def violations(self) -> ViolationSet:
+        """All distinct violations that were found, and not the smallest alone.
+
+        Of a k-safety property these are the cases that break it; of responsiveness, the reachable points that decide
+        about the people who break it. Iterating gives each like a counterexample; ``to_frame`` makes a table of all.
+        Of a verdict that comes from JSON or from an evidence file, and of other properties, they are the
+        counterexamples.
+        """
+        return ViolationSet.of_rows(self.counterexamples) if self.kept is None else self.kept
 
     @property
     def holds(self) -> bool | None:
@@ -271,7 +285,8 @@ class Verdict:
 
         An end of an interval that is infinite becomes ``None``: JSON has no infinity.
         """
-        data = asdict(self)
+        data = asdict(replace(self, kept=None))
+        del data["kept"]
         for item in (*data["leaves"], *data["expressions"], *data["groups"]):
             item |= {end: None for end in ("low", "high") if isinf(item[end])}
         return {"format": FORMAT, **data}

@@ -13,11 +13,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError
 
-__all__ = ["need_table", "need_writable", "replacing", "write_file", "write_table"]
+if TYPE_CHECKING:
+    from isonomia.records.violations import ViolationSet
+
+__all__ = [
+    "need_table",
+    "need_violations",
+    "need_writable",
+    "replacing",
+    "write_file",
+    "write_table",
+    "write_violations",
+]
 
 
 @contextmanager
@@ -127,3 +138,52 @@ def _write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
         for name, values in columns.items()
     }
     pq.write_table(pa.table(plain), path)
+
+
+VIOLATION_ENDINGS = (".csv", ".parquet", ".jsonl")
+
+
+def need_violations(path: Path, what: str) -> None:
+    """Make sure, before any work is done, that violations can be written to a file."""
+    if path.suffix.lower() not in VIOLATION_ENDINGS:
+        raise UsageError(f"expected a file that ends in .csv, .parquet or .jsonl for {what}, but {path} came")
+    need_writable(path, what)
+
+
+def write_violations(violations: ViolationSet, path: str | Path) -> None:
+    """Write all violations as a flat table, CSV, Parquet or JSON lines by the ending of the path.
+
+    They are written chunk by chunk, so that any number of them takes the memory of a few thousand.
+    """
+    path = Path(path)
+    need_violations(path, "the violations")
+    with writing(path, "the violations"), replacing(path) as part:
+        match path.suffix.lower():
+            case ".jsonl":
+                with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+                    file.writelines(violations.json_lines())
+            case ".csv":
+                _violations_csv(violations, part)
+            case _:
+                _violations_parquet(violations, part)
+
+
+def _violations_csv(violations: ViolationSet, path: Path) -> None:
+    import pyarrow.csv as pc
+
+    schema = violations.schema()
+    if not schema.names:  # nothing was found: there is no column either
+        path.open("wb").close()
+        return
+    options = pc.WriteOptions(quoting_style="needed")
+    with path.open("wb") as file, pc.CSVWriter(file, schema, write_options=options) as writer:
+        for batch in violations.batches():
+            writer.write(batch)
+
+
+def _violations_parquet(violations: ViolationSet, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(path, violations.schema()) as writer:
+        for batch in violations.batches():
+            writer.write_batch(batch)

@@ -239,7 +239,7 @@ def _judge_all(setup: Setup, parts: Sequence[Cases]) -> tuple[Tally, str | None]
         for part in parts:
             judgement = setup.runner.run(setup.domain, part)
             tally += judgement.tally(weighed=True)
-            setup.violations.add(judgement)
+            setup.violations.add(setup.program, judgement, found="listed")
             words = partial(_progress, tally.violating, tally.tested, size)
             setup.observer.advance(Progress(tally.tested, size, tally.tested / size, clock.spent(), words, "cases"))
             if tally.tested < size and clock.is_up():

@@ -113,7 +113,11 @@ def try_corners(setup: Setup) -> Corners | None:
     max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
     if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
         return None
-    entry = once(setup.journal, KEY, lambda: _try(setup, max_n))
+    entry = setup.journal.recall(KEY)
+    if entry is None:
+        entry = once(setup.journal, KEY, lambda: _try(setup, max_n))
+    elif not setup.finished:
+        _try(setup, max_n)  # once more for the violations themselves; the model's answers are kept
     return Corners(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
@@ -174,6 +178,7 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))
     violations = Violations()
     violations.add_cases(domain, judgement.cases.take(bad), judgement.changed[:, bad])
+    setup.violations.add_corners(setup.program, judgement, bad)
     smallest = violations.ranked(SHRUNK)
     # Beside a claim about a share, the smallest change that violates anything may be no proof.
     shown = show_violations(runner, smallest if setup.evidence.rated else shrink_all(runner, smallest))

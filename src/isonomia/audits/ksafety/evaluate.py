@@ -108,15 +108,20 @@ class Value:
     bad
         For which cases it could not be computed; what ``data`` holds there means nothing. ``None`` where it always
         could.
+    null
+        Of records, for which cases there is none: ``null``. Another record stands in for it, so that it can be passed
+        on. A column has ``None`` for it instead.
     """
 
     data: Any
     bad: Booleans | None = None
+    null: Booleans | None = None
 
     def take(self, indices: NDArray[np.intp]) -> Value:
         """The values of these cases."""
         data = self.data[indices] if isinstance(self.data, np.ndarray) else self.data.take(indices)
-        return Value(data, None if self.bad is None else self.bad[indices])
+        bad, null = (None if mask is None else mask[indices] for mask in (self.bad, self.null))
+        return Value(data, bad, null)
 
 
 @dataclass(slots=True)

@@ -184,7 +184,7 @@ class SampledCases:
     def _note(self, judgements: Sequence[Judgement]) -> None:
         if self.noted:
             for judgement in judgements:
-                self.setup.violations.add(judgement, fresh=self.setup.subject.fresh)
+                self.setup.violations.add(self.setup.program, judgement, fresh=self.setup.subject.fresh)
 
     def unpack(self, entry: Entry) -> SampledBatch:
         """A batch that was kept; until all is kept, it is measured once more for the violations in it."""

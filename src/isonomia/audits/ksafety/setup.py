@@ -170,7 +170,7 @@ class Setup:
         def measure() -> ViolationSummary:
             smallest = self.violations.ranked(SHOWN)
             shown = show_violations(self.runner, smaller(smallest))
-            return self.violations.summary(shown, len(smallest))
+            return self.violations.summary(shown, len(smallest), list(self.program.finals))
 
         if interrupted and not self.finished:
             # The check that goes on asks other questions here: these answers must not stand for theirs.

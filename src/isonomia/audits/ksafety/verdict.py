@@ -10,10 +10,11 @@ from typing import Any
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.corners import Corners
 from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share
-from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
-from isonomia.audits.verdicts import same_answers, sealed
+from isonomia.audits.verdicts import same_answers, sealed, stored_violations
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
 from isonomia.wording import chance, plural
@@ -108,7 +109,21 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
         counterexamples=shown,
         details=_details(setup, outcome),
         counted="cases",
+        kept=_kept(setup, outcome),
     )
+
+
+def _kept(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
+    """All violations: those that were seen now, or when the run was made whose journal this is."""
+    stored = stored_violations(setup.journal)
+    if stored is not None and setup.finished and not len(setup.violations.kept):
+        return stored.violations()
+    kept = setup.violations.kept
+    if not len(kept):
+        return None
+    if stored is not None and outcome.stopped != INTERRUPTED:
+        stored.keep_violations(kept)
+    return kept
 
 
 def _share(number: int, outcome: SafetyOutcome, delta: float) -> Share:
@@ -222,6 +237,7 @@ def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
             "inputs": summary.inputs,
             "by_ensures": dict(zip(conditions, tally.by_ensures, strict=True)),
         },
+        **({"kinds": list(summary.kinds)} if summary.kinds else {}),
         "failures": dict((tally.reasons + Counter(outcome.failures)).most_common(20)),
         **({"corners": corners.counts()} if corners and corners.tried else {}),
     }

@@ -13,6 +13,7 @@ from isonomia.records.display.view import (
     Quantities,
     RecordView,
     Sentence,
+    TableBlock,
     View,
     plain_counterexample,
 )
@@ -78,7 +79,44 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 def _blocks(verdict: Verdict) -> tuple[Block, ...]:
     quantities = (Quantities(verdict.expressions),) if verdict.expressions else ()
     counts = (Sentence(_counts(verdict.details)),) if "violations" in verdict.details else ()
-    return (*quantities, *counts)
+    return (*quantities, *counts, *_kinds(verdict))
+
+
+SHOWN_KINDS = 5
+"""How many kinds of violations are shown."""
+
+
+def _kinds(verdict: Verdict) -> tuple[TableBlock, ...]:
+    """The kinds of violations, where there are more violations than kinds: a line each, the most frequent first."""
+    kinds = verdict.details.get("kinds", ())
+    total = sum(kind["count"] for kind in kinds)
+    if total <= len(kinds):
+        return ()
+    rows = [
+        (f"{kind['count']:,}", ", ".join(kind["differs"]) or "-", _answers(kind), _told(verdict, kind["example"]))
+        for kind in kinds[:SHOWN_KINDS]
+    ]
+    rest = len(kinds) - len(rows)
+    if rest > 0:
+        rows.append((f"{sum(kind['count'] for kind in kinds[SHOWN_KINDS:]):,}", f"in {rest} other kinds", "", ""))
+    title = f"{plural(total, 'violation')} of {plural(len(kinds), 'kind')}"
+    return (TableBlock(title, ("violations", "differs", "answers", "for example"), tuple(rows)),)
+
+
+def _answers(kind: Mapping[str, Any]) -> str:
+    if "order" in kind:
+        return ", ".join(kind["order"])
+    return ", ".join(f"{name} = {value_text(value, 24)}" for name, value in kind["outputs"].items())
+
+
+def _told(verdict: Verdict, example: Mapping[str, Any]) -> str:
+    """What was changed of which input, in one line."""
+    what = str(verdict.population.get("what", "row"))
+    where = ", ".join(f"{what} {number}" for number in example.get("rows", {}).values())
+    changes = [pair for record in example.get("differs", {}).values() for pair in record.items()]
+    told = ", ".join(_change(name, pair[0], pair[1], frozenset()) for name, pair in changes[:2])
+    more = f" and {len(changes) - 2:,} more" if len(changes) > 2 else ""
+    return f"{where}: {told}{more}" if told else where
 
 
 def _counts(details: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Violations: how many distinct ones there are; the smallest of them kept, shrunk and shown.
+"""Violations: all distinct ones kept, as columns; the smallest of them shrunk and shown.
 
 Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
 from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, every_choice, joined_cases, prepare
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, is_column
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, is_column
 from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
 from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
+from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.text import expression_text
 
 __all__ = [
@@ -66,7 +68,10 @@ ROUNDS = 12
 """How often every choice is moved at most."""
 
 LATER = 2**16
-"""New digests are sorted in when there are this many, or as many as are known already."""
+"""Digests that wait are sorted in when there are so many."""
+
+FACTOR = 6
+"""How much larger one sorted part is than the next: fewer parts are searched faster, and joined more often."""
 
 Words = NDArray[np.uint64]
 
@@ -113,6 +118,8 @@ class ViolationSummary:
         How many different inputs had one; at least so many where ``distinct`` is not exact.
     tested
         How many different inputs had a case that was tested; ``None`` where that was not counted.
+    kinds
+        The kinds of violations, the most frequent first, each with a count and an example.
     """
 
     counterexamples: tuple[Mapping[str, Any], ...] = ()
@@ -121,6 +128,7 @@ class ViolationSummary:
     exact: bool = True
     inputs: int = 0
     tested: int | None = None
+    kinds: tuple[Mapping[str, Any], ...] = ()
 
     def pack(self) -> Entry:
         """As plain values."""
@@ -131,52 +139,98 @@ class ViolationSummary:
             "exact": self.exact,
             "inputs": self.inputs,
             "tested": self.tested,
+            "kinds": list(self.kinds),
         }
 
     @classmethod
     def unpack(cls, entry: Entry) -> ViolationSummary:
         """The summary that was packed."""
-        return cls(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
+        several = {name: tuple(entry.get(name, ())) for name in ("counterexamples", "kinds")}
+        return cls(**{**entry, **several})
 
 
 @dataclass(slots=True)
 class DistinctCount:
-    """How many different cases there were, as far as a limit."""
+    """How many different cases there were, as far as a limit; each case is known by its digest.
+
+    Digests are kept sorted, in parts of which each is several times as large as the next: looking up takes a few
+    searches, and each digest is sorted in a few times.
+    """
 
     limit: int = field(default_factory=lambda: MAX_DISTINCT)
     _exceeded: bool = False
-    _known: Words = field(default_factory=lambda: np.zeros((2, 0), dtype=np.uint64), repr=False)
+    _parts: list[Words] = field(default_factory=list, repr=False)
     _waiting: list[Words] = field(default_factory=list, repr=False)
     _count: int = 0
 
     def __len__(self) -> int:
         """How many there were; the limit where there were more."""
-        self._sort_in()
-        return self.limit if self._exceeded else int(self._known.shape[1])
+        self._catch_up()
+        return self.limit if self._exceeded else sum(part.shape[1] for part in self._parts)
 
     @property
     def exact(self) -> bool:
         """Whether there were no more than the limit."""
-        self._sort_in()
+        self._catch_up()
         return not self._exceeded
 
-    def add(self, words: Words) -> None:
-        """Take in the digests of some cases."""
-        if self._exceeded:
-            return
-        self._waiting.append(words)
-        self._count += words.shape[1]
-        if self._count >= max(LATER, self._known.shape[1]):
-            self._sort_in()
+    def note(self, words: Words) -> None:
+        """Take in the digests of some cases, of which nobody asks at once which are new: many together cost less."""
+        if not self._exceeded:
+            self._waiting.append(words)
+            self._count += words.shape[1]
+            if self._count >= LATER:
+                self._catch_up()
 
-    def _sort_in(self) -> None:
-        if not self._waiting:
-            return
-        both = np.concatenate([self._known, *self._waiting], axis=1)
-        self._waiting, self._count = [], 0
-        self._known = both[:, first_of_each(both)]
-        if self._known.shape[1] > self.limit:
-            self._exceeded, self._known = True, np.zeros((2, 0), dtype=np.uint64)
+    def _catch_up(self) -> None:
+        if self._waiting:
+            words, self._waiting, self._count = np.concatenate(self._waiting, axis=1), [], 0
+            self.add(words)
+
+    def add(self, words: Words) -> NDArray[np.intp]:
+        """Take in the digests of some cases; gives the positions of those that are new, in order.
+
+        Where they exceed the limit, as many as have room count as new.
+        """
+        self._catch_up()
+        if self._exceeded:
+            return np.zeros(0, dtype=np.intp)
+        first = first_of_each(words)
+        new = first[~self.has(words[:, first])]
+        room = self.limit - len(self)
+        if len(new) > room:
+            self._exceeded, self._parts = True, []
+            return np.asarray(np.sort(new)[:room])
+        if len(new):
+            self._sort_in(words[:, new])
+        return np.asarray(np.sort(new))
+
+    def has(self, words: Words) -> NDArray[np.bool_]:
+        """Which digests were taken in before."""
+        found = np.zeros(words.shape[1], dtype=bool)
+        for part in self._parts:
+            found |= _among(part, words)
+        return found
+
+    def _sort_in(self, part: Words) -> None:
+        """Add a sorted part, and join those that have become too small to stand alone."""
+        while self._parts and self._parts[-1].shape[1] < FACTOR * part.shape[1]:
+            both = np.concatenate([self._parts.pop(), part], axis=1)
+            part = both[:, first_of_each(both)]
+        self._parts.append(part)
+
+
+def _among(part: Words, words: Words) -> NDArray[np.bool_]:
+    """Which digests are in a sorted part."""
+    place = np.searchsorted(part[0], words[0])
+    place[place == part.shape[1]] = 0
+    found = np.asarray(part[0, place] == words[0])
+    hits = np.flatnonzero(found)
+    other = hits[part[1, place[hits]] != words[1, hits]]
+    # Two cases that share the first word by accident: the right one may stand further on.
+    for index in other.tolist():
+        found[index] = bool((part[1, part[0] == words[0, index]] == words[1, index]).any())
+    return found
 
 
 @dataclass(slots=True)
@@ -198,6 +252,8 @@ class Violations:
         they are fresh in every draw.
     draws
         How often something was added.
+    kept, kinds
+        All distinct violations, those of the corners among them; and of which kinds they are.
     """
 
     distinct: DistinctCount = field(default_factory=DistinctCount)
@@ -206,8 +262,11 @@ class Violations:
     worst: tuple[tuple[float, float], Origin] | None = None
     tested: NDArray[np.bool_] | None = None
     draws: int = 0
+    kept: ViolationSet = field(default_factory=ViolationSet)
+    kinds: KindCount = field(default_factory=KindCount)
+    _corners: DistinctCount = field(default_factory=DistinctCount)
 
-    def add(self, judgement: Judgement, *, fresh: bool = False) -> None:
+    def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, found: str = "random") -> None:
         """Take in judged cases; ``fresh`` where their inputs are of no other draw, whatever their numbers."""
         cases, violating = judgement.cases, np.flatnonzero(judgement.violating)
         if len(cases.inputs) == 1 and not fresh:
@@ -216,15 +275,34 @@ class Violations:
             self.tested[cases.inputs[0]] = True
         self.draws += 1
         draw = self.draws if fresh else 0
-        self.add_cases(judgement.domain, cases.take(violating), judgement.changed[:, violating], draw)
+        chosen = cases.take(violating)
+        new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw)
+        self.kept.more = not self.distinct.exact
+        if len(new) and len(self._corners):
+            new = new[~self._corners.has(_of_cases(chosen.take(new), draw))]
+        self._keep(program, judgement, violating[new], found)
 
-    def add_cases(self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0) -> None:
-        """Take in violating cases; ``draw`` tells inputs of one draw from those of another, where they are fresh."""
+    def add_corners(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
+        """Take in corners that violate: they are kept with the others, and no count of random cases has them."""
+        new = self._corners.add(_of_cases(judgement.cases.take(violating), 0))
+        self._keep(program, judgement, violating[new], "corner")
+
+    def _keep(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> None:
+        if len(which):
+            columns = violation_columns(program, judgement, which, found)
+            self.kept.add(columns)
+            self.kinds.add(program, judgement, which, columns)
+
+    def add_cases(self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0) -> NDArray[np.intp]:
+        """Take in violating cases, and give the positions of those that are new.
+
+        ``draw`` tells inputs of one draw from those of another, where they are fresh.
+        """
         if not len(cases):
-            return
-        self.distinct.add(digests((*cases.inputs, *cases.choices), draw))
+            return np.zeros(0, dtype=np.intp)
+        new = self.distinct.add(_of_cases(cases, draw))
         origins = digests(cases.inputs, draw)
-        self.inputs.add(origins)
+        self.inputs.note(origins)
         for index in self._smallest_of(origins, cases, costs).tolist():
             origin = (draw, *(int(column[index]) for column in cases.inputs))
             cost = (float(costs[0, index]), float(costs[1, index]))
@@ -236,6 +314,7 @@ class Violations:
         if len(self.smallest) > 2 * KEPT:
             kept = self._ranked()[:KEPT]
             self.smallest, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
+        return new
 
     def ranked(self, max_n: int) -> list[Violation]:
         """The smallest changes."""
@@ -255,11 +334,16 @@ class Violations:
         ranks = np.lexsort((*(column[each] for column in reversed(cases.inputs)), costs[1, each], costs[0, each]))
         return np.asarray(each[ranks[:KEPT]])
 
-    def summary(self, shown: Sequence[Mapping[str, Any]], tried: int) -> ViolationSummary:
+    def summary(self, shown: Sequence[Mapping[str, Any]], tried: int, outputs: Sequence[str]) -> ViolationSummary:
         """What is known of them, of which so many were tried again and these occurred again."""
         tested = None if self.tested is None else int(np.count_nonzero(self.tested))
-        distinct, inputs = len(self.distinct), len(self.inputs)
-        return ViolationSummary(tuple(shown), tried - len(shown), distinct, self.distinct.exact, inputs, tested)
+        distinct, inputs, kinds = len(self.distinct), len(self.inputs), self.kinds.summary(outputs)
+        exact = self.distinct.exact
+        return ViolationSummary(tuple(shown), tried - len(shown), distinct, exact, inputs, tested, kinds)
+
+
+def _of_cases(cases: Cases, draw: int) -> Words:
+    return digests((*cases.inputs, *cases.choices), draw)
 
 
 def digests(columns: Sequence[NDArray[Any]], salt: int = 0) -> Words:
@@ -425,23 +509,25 @@ def show(
     """One case of a batch, as plain values that JSON can hold."""
     batch, domain = judgement.batch, judgement.domain
     first = program.spec.inputs[0]
-    records, scalars = {}, {}
+    records: dict[str, Value] = {}
+    scalars: dict[str, Any] = {}
+    finals = set(program.finals.values())
     for name, value in batch.values.items():
         if not is_column(value):
-            records[name] = value.data
+            records |= {} if name in finals else {name: value}
         elif name in {step.name for step in program.spec.variables}:
             scalars[name] = plain_value(value.data[index])
     return {
-        "inputs": {name: domain.show(records[name], index) for name in program.spec.inputs},
+        "inputs": {name: domain.show(records[name].data, index) for name in program.spec.inputs},
         "rows": rows,
         "choices": choices,
         "variables": scalars,
-        "outputs": {name: plain_value(batch.values[final].data[index]) for name, final in program.finals.items()},
+        "outputs": {name: output_value(domain, batch.values[final], index) for name, final in program.finals.items()},
         "differs": {
             name: changes
             for name, record in records.items()
             if name != first
-            and ((changes := _difference(domain, records[first], record, index)) or name in program.compared)
+            and ((changes := difference(domain, records[first], record, index)) or name in program.compared)
         },
         "violates": [
             expression_text(item.condition)
@@ -451,12 +537,3 @@ def show(
         "features_changed": int(judgement.changed[0, index]),
         "distance": float(np.round(judgement.changed[1, index], 12)),
     }
-
-
-def _difference(domain: Domain, before: Any, after: Any, index: int) -> dict[str, list[Any]]:
-    """What two records differ in: as the domain says it, or every value that is shown differently."""
-    own = getattr(domain, "difference", None)
-    if own is not None:
-        return dict(own(before, after, index))
-    old, new = domain.show(before, index), domain.show(after, index)
-    return {name: [old[name], new[name]] for name in old if old[name] != new.get(name)}

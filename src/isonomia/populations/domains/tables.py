@@ -197,6 +197,18 @@ class TableDomain:
             far += np.where(differs, gap, 0.0)
         return count, far
 
+    def differing(self, left: TableRecords, right: TableRecords) -> dict[str, NDArray[np.bool_]]:
+        """For every feature that differs somewhere, a group counting once, in which records it does."""
+        masks: dict[str, NDArray[np.bool_]] = {}
+        same_rows = np.array_equal(left.rows, right.rows)
+        for feature, columns in self._features.items():
+            if same_rows and not any(name in left.changed or name in right.changed for name in columns):
+                continue
+            mask = np.any([_differing(self.column(left, name), self.column(right, name)) for name in columns], axis=0)
+            if mask.any():
+                masks[feature] = mask
+        return masks
+
     def _gap(self, left: TableRecords, right: TableRecords, feature: str, columns: tuple[str, ...]) -> Any:
         pairs = [(self.column(left, name), self.column(right, name)) for name in columns]
         differs = np.any([_differing(one, other) for one, other in pairs], axis=0)

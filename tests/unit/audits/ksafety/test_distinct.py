@@ -76,7 +76,7 @@ def test_beyond_the_limit_the_count_stops_and_the_memory_is_free() -> None:
         count.add(digests((np.arange(start, start + 10_000),)))
         count.add(digests((np.arange(start, start + 5_000),)))  # again
     assert (len(count), count.exact) == (4096, False)
-    assert count._known.shape[1] == 0
+    assert not count._parts
 
 
 def test_at_the_limit_the_count_is_exact() -> None:

@@ -1,0 +1,277 @@
+"""Violations as columns, for keeping all of them; and the kinds of violations, for reading them.
+
+Two violations are of one kind when the same features differ and the outputs are the same. Where that makes too many
+kinds, outputs are told by their order only; and where that is not enough, features by their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.ksafety.cases import Judgement
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
+from isonomia.populations.columns import plain_value
+from isonomia.populations.domains import Domain, TableDomain
+from isonomia.populations.domains.tables import TableRecords
+from isonomia.records.violations import Columns, ViolationSet, storable
+from isonomia.spec.nomos.text import expression_text
+
+__all__ = ["KindCount", "difference", "output_value", "violation_columns"]
+
+MAX_KINDS = 48
+"""How many kinds are told apart by what the outputs are."""
+
+SHOWN_KINDS = 20
+"""How many kinds a verdict holds, the most frequent first."""
+
+Key: TypeAlias = tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]
+"""Which features differ, the outputs or their order, and what is not true."""
+
+
+def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> Columns:
+    """Some cases of a judged batch with all that is known of them, a column for each value."""
+    batch, spec, cases = judgement.batch, program.spec, judgement.cases
+    columns: dict[tuple[str, ...], NDArray[Any]] = {}
+    for name, rows in zip(spec.inputs, cases.inputs, strict=True):
+        columns["rows", name] = rows[which]
+    for name in spec.inputs:
+        columns |= _record_columns(batch.domain, name, batch.values[name].take(which))
+    for number, choices in enumerate(cases.choices, start=1):
+        columns["choices", str(number)] = choices[which]
+    for name in _made_records(program, batch):
+        columns |= _changed_columns(batch.domain, name, batch.values[spec.inputs[0]], batch.values[name], which)
+    for step in spec.variables:
+        value = batch.values.get(step.name)
+        if value is not None and is_column(value):
+            columns["variables", step.name] = value.data[which]
+    for name, final in program.finals.items():
+        columns["outputs", name] = _outputs(batch.domain, batch.values[final], which)
+    for item, bad in zip(spec.ensures, judgement.violates, strict=True):
+        columns["violates", expression_text(item.condition)] = bad[which]
+    columns["features_changed",] = judgement.changed[0, which].astype(np.int64)
+    columns["distance",] = np.round(judgement.changed[1, which], 12)
+    columns["found",] = np.full(len(which), found, dtype=object)
+    return columns
+
+
+def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
+    """The records that the specification makes of its inputs, and the inputs behind the first."""
+    outputs = set(program.finals.values())
+    first = program.spec.inputs[0]
+    return [
+        name for name, value in batch.values.items() if name != first and not is_column(value) and name not in outputs
+    ]
+
+
+def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, ...], NDArray[Any]]:
+    """The features of an input; of anything but a row, what is shown of it, apart from long arrays."""
+    table = _table_of(domain)
+    if table is not None:
+        return {("inputs", name, column): table.column(value.data, column) for column in table.whole.names}
+    shown = [_short(domain.show(value.data, index)) for index in range(len(value.data))]
+    return _by_key(shown, ("inputs", name))
+
+
+def _changed_columns(
+    domain: Domain, name: str, first: Value, value: Value, which: NDArray[np.intp]
+) -> dict[tuple[str, ...], NDArray[Any]]:
+    """What a record has that the first input has not."""
+    table = _table_of(domain)
+    before, after = first.take(which), value.take(which)
+    if table is None:
+        changes = [difference(domain, before, after, index) for index in range(len(which))]
+        return _by_key(changes, ("differs", name))
+    same_rows = np.array_equal(before.data.rows, after.data.rows)
+    names: Iterable[str] = after.data.changed if same_rows else table.whole.names
+    columns: dict[tuple[str, ...], NDArray[Any]] = {}
+    for column in names:
+        values = table.column(after.data, column)
+        if after.null is not None and after.null.any():
+            values = values.astype(object)
+            values[after.null] = None
+        columns["after", name, column] = values
+    return columns
+
+
+def _by_key(shown: Sequence[Mapping[str, Any]], path: tuple[str, ...]) -> dict[tuple[str, ...], NDArray[Any]]:
+    keys = dict.fromkeys(key for item in shown for key in item)
+    return {(*path, str(key)): _objects([item.get(key) for item in shown]) for key in keys}
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    column = np.empty(len(values), dtype=object)
+    for index, value in enumerate(values):
+        column[index] = value
+    return column
+
+
+def _short(shown: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in shown.items() if name not in {"array", "shape", "type"}}
+
+
+def _table_of(domain: Domain) -> TableDomain | None:
+    inner: Any = getattr(domain, "domain", domain)
+    return inner if isinstance(inner, TableDomain) else None
+
+
+def _outputs(domain: Domain, value: Value, which: NDArray[np.intp]) -> NDArray[Any]:
+    if is_column(value):
+        return np.asarray(value.data[which])
+    return _objects([output_value(domain, value, index) for index in which.tolist()])
+
+
+def output_value(domain: Domain, value: Value, index: int) -> Any:
+    """One output as JSON holds it: a plain value, a row by its features, an object by itself or by its ``repr``."""
+    if value.null is not None and value.null[index]:
+        return None
+    if is_column(value):
+        item = value.data[index]
+        return plain_value(item) if _is_plain(item) else storable(item)
+    one = getattr(domain, "one", None)
+    return storable(one(value.data, index)) if one is not None else _short(domain.show(value.data, index))
+
+
+def _is_plain(item: Any) -> bool:
+    return item is None or isinstance(item, str | int | float | np.generic)
+
+
+def difference(domain: Domain, before: Value, after: Value, index: int) -> dict[str, list[Any]]:
+    """What two records differ in: as the domain says it, or every value that is shown differently."""
+    if after.null is not None and after.null[index]:
+        return {"record": ["as it was", None]}
+    own = getattr(domain, "difference", None)
+    if own is not None:
+        return dict(own(before.data, after.data, index))
+    old, new = domain.show(before.data, index), domain.show(after.data, index)
+    return {name: [old[name], new[name]] for name in old if old[name] != new.get(name)}
+
+
+# --------------------------------------------------------------------------------------------------------------- kinds
+
+
+@dataclass(slots=True)
+class KindCount:
+    """How many violations there are of each kind, with the smallest of each."""
+
+    _kinds: dict[Key, list[Any]] = field(default_factory=dict)
+    _coarse: int = 0
+    """0 where outputs are told apart, 1 where only their order is, 2 where features are counted too."""
+
+    def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
+        """Count some cases, of which the columns are given."""
+        if not len(which):
+            return
+        features = _differing(program, judgement, which)
+        outputs = [columns["outputs", name] for name in program.finals]
+        names = list(program.finals)
+        broken = judgement.violates[:, which]
+        code = np.zeros(len(which), dtype=np.int64)
+        for mask in (*features.values(), *broken):
+            code = code * 2 + mask
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+        for column in outputs:
+            number = _numbered(column)
+            code = np.unique(code * (int(number.max()) + 1) + number, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((columns["distance",], columns["features_changed",], code))
+        firsts = order[np.unique(code[order], return_index=True)[1]]
+        counts = np.bincount(code)
+        conditions = [expression_text(item.condition) for item in program.spec.ensures]
+        for index, count in zip(firsts.tolist(), counts.tolist(), strict=True):
+            key: Key = (
+                tuple(name for name, mask in features.items() if mask[index]),
+                tuple(_hashable(storable(column[index])) for column in outputs),
+                tuple(text for text, bad in zip(conditions, broken, strict=True) if bad[index]),
+            )
+            cost = (int(columns["features_changed",][index]), float(columns["distance",][index]))
+            example = {path: column[index : index + 1] for path, column in columns.items()}
+            self._count(self._told(key, names), count, cost, example)
+        while len(self._kinds) > MAX_KINDS and self._coarse < 2:
+            self._coarse += 1
+            known, self._kinds = self._kinds, {}
+            for key, (count, cost, example) in known.items():
+                self._count(self._told(key, names), count, cost, example)
+
+    def _count(self, key: Key, count: int, cost: tuple[int, float], example: Columns) -> None:
+        entry = self._kinds.setdefault(key, [0, cost, example])
+        entry[0] += count
+        if cost < entry[1]:
+            entry[1:] = [cost, example]
+
+    def _told(self, key: Key, names: Sequence[str]) -> Key:
+        features, outputs, broken = key
+        if self._coarse >= 1 and len(outputs) == len(names):
+            outputs = tuple(_order(names, outputs))
+        if self._coarse >= 2 and len(features) > 1:
+            features = (f"{len(features)} features",)
+        return features, outputs, broken
+
+    def summary(self, names: Sequence[str]) -> tuple[dict[str, Any], ...]:
+        """The kinds as plain values, the most frequent first."""
+        ranked = sorted(self._kinds.items(), key=lambda item: (-item[1][0], item[1][1], str(item[0])))
+        return tuple(
+            {
+                "count": count,
+                "differs": list(features),
+                **({"order": list(outputs)} if self._coarse else {"outputs": dict(zip(names, outputs, strict=True))}),
+                "violates": list(broken),
+                "example": _example(example),
+            }
+            for (features, outputs, broken), (count, _, example) in ranked[:SHOWN_KINDS]
+        )
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+def _example(columns: Columns) -> dict[str, Any]:
+    one = ViolationSet()
+    one.add(columns)
+    return next(iter(one))
+
+
+def _differing(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp]) -> dict[str, NDArray[np.bool_]]:
+    """Which features of which records differ from the first input; of anything but rows nothing is looked at."""
+    batch, table = judgement.batch, _table_of(judgement.batch.domain)
+    first = program.spec.inputs[0]
+    records = [name for name in _made_records(program, batch) if name in program.compared]
+    if table is None or not isinstance(batch.values[first].data, TableRecords):
+        return {}
+    before = batch.values[first].take(which).data
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for name in records:
+        for feature, mask in table.differing(before, batch.values[name].take(which).data).items():
+            masks[feature if len(records) == 1 else f"{name}.{feature}"] = mask
+    return masks
+
+
+def _numbered(column: NDArray[Any]) -> NDArray[np.intp]:
+    """A number for each value of a column, the same for equal values."""
+    if column.dtype != object:
+        return np.unique(column, return_inverse=True)[1].reshape(-1)
+    known: dict[Any, int] = {}
+    numbers = (known.setdefault(_hashable(storable(value)), len(known)) for value in column.tolist())
+    return np.fromiter(numbers, dtype=np.intp, count=len(column))
+
+
+def _hashable(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _order(names: Sequence[str], outputs: Sequence[Any]) -> list[str]:
+    """How each output compares with the next, in words such as ``d1 > d2``."""
+    told = []
+    for (one, left), (other, right) in zip(
+        zip(names, outputs, strict=True), list(zip(names, outputs, strict=True))[1:], strict=False
+    ):
+        try:
+            sign = "==" if left == right else "<" if left < right else ">"
+        except TypeError:
+            sign = "!="
+        told.append(f"{one} {sign} {other}")
+    return told
