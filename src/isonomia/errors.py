@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from isonomia.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "ChangingModelError",
@@ -27,10 +29,15 @@ __all__ = [
     "RecordError",
     "SpecError",
     "UnreliableModelError",
+    "UntrustedTypesError",
     "UsageError",
     "nearest",
     "refuse_no_path",
+    "with_known_options",
 ]
+
+_Options = ParamSpec("_Options")
+_Made = TypeVar("_Made")
 
 
 _LONGEST_ROW = 240
@@ -143,6 +150,20 @@ class UsageError(IsonomiaError):
     """A function or a command was called with an argument it cannot take."""
 
 
+class UntrustedTypesError(UsageError):
+    """A model file names types that nobody has called trusted.
+
+    Attributes
+    ----------
+    types
+        The types.
+    """
+
+    def __init__(self, message: str, types: tuple[str, ...]) -> None:
+        self.types = types
+        super().__init__(message)
+
+
 class NotAllowedError(UsageError):
     """A file wants something that the person who opens it has not allowed.
 
@@ -157,6 +178,47 @@ class NotAllowedError(UsageError):
     def __init__(self, message: str, wants: tuple[str, ...] = (), permissions: tuple[str, ...] = ()) -> None:
         self.wants, self.permissions = wants, permissions
         super().__init__(message)
+
+
+_ELSEWHERE = {
+    "privileged": "majority",
+    "unprivileged": "minority",
+    "privileged_groups": "majority",
+    "unprivileged_groups": "minority",
+    "sensitive_features": "attribute",
+    "protected": "attribute",
+    "y_true": "outcome",
+    "y_pred": "decision",
+    "threshold": "ratio",
+    "epsilon": "difference",
+}
+"""What other libraries call an option, and its name here."""
+
+
+def with_known_options(make: Callable[_Options, _Made]) -> Callable[_Options, _Made]:
+    """Let a function refuse options that it does not take in words: which it takes, and which was perhaps meant."""
+
+    @wraps(make)
+    def checked(*arguments: _Options.args, **options: _Options.kwargs) -> _Made:
+        try:
+            signature(make).bind(*arguments, **options)
+        except TypeError as error:
+            raise _not_taken(make.__name__, list(signature(make).parameters), options, error) from None
+        return make(*arguments, **options)
+
+    return checked
+
+
+def _not_taken(name: str, names: list[str], options: Mapping[str, object], error: TypeError) -> UsageError:
+    takes = ", ".join(each for each in names if each != "options")
+    unknown = [option for option in options if option not in names]
+    if not unknown:
+        return UsageError(f"{name}: {error}; it takes {takes}")
+    meant = _ELSEWHERE.get(unknown[0])
+    hint = nearest(unknown[0], names)
+    if meant is not None:
+        hint = f" Here it is called {meant!r}." if meant in names else f" Others call it {meant!r}; this one has none."
+    return UsageError(f"{name} takes no option {unknown[0]!r}.{hint} It takes {takes}", name=unknown[0])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -18,17 +18,20 @@ from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.models.adapt import adapt
+from isonomia.models.wrappers import without_outcome
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
 from isonomia.spec.safety import property as safety_property
+from isonomia.spec.tree import Column, Compare, Output, RowArithmetic
+from isonomia.spec.walk import nodes
 
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
 
-__all__ = ["check", "checked_observer", "new_check", "plan", "run_check"]
+__all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check"]
 
 METHODS = ("auto", "bets", "region", "verifair")
 """Ways of deciding a property about rates: bets where it allows them and a region elsewhere, or one of the three."""
@@ -69,9 +72,10 @@ def checked_population(value: Any) -> Population:
 def checked_delta(value: float) -> float:
     """The risk of a wrong answer."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
+        percent = isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value < 100
+        hint = f"{value:g}% is {value / 100:g}" if percent else "0.05 is common, 1e-6 is strict"
         raise UsageError(
-            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: "
-            "0.05 is common, 1e-6 is strict"
+            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: {hint}"
         )
     if float(value) < _LEAST_DELTA:
         raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but delta={value!r} came: 1e-6 is strict")
@@ -191,6 +195,27 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
             raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but {pair!r} came")
         checked[name] = (low, high)
     return checked
+
+
+def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
+    """The columns that a property uses as outcome: what it is told, and what it holds a prediction against."""
+    if isinstance(prop, PrincipalFairness):
+        return (prop.outcome,)
+    if not isinstance(prop, Property):
+        return ()
+    found = dict.fromkeys(prop.outcomes)
+    for node in nodes(prop.formula):
+        match node:
+            case (
+                Compare("==" | "!=", Output(), Column(name=name))
+                | Compare("==" | "!=", Column(name=name), Output())
+                | RowArithmetic("-", Output(), Column(name=name))
+                | RowArithmetic("-", Column(name=name), Output())
+            ):
+                found[name] = None
+            case _:
+                pass
+    return tuple(found)
 
 
 def check(
@@ -333,8 +358,12 @@ def new_check(
     looks: str | int = "any",
     stop: str = "decided",
     width: float | None = None,
+    outcomes: Sequence[str] = (),
 ) -> Check[Any]:
-    """Check every argument of :func:`check`, and leave the check itself for later."""
+    """Check every argument of :func:`check`, and leave the check itself for later.
+
+    ``outcomes`` are further columns that the model is not given, unless it names them itself.
+    """
     number = fresh_seed() if seed is None else seed
     root(number)
     prop = checked_property(property)
@@ -343,9 +372,10 @@ def new_check(
     at_random = checked_flag("random_model", random_model)
     if stop != "decided" and audit.kind != "rates":
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
+    held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
     new = Check(
         prop,
-        None if model is None else watched(adapt(model, features), at_random),
+        None if model is None else watched(without_outcome(adapt(model, features), held), at_random),
         people,
         delta=checked_delta(delta),
         budget=Budget.of(budget),

@@ -10,7 +10,7 @@ from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
-from isonomia.models.wrappers import Cached, unwrap, watch
+from isonomia.models.wrappers import Cached, given_in_words, unwrap, watch
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
@@ -55,7 +55,7 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
     """
     if isinstance(journal, Blank):  # to tell them from others, all rows are read: not for a journal that keeps nothing
         return
-    for what, entry in (("population", _population(population)), ("model", _model(model))):
+    for what, entry in (("population", _population(population)), ("model", _model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
         if before.get("fingerprint") != entry.get("fingerprint"):
             raise DataError(
@@ -102,15 +102,25 @@ def _population(population: Any) -> Entry:
     }
 
 
-def _model(model: Model | None) -> Entry:
+def _model(model: Model | None, population: Any) -> Entry:
     if model is None:
         return {}
+    given = _given(model, population)
     return {
+        **({"given": given} if given else {}),
         "name": model.name,
         "score_range": None if model.score_range is None else list(model.score_range),
         "classes": list(model.classes),
         "fingerprint": model.fingerprint(),
     }
+
+
+def _given(model: Model | None, population: Any) -> str:
+    """Which columns a model is given, in words, as far as that is to be said."""
+    recorded = None if model is None else unwrap(model)
+    if isinstance(recorded, RecordedModel):
+        return recorded.given
+    return given_in_words(model, getattr(population, "names", ()))
 
 
 _RANDOM = (
@@ -208,7 +218,11 @@ def sealed(
         method=method,
         stopped=stopped,
         assumptions=assumptions,
-        remarks=(*remarks, *_cache_remarks(check, interrupted=stopped == INTERRUPTED)),
+        remarks=(
+            *remarks,
+            *filter(None, [_given(check.model, check.population)]),
+            *_cache_remarks(check, interrupted=stopped == INTERRUPTED),
+        ),
         seed=check.seed,
         population=people,
         model={} if check.model is None else {"name": check.model.name, "fingerprint": check.model.fingerprint()},

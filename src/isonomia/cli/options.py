@@ -75,7 +75,18 @@ Census = Annotated[
     bool,
     typer.Option("--census/--sample", metavar=FLAG, help="Whether the rows are the whole population or a sample."),
 ]
-Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.")]
+
+
+def _risk(text: str | float) -> float:
+    """A risk as a number, or in percent."""
+    shown = str(text).strip()
+    try:
+        return float(shown.removesuffix("%")) / (100.0 if shown.endswith("%") else 1.0)
+    except ValueError:
+        raise typer.BadParameter(f"expected a number such as 0.05 or 5%, but {shown!r} came") from None
+
+
+Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=_risk)]
 Budget = Annotated[
     str | None, typer.Option(metavar="COST", help="The most to ask about, time or both: 1e6, 30s, '1e6, 5min'.")
 ]

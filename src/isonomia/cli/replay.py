@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from isonomia.audits.replaying.recompute import Rebuilt, Recomputed
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
+    from isonomia.records.verdict import Verdict
 
 __all__ = ["replay"]
 
@@ -111,7 +113,19 @@ def replay(
             "names, only asking them again shows: --model MODEL, or --full."
         )
     failures = sum(check.error is not None for check in evidence.checks)
-    raise typer.Exit(exit_code([each.verdict for each in results if each.verdict is not None], failures))
+    verdicts = [each.verdict for each in results if each.verdict is not None]
+    code = exit_code(verdicts, failures)
+    console.print(Text(_genuine(verdicts, failures, code), style="bold"))
+    raise typer.Exit(code)
+
+
+def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
+    """That the evidence is in order, and what it says: a violated property is no fault of the evidence."""
+    counts = Counter(verdict.answer for verdict in verdicts)
+    parts = [f"{counts[answer]} {answer}" for answer in ("holds", "violated", "undecided") if counts[answer]]
+    found = ", ".join([*parts, *[f"{failures} not checked"] * bool(failures)])
+    why = "" if code == 0 else f" The exit code, {code}, is that of the audit, not of the replay."
+    return f"The replay succeeded: the evidence is in order, and says {found}.{why}"
 
 
 def _say(console: Console, text: str) -> None:

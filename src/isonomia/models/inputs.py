@@ -87,6 +87,8 @@ def input_for(estimator: Any, table: Table) -> Any:
     """
     if table.kind == RECORDS:
         return _flattened(estimator, table)
+    if _reads_texts(estimator):
+        return _texts(estimator, table)
     if fitted_names(estimator) is None:
         says_number = getattr(estimator, "n_features_in_", None) is not None
         return _stacked(table) if says_number or table.kind in {"columns", "rows"} else table.native
@@ -97,6 +99,27 @@ def input_for(estimator: Any, table: Table) -> Any:
     import pandas as pd
 
     return pd.DataFrame({name: table.column(name) for name in table.names})
+
+
+_READ_TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
+"""Steps of scikit-learn that take a list of texts and no table."""
+
+
+def _reads_texts(estimator: Any) -> bool:
+    steps = getattr(estimator, "steps", None)
+    return isinstance(steps, list) and bool(steps) and type(steps[0][1]).__name__ in _READ_TEXTS
+
+
+def _texts(estimator: Any, table: Table) -> list[Any]:
+    """The one column of texts that such an estimator takes."""
+    if len(table.names) == 1:
+        return list(table.column(table.names[0]))
+    first = type(estimator.steps[0][1]).__name__
+    raise ModelError(
+        f"{type(estimator).__name__} takes texts, since its first step is {first}, but the table has "
+        f"{len(table.names)} columns: {', '.join(map(repr, table.names[:8]))}. Name the one with the text, "
+        "features=[...]; for properties of texts that are changed, use iso.Texts(texts)."
+    )
 
 
 def _flattened(estimator: Any, table: Table) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from isonomia.errors import ModelError, UsageError
+from isonomia.errors import ModelError, UntrustedTypesError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.estimators import EstimatorModel
 from isonomia.models.files import check_trusted, needed
@@ -82,10 +82,11 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
         raise UsageError(f"{path} holds no model: {error}") from error
     except Exception as error:
         raise ModelError(f"{path} could not be read as a skops file: {type(error).__name__}: {error}") from error
-    raise UsageError(
+    raise UntrustedTypesError(
         f"{path} names types that skops does not know to be harmless, so it was not opened: {', '.join(unknown)}. "
         f"If you know them and trust who wrote the file: trusted={unknown!r}, or --trust TYPE for each on the command "
-        "line."
+        "line.",
+        tuple(unknown),
     )
 
 

@@ -93,6 +93,8 @@ class RecordedModel:
         Its fingerprint.
     remark
         What a cache of its answers had to say at the end; ``None`` where there was no cache.
+    given
+        Which columns it was given, in words; empty where that goes without saying.
     """
 
     name: str
@@ -100,6 +102,7 @@ class RecordedModel:
     classes: tuple[Value, ...]
     stored_fingerprint: str
     remark: str | None = None
+    given: str = ""
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:
@@ -111,7 +114,7 @@ class RecordedModel:
         if not texts or len({(type(value), value) for value in classes}) < len(classes):
             raise DataError(f"expected in the record what a model said of itself, but this is there: {str(entry)[:80]}")
         ends = None if span is None else (float(span[0]), float(span[1]))
-        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark)
+        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark, str(entry.get("given", "")))
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
         """Refuse."""

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import ChangingModelError, UsageError
+from isonomia.errors import ChangingModelError, ModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.answer_store import (
     AnswerStore,
@@ -49,12 +49,13 @@ from isonomia.models.checked import array_from, ask, first_change
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.protocol import Answer, Model, describe
+from isonomia.models.protocol import Answer, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import first_few, listed
 
-__all__ = ["Cached", "Guarded", "Steady", "unwrap", "watch"]
+__all__ = ["Cached", "Guarded", "Steady", "WithoutOutcome", "given_in_words", "unwrap", "watch", "without_outcome"]
 
 
 def watch(model: Model) -> Model:
@@ -68,9 +69,120 @@ def watch(model: Model) -> Model:
 
 def unwrap(model: Model) -> Model:
     """The model itself, without what was put around it here; one that its owner wrapped stays as it is."""
-    while isinstance(model, Cached | Guarded | Steady):
+    while isinstance(model, Cached | Guarded | Steady | WithoutOutcome):
         model = model.model
     return model
+
+
+# ------------------------------------------------------------------------------------------------ what a model is given
+
+
+def without_outcome(model: Model, columns: Sequence[str]) -> Model:
+    """A model that is not given the columns with the outcome, unless it was named, or says itself, what it takes.
+
+    A model that is given what it should predict can repeat it, and every error rate is 0.
+    """
+    if not columns or not _takes_whatever_comes(model):
+        return model
+    if isinstance(model, Cached):
+        return model.around(without_outcome(model.model, columns))
+    return WithoutOutcome(model, tuple(columns))
+
+
+def given_in_words(model: Model | None, names: Sequence[str]) -> str:
+    """Which columns of a table a model is given; empty where that goes without saying.
+
+    It is said of services and programs, which are somebody else's, and where a column is held back.
+    """
+    if model is None or not _takes_whatever_comes(model):
+        return ""
+    layers = _layers(model)
+    held = next((layer.columns for layer in layers if isinstance(layer, WithoutOutcome)), ())
+    held = tuple(name for name in held if name in names)
+    if not held and not isinstance(layers[-1], HttpModel | ExecutableModel):
+        return ""
+    given = [name for name in names if name not in held]
+    back = f", and not {listed(held)}, the outcome" if held else ""
+    return (
+        f"{model.name} is given {len(given)} of {len(names)} columns: {first_few(given)}{back}. Name the columns that "
+        "it takes if it should be given others: features"
+    )
+
+
+def _takes_whatever_comes(model: Model) -> bool:
+    inner = unwrap(model)
+    ours = type(inner).__module__.startswith("isonomia.models.") and not isinstance(inner, RecordedModel)
+    return ours and getattr(inner, "reads", None) is None and getattr(inner, "features", None) is None
+
+
+def _layers(model: Model) -> list[Model]:
+    layers = [model]
+    while isinstance(layers[-1], Cached | Guarded | Steady | WithoutOutcome):
+        layers.append(layers[-1].model)
+    return layers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithoutOutcome:
+    """A model that is not given some columns.
+
+    Attributes
+    ----------
+    model
+        The model.
+    columns
+        What it is not given.
+    """
+
+    model: Model
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint: it is the same model."""
+        return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask about the rows without the columns.
+
+        Raises
+        ------
+        ModelError
+            Where nothing is left, or the model fails for lack of such a column.
+        """
+        left = [name for name in table.names if name not in self.columns]
+        held = listed([repr(name) for name in table.names if name in self.columns])
+        if not left:
+            raise ModelError(f"there is nothing to ask {self.name} about: the only column is the outcome, {held}")
+        try:
+            given = table if len(left) == len(table.names) else table.select(left)
+            return self.model.answer(given, want_score=want_score, want_prediction=want_prediction)
+        except Exception as error:
+            if len(left) < len(table.names) and any(name in str(error) for name in self.columns):
+                raise ModelError(
+                    f"{self.name} fails without {held}, which it is not given since the property uses it as the "
+                    f"outcome ({type(error).__name__}: {error}). If it should be given it, name what it takes: "
+                    "features=[...], --feature NAME, or features in an audit file"
+                ) from error
+            raise
 
 
 MAX_AGAIN = 32

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, Place, SpecError
 from isonomia.spec.text import quote, to_text, value_text
-from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Row, Value, Variable
+from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Output, Row, Value, Variable
 from isonomia.spec.walk import place_of
 
 __all__ = [
@@ -282,7 +282,7 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
     if not fits and missing(values).all():
         return np.zeros(values.shape, np.bool_)
     if not fits:
-        raise SpecError(_misfit(term, values, kind, value), place_of(literal) or place_of(term))
+        raise SpecError(_misfit(term, values, kind, value, literal), place_of(literal) or place_of(term))
     if kind == "time" and isinstance(value, str):
         return _relate(relation, values, _moment(value, place_of(literal)))
     return _relate(relation, values if isinstance(value, str) else _with_room(values, value), value)
@@ -366,7 +366,7 @@ def _moment(value: str, place: Place | None) -> np.datetime64:
     return time
 
 
-def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value) -> str:
+def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value, literal: Row) -> str:
     name = to_text(term)
     shown = f"`{name}` is {kind} (for example {example(values)}), but {value_text(value)} is "
     if isinstance(value, str):
@@ -375,6 +375,10 @@ def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value) -> str:
     came = "a truth value" if isinstance(value, bool) else "a number"
     if kind == "time":
         return f"{shown}{came}; expected a date in quotes, such as '2024-03-31'"
+    if place_of(literal) is None:  # not written in a formula: the default of a named property
+        option = "favourable" if isinstance(term, Output) else "positive"
+        also = "" if option == "favourable" else f" (or favourable={example(values)}, where it is the decision)"
+        return f"{shown}{came}; say which of its values is meant: {option}={example(values)}{also}"
     quoted = quote(str(value), "'")
     wanted = f"expected text, such as {example(values)}"
     return f"{shown}{came}; {wanted}: write {quoted} in quotes, or convert the column to numbers"

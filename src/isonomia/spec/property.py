@@ -27,10 +27,14 @@ class Property:
         What is claimed.
     name
         What people call it, for reports.
+    outcomes
+        The columns that say what turned out, as the named properties are told: an audited model is not given them,
+        unless it is named as taking them.
     """
 
     formula: Formula
     name: str | None = field(default=None, compare=False)
+    outcomes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if depth_of(self.formula) > DEEPEST + 5:
@@ -55,13 +59,13 @@ class Property:
 
     def implies(self, other: Property) -> Property:
         """The property that holds where this one does not, or where the other one does."""
-        return Property(Implies(self.formula, _formula(other)))
+        return Property(Implies(self.formula, _formula(other)), outcomes=_outcomes(self, other))
 
     def __and__(self, other: Property) -> Property:
-        return Property(_joined("and", self.formula, _formula(other)))
+        return Property(_joined("and", self.formula, _formula(other)), outcomes=_outcomes(self, other))
 
     def __or__(self, other: Property) -> Property:
-        return Property(_joined("or", self.formula, _formula(other)))
+        return Property(_joined("or", self.formula, _formula(other)), outcomes=_outcomes(self, other))
 
     def __rand__(self, other: Any) -> Property:
         return Property(_joined("and", _formula(other), self.formula))
@@ -70,7 +74,7 @@ class Property:
         return Property(_joined("or", _formula(other), self.formula))
 
     def __invert__(self) -> Property:
-        return Property(Not(self.formula))
+        return Property(Not(self.formula), outcomes=self.outcomes)
 
     def __bool__(self) -> NoReturn:
         raise UsageError(
@@ -106,6 +110,10 @@ def _formula(other: Any) -> Formula:
         raise UsageError(f"expected a property, but got {other!r} of type {type(other).__name__}{hint}")
     formula: Formula = other.formula
     return formula
+
+
+def _outcomes(first: Property, second: Property) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first.outcomes, *second.outcomes)))
 
 
 def _joined(connective: Connective, left: Formula, right: Formula) -> Junction:

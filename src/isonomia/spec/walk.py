@@ -16,6 +16,7 @@ from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.tree import (
     AsIf,
     Column,
+    Compare,
     Comparison,
     Do,
     Each,
@@ -175,6 +176,8 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None
     """
     for node in nodes(formula):
         match node:
+            case Compare(_, Column(name=first), Column(name=name) as column) if first in known and name not in known:
+                raise SpecError(f"{_unknown(name, known)} {_QUOTE.format(name=name)}", column.place, name=name)
             case Column() | Setting() | AsIf():
                 _check_columns((node.name,), known, node.place)
             case PairCall():
@@ -182,6 +185,9 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None
             case Output() if not has_model and (node.name not in known or node.label is not None):
                 message = f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}"
                 raise SpecError(message, node.place, name=node.name)
+
+
+_QUOTE = "If it is a value, put it in quotation marks: '{name}'."
 
 
 def _check_columns(names: Sequence[str], known: Sequence[str], place: Place | None) -> None:

@@ -65,7 +65,10 @@ def _replay(content: dict[str, Any], *arguments: str, change: Callable[[Any], ob
 def test_the_exit_code_is_that_of_the_verdicts(content: dict[str, Any]) -> None:
     done = _replay(content)
     assert done.exit_code == 1
-    assert "The verdicts follow from the statistics in the file" in done.output.replace("\n", " ")
+    output = done.output.replace("\n", " ")
+    assert "The verdicts follow from the statistics in the file" in output
+    assert "The replay succeeded: the evidence is in order, and says 1 holds, 1 violated." in output
+    assert "The exit code, 1, is that of the audit, not of the replay." in output
 
 
 def test_a_property_that_could_not_be_checked_is_told_and_exit_code_2(content: dict[str, Any]) -> None:

@@ -438,3 +438,16 @@ def test_a_model_is_asked_in_time_although_the_answer_drips(service):
     with pytest.raises(UnreliableModelError, match="no complete answer"):
         predicted(HttpModel(service.url, retries=0, timeout=0.3))
     assert time.monotonic() - began < 2.5
+
+
+def test_a_service_is_not_sent_the_outcome_and_the_verdict_says_what_it_is_sent():
+    people = {"age": np.arange(20, 60), "repaid": np.arange(40) % 2, "sex": np.array(["F", "M", "M", "F"] * 10)}
+    claim = iso.fairness.equal_opportunity("sex", "F", "M", outcome="repaid", ratio=0.8)
+    echo = lambda request: {"predictions": [row.get("repaid", 1) for row in request["instances"]]}  # noqa: E731
+    with Service(echo).running() as service:
+        verdict = iso.check(claim, HttpModel(service.url), iso.Census(people))
+        rows = [row for request in service.served for row in request["instances"]]
+        told = iso.check("P[prediction == 1 | sex == 'F'] >= 0.1", HttpModel(service.url), iso.Census(people))
+    assert {tuple(row) for row in rows} == {("age", "sex")}
+    assert any("is given 2 of 3 columns: age, sex, and not repaid, the outcome" in remark for remark in verdict.remarks)
+    assert any("is given 3 of 3 columns: age, repaid, sex" in remark for remark in told.remarks)

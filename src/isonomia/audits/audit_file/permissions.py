@@ -76,7 +76,7 @@ def check_allowed(
     file
         The audit file. Nothing of what it names has been opened yet.
     permissions
-        What is allowed. Whoever allows code allows the rest, since code can do all of it.
+        What is allowed. Whoever allows code allows reading anywhere, since code can do that.
     advice
         How to allow it, for the message; ``{flags}`` stands for the options.
     given
@@ -92,9 +92,9 @@ def check_allowed(
     lacking = [need for need in needs_of(file, given, writes=writes) if not _allows(permissions, need)]
     if not lacking:
         return
-    # Whoever allows code allows the rest as well, so that one flag is enough.
-    wanted = ["allow_code"] if "code" in {need.permission for need in lacking} else sorted(map(_named, lacking))
-    names = tuple(dict.fromkeys(wanted))
+    # Whoever allows code allows reading anywhere as well, so that there is no flag for it beside the other.
+    wanted = {_named(need) for need in lacking}
+    names = tuple(sorted(wanted - {"allow_outside"} if "allow_code" in wanted else wanted))
     flags = " ".join(f"--{name.replace('_', '-')}" for name in names)
     lines = tuple(map(str, lacking))
     listed = "\n".join(f"  {line}" for line in lines)
@@ -113,8 +113,9 @@ def _named(need: Need) -> str:
 
 
 def _allows(permissions: Permissions, need: Need) -> bool:
-    """Whether it is allowed. Code can do all of it, so whoever allows that allows the rest."""
-    return permissions.allow_code or bool(getattr(permissions, _named(need)))
+    """Whether it is allowed. Code can read anywhere; of a pickle, code in a module beside it says nothing."""
+    allowed = bool(getattr(permissions, _named(need)))
+    return allowed or (need.permission != "pickle" and permissions.allow_code)
 
 
 # ---------------------------------------------------------------------------------------------------- what a file wants
@@ -240,6 +241,8 @@ def _file_needs(entry: FileTable, path: Path) -> Iterator[Need]:
     kind = _kind(path)
     if kind is Kind.PROGRAM:
         yield _need("code", entry, "load", f"runs the program {_absolute(path)}")
+    if kind in {Kind.PICKLE, Kind.TORCH_PICKLE, Kind.EXPORTED}:
+        yield _need("pickle", entry, "load", f"opens {kind.value}, which can run any code")
     if kind is not Kind.SERVICE:
         return
     described = _service(path)

@@ -11,15 +11,16 @@ from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
-from isonomia.audits.check import new_check
+from isonomia.audits.check import new_check, outcomes_of
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
-from isonomia.errors import IsonomiaError, SpecError, UsageError, nearest, refuse_no_path
+from isonomia.errors import IsonomiaError, SpecError, UntrustedTypesError, UsageError, nearest, refuse_no_path
 from isonomia.interventions import Interventions
 from isonomia.models.loader import load_model, load_object
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import Cached, Guarded, watch
 from isonomia.populations import Census, Generator, Sample
+from isonomia.toml import toml_value
 
 __all__ = ["PlannedCheck", "StatedProperty", "Wrapping", "plan_audit", "planned_for", "property_of", "stated_in"]
 
@@ -94,10 +95,11 @@ def plan_audit(
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
     populations = populations_of(file)
     planned = []
-    for each in stated_in(file, seed, permissions):
+    stated = stated_in(file, seed, permissions)
+    for each in stated:
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
-        planned.append(planned_for(each, model, population))
+        planned.append(planned_for(each, model, population, _outcomes(stated, entry.get("model"))))
         _check_names(entry, planned[-1].check)
     return shared_out(planned)
 
@@ -118,11 +120,17 @@ def _stating(table: FileTable) -> tuple[str, ...]:
     return tuple(key for key in file_keys() if key in table.content)
 
 
-def planned_for(each: StatedProperty, model: Any, population: Any) -> PlannedCheck:
-    """A stated property, prepared for a model and a population."""
+def _outcomes(stated: Sequence[StatedProperty], model: str | None) -> tuple[str, ...]:
+    """What all properties of one model use as outcome: they may ask it together, and it is given the same each time."""
+    same = [outcomes_of(each.prop) for each in stated if each.entry.get("model") == model]
+    return tuple(dict.fromkeys(name for names in same for name in names))
+
+
+def planned_for(each: StatedProperty, model: Any, population: Any, outcomes: Sequence[str] = ()) -> PlannedCheck:
+    """A stated property, prepared for a model, which is not given the ``outcomes``, and a population."""
     entry = each.entry
     try:
-        check = new_check(each.prop, model, population, **each.options)
+        check = new_check(each.prop, model, population, outcomes=outcomes, **each.options)
     except IsonomiaError as error:
         raise entry.error(str(error)) from error
     return PlannedCheck(each.name, entry.get("why"), entry.line, check, dict(entry.content))
@@ -304,7 +312,19 @@ def _model(entry: FileTable, permissions: Permissions) -> Model:
             "trusted",
         )
     with _pointing(entry.error, "load", shown=not here.exists() or is_inside(entry.folder, source)):
-        return load_model(here if here.exists() else source, features=entry.get("features"), **options)
+        try:
+            return load_model(here if here.exists() else source, features=entry.get("features"), **options)
+        except UntrustedTypesError as error:
+            raise UsageError(_untrusted(source, error.types)) from error
+
+
+def _untrusted(source: str, types: Sequence[str]) -> str:
+    """What to write and to say, all of it, so that a skops file with types of its own can be opened."""
+    return (
+        f"{source} names types that skops does not know to be harmless, so it was not opened: {', '.join(types)}. If "
+        f"you know them and trust who wrote the file, name them below load, options = {{trusted = "
+        f"{toml_value(list(types))}}}, and use --trust-pickle: a file cannot trust itself"
+    )
 
 
 def _population(entry: FileTable) -> Any:

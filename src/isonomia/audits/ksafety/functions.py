@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -22,13 +21,13 @@ from isonomia.audits.ksafety.evaluate import (
     read_feature,
     write_feature,
 )
-from isonomia.errors import DataError, IsonomiaError, UsageError
+from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.columns import column_from
-from isonomia.populations.domains import Function
+from isonomia.populations.domains.protocol import Function
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
 
-__all__ = ["BUILT_IN", "RANDOM", "as_function", "call_function"]
+__all__ = ["BUILT_IN", "RANDOM", "call_function"]
 
 
 BUILT_IN: Mapping[str, int] = {
@@ -157,31 +156,6 @@ def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any],
 
 ENOUGH = 8
 """A function that raises in all of so many cases is itself at fault, and not the cases."""
-
-
-def as_function(value: Any, written: int | None = None) -> Function:
-    """A function of the domain, as it is or made of a Python function of one case.
-
-    It takes as many arguments as a specification writes, where it can, and otherwise as many as it must have.
-    """
-    if isinstance(value, Function):
-        return value
-    try:
-        signature = inspect.signature(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"expected a Python function of one case or a Function, but {value!r} came: {error}") from None
-    if written is not None and _takes(signature, written):
-        return Function(value, written, single=True)
-    least = next((n for n in range(len(signature.parameters) + 1) if _takes(signature, n)), 0)
-    return Function(value, least, single=True)
-
-
-def _takes(signature: inspect.Signature, n: int) -> bool:
-    try:
-        signature.bind(*range(n))
-    except TypeError:
-        return False
-    return True
 
 
 def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:

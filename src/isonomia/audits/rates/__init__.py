@@ -48,12 +48,13 @@ class RatesAudit:
 
     def check_names(self, check: Check[Property]) -> None:
         """Refuse columns that the population does not have and classes that the model never predicts."""
-        from isonomia.audits.rates.question import need_people, refuse_classes
+        from isonomia.audits.rates.question import need_people, refuse_classes, refuse_kinds
 
         need_people(check.population)
         if check.population.kind == "generator":  # says its columns only when it draws
             return
         check_names(check.prop.formula, check.population.names, check.model is not None)
+        refuse_kinds(check.prop, check.population)
         if check.model is not None:
             refuse_classes(check.prop, check.model)
 

@@ -308,12 +308,21 @@ def _nobody(empty: Sequence[Leaf], asked: int, question: Question) -> tuple[str,
 
 
 def _never(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
-    """An event that never happens is more often misspelled than impossible."""
-    silent = [leaf for leaf in leaves if leaf.n and leaf.estimate == 0 and leaf.text.startswith("P[")]
+    """An event that never happens is more often misspelled than impossible; one that happens to others is neither."""
+    happens = {_event(leaf.text) for leaf in leaves if leaf.n and leaf.estimate}
+    silent = [
+        leaf
+        for leaf in leaves
+        if leaf.n and leaf.estimate == 0 and leaf.text.startswith("P[") and _event(leaf.text) not in happens
+    ]
     return tuple(
         f"{leaf.text} was 0: nobody among {leaf.n:,} had the event; is its value spelled as the model gives it?"
         for leaf in silent
     )
+
+
+def _event(text: str) -> str:
+    return text.partition(" | ")[0].removesuffix("]")
 
 
 def _never_seen(work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, Protocol
 from typing import Literal as OneOf
 
@@ -24,17 +25,21 @@ from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts, range_of
-from isonomia.spec.columns import kind_of, plain
+from isonomia.spec.columns import example, kind_of, plain
+from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.expand import expand
 from isonomia.spec.property import Property
-from isonomia.spec.text import to_text, value_text
+from isonomia.spec.text import number_text, to_text, value_text
 from isonomia.spec.tree import (
     Column,
     Compare,
+    Comparison,
+    Constant,
     Do,
     Formula,
     Leaf,
     Literal,
+    Mean,
     Member,
     Missing,
     Other,
@@ -151,6 +156,50 @@ def refuse_orders(prop: Property, people: Ordered) -> None:
                     node.place or side.place,
                 )
 
+
+def refuse_kinds(prop: Property, people: Population) -> None:
+    """Refuse what cannot be computed from the columns of a table that is held, before anybody is asked about.
+
+    Text is compared with text and has no mean; and a rate that is compared with a number above 1 was meant in percent.
+    """
+    for comparison in (node for node in nodes(prop.formula) if isinstance(node, Comparison)):
+        sides = (comparison.first, *(side for _, side in comparison.rest))
+        for rate, limit in (*pairwise(sides), *pairwise(reversed(sides))):
+            if isinstance(rate, Rate) and isinstance(limit, Constant) and 1 < limit.value <= 100:
+                percent = f"{number_text(limit.value)}%, or {number_text(limit.value / 100)}"
+                message = f"a rate is at most 1, but it is compared with {number_text(limit.value)}: {percent}?"
+                raise SpecError(message, limit.place or rate.place)
+    people = people.people if isinstance(people, Abducted) else people
+    if not isinstance(people, Sample | Census) or not isinstance(people.rows, Table):
+        return
+    head = people.rows.slice(0, min(_HEAD, people.rows.rows))
+    for node in nodes(prop.formula):
+        match node:
+            case Compare(_, Column(version=None), Literal()) | Compare(_, Literal(), Column(version=None)):
+                try:
+                    _evaluated(node, head)
+                except SpecError:
+                    _evaluated(node, people.rows)  # the first rows may all be missing, and say nothing of the kind
+            case Mean(term=Column(version=None) as column):
+                values = plain(head.column(column.name), column.name)
+                if kind_of(values) == "text":
+                    share = f"P[{to_text(column)} == {example(values)}]"
+                    raise SpecError(
+                        f"`{column.name}` is text (for example {example(values)}), which has no mean: the share of a "
+                        f"value is a rate, {share}",
+                        column.place,
+                        name=column.name,
+                    )
+            case _:
+                pass
+
+
+def _evaluated(node: Row, table: Table) -> None:
+    truth(node, Batch(table.rows, {name: plain(table.column(name), name) for name in columns_of(node)}))
+
+
+_HEAD = 100
+"""Rows by which the kind of a column is told."""
 
 SHOWN = 12
 """How many of a column's values a message lists, the nearest first."""
@@ -346,6 +395,7 @@ def ask_about(
     if model is not None and model.classes:
         refuse_classes(prop, model)
     people = population.people if isinstance(population, Abducted) else population
+    refuse_kinds(prop, people)
     if isinstance(people, Sample | Census):
         refuse_orders(prop, people)
     values = _Values(population, journal)

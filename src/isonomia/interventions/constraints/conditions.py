@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -19,10 +20,29 @@ from isonomia.interventions.constraints.base import (
     coded_value,
 )
 
-__all__ = ["Condition"]
+__all__ = ["Condition", "check_conditions"]
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "<=", ">", "<", "in"]
 _RELATIONS = ("==", "!=", ">=", "<=", ">", "<", "in")
+
+
+def check_conditions(kind: str, when: object, then: object) -> None:
+    """Refuse what is no pair of conditions on two different features."""
+    for role, given in (("when", when), ("then", then)):
+        if not isinstance(given, Condition):
+            written = _TEXT.fullmatch(given) if isinstance(given, str) else None
+            hint = f': write Condition("{written[1]}", "{written[2]}", {written[3]})' if written else ""
+            raise UsageError(
+                f'expected {role} of the {kind} constraint as Condition("posts", ">=", 1), but {given!r} of type '
+                f"{type(given).__name__} came{hint}"
+            )
+    assert isinstance(when, Condition)
+    assert isinstance(then, Condition)
+    if when.name == then.name:
+        raise UsageError(f"the {kind} constraint should couple two features, but both are {when.name!r}")
+
+
+_TEXT = re.compile(r"\s*(\w+)\s*(==|!=|>=|<=|>|<|in)\s*(.+?)\s*")
 
 
 @dataclass(frozen=True, slots=True)

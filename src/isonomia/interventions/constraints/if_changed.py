@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
     ActionScope,
     Bools,
@@ -19,7 +18,7 @@ from isonomia.interventions.constraints.base import (
     Moves,
     one_of_boxes,
 )
-from isonomia.interventions.constraints.conditions import Condition
+from isonomia.interventions.constraints.conditions import Condition, check_conditions
 
 __all__ = ["IfChanged"]
 
@@ -43,8 +42,7 @@ class IfChanged:
     then: Condition
 
     def __post_init__(self) -> None:
-        if self.when.name == self.then.name:
-            raise UsageError(f"the {self.kind} constraint should couple two features, but both are {self.when.name!r}")
+        check_conditions(self.kind, self.when, self.then)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import ActionScope, Bools, Box, Floats, Form, Levels, Moves, one_of_boxes
-from isonomia.interventions.constraints.conditions import Condition
+from isonomia.interventions.constraints.conditions import Condition, check_conditions
 
 __all__ = ["IfThen"]
 
@@ -33,8 +32,7 @@ class IfThen:
     then: Condition
 
     def __post_init__(self) -> None:
-        if self.when.name == self.then.name:
-            raise UsageError(f"the {self.kind} constraint should couple two features, but both are {self.when.name!r}")
+        check_conditions(self.kind, self.when, self.then)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.domains.protocol import Ask, Function
+from isonomia.populations.domains.protocol import Ask, Function, as_function
 from isonomia.populations.domains.tables import TableDomain, TableRecords
 from isonomia.populations.table import Table, batch_table
 
@@ -112,7 +112,7 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     *,
     seeds: Sequence[int] | int | None = None,
     workers: int = 1,
-    functions: Mapping[str, Function] | None = None,
+    functions: Mapping[str, Any] | None = None,
 ) -> TableDomain:
     """Initial states of a game as the inputs of a k-safety property, the model being the policy.
 
@@ -132,7 +132,7 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     workers
         Processes that step environments. It changes nothing but the time.
     functions
-        What a specification may call besides.
+        What a specification may call besides: Python functions of one state, or a ``Function`` for whole batches.
 
     Raises
     ------
@@ -154,7 +154,8 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     offered = {name: _changing(shared, name, change) for name, change in game.changes.items()}
     offered["play"] = Function(partial(_play, shared), 2, "number", asks=True)
     view = partial(_first_observations, game)
-    return replace(plain, functions={**offered, **(functions or {})}, name="the games", view=view, what="state")
+    brought = {name: as_function(value) for name, value in (functions or {}).items()}
+    return replace(plain, functions={**offered, **brought}, name="the games", view=view, what="state")
 
 
 @dataclass(frozen=True, slots=True)

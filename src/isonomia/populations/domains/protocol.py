@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -10,9 +11,10 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import UsageError
 from isonomia.populations.table import Table
 
-__all__ = ["Ask", "Domain", "Function", "Kind", "Marked", "Records"]
+__all__ = ["Ask", "Domain", "Function", "Kind", "Marked", "Records", "as_function"]
 
 Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
 """What a value is, as far as it can be known before anything is computed."""
@@ -54,6 +56,31 @@ class Function:
     random: bool = False
     single: bool = False
     asks: bool = False
+
+
+def as_function(value: Any, written: int | None = None) -> Function:
+    """A function of the domain, as it is or made of a Python function of one case.
+
+    It takes as many arguments as a specification writes, where it can, and otherwise as many as it must have.
+    """
+    if isinstance(value, Function):
+        return value
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"expected a Python function of one case or a Function, but {value!r} came: {error}") from None
+    if written is not None and _takes(signature, written):
+        return Function(value, written, single=True)
+    least = next((n for n in range(len(signature.parameters) + 1) if _takes(signature, n)), 0)
+    return Function(value, least, single=True)
+
+
+def _takes(signature: inspect.Signature, n: int) -> bool:
+    try:
+        signature.bind(*range(n))
+    except TypeError:
+        return False
+    return True
 
 
 class Records(Protocol):

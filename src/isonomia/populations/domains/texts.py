@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
-from isonomia.populations.domains.protocol import Function
+from isonomia.populations.domains.protocol import Function, as_function
 from isonomia.populations.domains.tables import Gap, TableDomain, TableRecords
 from isonomia.populations.table import Table, batch_table
 
@@ -38,7 +38,7 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
     missing: Sequence[str] = (),
     join: str = " ",
     as_table: bool = False,
-    functions: Mapping[str, Function] | None = None,
+    functions: Mapping[str, Any] | None = None,
 ) -> TableDomain:
     """Texts as the inputs of a k-safety property.
 
@@ -64,7 +64,8 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
         Whether the model is given the sections in columns; otherwise it is given one text for each document, its
         sections in order, as a list of ``str``.
     functions
-        What a specification may call besides.
+        What a specification may call besides: Python functions of one text, a mapping with its sections, or a
+        ``Function`` for whole batches.
 
     Raises
     ------
@@ -81,7 +82,8 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
     gaps = {name: _text_gap(max(len(text or "") for text in column)) for name, column in columns.items()}
     view = None if as_table else _joined(tuple(names), join)
     domain = TableDomain(whole, label_column=label, name="the texts", view=view, gaps=gaps, what="text")
-    return replace(domain, functions={**_functions(domain, join), **(functions or {})})
+    brought = {name: as_function(value) for name, value in (functions or {}).items()}
+    return replace(domain, functions={**_functions(domain, join), **brought})
 
 
 def _table(documents: object) -> Table:

@@ -224,7 +224,7 @@ def _notes(verdict: Verdict) -> list[str]:
     if len(verdict.counterexamples) > 1:
         notes.append("the error's verdict.counterexamples has the others")
     if verdict.answer == "undecided":
-        notes.append("more people, a larger budget or a larger delta may decide it")
+        notes.append("more people or a larger budget may decide it; delta is chosen before anything is seen, and stays")
         notes.append("undecided='pass' or undecided='skip' accepts that nothing is known")
     return _limited(notes, MAX_NOTES)
 

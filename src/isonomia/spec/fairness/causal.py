@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, with_known_options
 from isonomia.spec.fairness.comparison import (
     Group,
     GroupLike,
@@ -31,6 +31,7 @@ from isonomia.spec.tree import Value
 __all__ = ["causal", "counterfactual", "counterfactual_effect", "no_causal_discrimination", "path_specific"]
 
 
+@with_known_options
 def counterfactual(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -80,6 +81,7 @@ def counterfactual(
     return claim_for(who, claim).named(title("counterfactual fairness", who))
 
 
+@with_known_options
 def counterfactual_effect(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -123,6 +125,7 @@ def counterfactual_effect(
     return claim_for(who, claim).named(title("counterfactual effect", who))
 
 
+@with_known_options
 def causal(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -170,6 +173,7 @@ def causal(
     )
 
 
+@with_known_options
 def no_causal_discrimination(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -218,6 +222,7 @@ def no_causal_discrimination(
     return claim_for(who, claim).named(title("no causal discrimination", who))
 
 
+@with_known_options
 def path_specific(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,

@@ -8,12 +8,12 @@ they are wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import reduce, wraps
 from itertools import permutations
 from math import inf, isfinite
 from operator import and_
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from isonomia.spec.property import Property
 from isonomia.spec.terms import Measure, Term, value_of
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Each, Formula, Junction, Literal, Output, PairCall, Row, Value, Variable
-from isonomia.spec.walk import rebuilt
+from isonomia.spec.walk import columns_of, rebuilt
 
 __all__ = [
     "Group",
@@ -42,6 +42,7 @@ __all__ = [
     "number_within",
     "relate",
     "shown",
+    "states_outcome",
     "term_of",
     "title",
     "tolerance_of",
@@ -49,6 +50,8 @@ __all__ = [
     "under",
     "who_of",
 ]
+
+_Arguments = ParamSpec("_Arguments")
 
 # ---------------------------------------------------------------------------- arguments
 
@@ -84,6 +87,17 @@ def names_of(argument: str, value: Any) -> tuple[str, ...]:
     if not listed or len(set(listed)) < len(listed):
         raise UsageError(f"{argument} must name one column or several different ones, but it is {value!r}")
     return tuple(listed)
+
+
+def states_outcome(make: Callable[_Arguments, Property]) -> Callable[_Arguments, Property]:
+    """Let properties remember which columns their ``outcome`` speaks of: a model that is audited is not given them."""
+
+    @wraps(make)
+    def made(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> Property:
+        prop = make(*arguments, **options)
+        return replace(prop, outcomes=columns_of(term_of("outcome", options["outcome"]).node))
+
+    return made
 
 
 def term_of(argument: str, value: Any) -> Term:

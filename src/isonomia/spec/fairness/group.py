@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, with_known_options
 from isonomia.spec.fairness.comparison import (
     GroupLike,
     MinRatio,
@@ -15,6 +15,7 @@ from isonomia.spec.fairness.comparison import (
     difference_of_means,
     favourable_event,
     names_of,
+    states_outcome,
     term_of,
     tolerance_of,
     who_of,
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@with_known_options
 def demographic_parity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -83,6 +85,7 @@ def demographic_parity(
     )
 
 
+@with_known_options
 def four_fifths(
     attribute: str | Sequence[str],
     *,
@@ -122,6 +125,7 @@ def four_fifths(
     )
 
 
+@with_known_options
 def conditional_parity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -181,6 +185,8 @@ def conditional_parity(
     )
 
 
+@states_outcome
+@with_known_options
 def equal_opportunity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -230,6 +236,8 @@ def equal_opportunity(
     )
 
 
+@states_outcome
+@with_known_options
 def predictive_equality(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -279,6 +287,8 @@ def predictive_equality(
     )
 
 
+@states_outcome
+@with_known_options
 def equalized_odds(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -328,6 +338,8 @@ def equalized_odds(
     )
 
 
+@states_outcome
+@with_known_options
 def predictive_parity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -378,6 +390,8 @@ def predictive_parity(
     )
 
 
+@states_outcome
+@with_known_options
 def accuracy_parity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,
@@ -442,6 +456,7 @@ def _right(outcome: Term, positive: Value | None, favourable: Value | Term | Non
     return (event & (outcome == positive)) | (~event & (outcome != positive))
 
 
+@with_known_options
 def regression_parity(
     attribute: str | Sequence[str],
     minority: GroupLike | None = None,

@@ -8,7 +8,7 @@ from math import inf
 from operator import add
 from typing import Any, TypeAlias
 
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, with_known_options
 from isonomia.spec.fairness.comparison import condition_of, number_within, shown, term_of, under
 from isonomia.spec.operators import P, col, other, pair_function, score
 from isonomia.spec.parser import parse_condition
@@ -25,6 +25,7 @@ Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, An
 """Scales of columns; a row expression that speaks of ``other``, as text or as a term; or a function of two people."""
 
 
+@with_known_options
 def individual(
     distance: Distance,
     *,

@@ -42,8 +42,10 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     >>> preclusion(changes, "approved", who="age < 30")
     Responsiveness("share of reachable points with prediction == 'approved' > 0, for everybody with age < 30")
     """
-    share = {"at_least": _DRAWN_LINE, "one_is_enough": True} if below is None else {"at_least": below}
-    return Responsiveness(interventions, target, **share, **_named("no preclusion", options))
+    line = _DRAWN_LINE if below is None else below
+    return Responsiveness(
+        interventions, target, at_least=line, one_is_enough=below is None, **_named("no preclusion", options)
+    )
 
 
 def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **options: Any) -> Responsiveness:

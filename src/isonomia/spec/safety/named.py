@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from math import ceil, floor
 from typing import Any
 
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, nearest
 from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the word of the glossary)
 from isonomia.spec.text import quote
 from isonomia.wording import listed
@@ -57,18 +58,18 @@ def monotone(
     if up is not None and down is not None:
         raise UsageError("expected up or down, but both came: state two properties")
     sign, step = ("-", down) if down is not None else ("+", 1 if up is None else up)
+    way, doing, role = ("rises", "Raising", "up") if sign == "+" else ("falls", "Lowering", "down")
     lines = [
         "input x1;",
         f"var v1 := getFeat(x1, {_feature(feature)});",
-        f"var v2 := v1 {sign} {_amount(step)};",
+        f"var v2 := v1 {sign} {_amount(role, step)};",
         f"var x2 := setFeat(x1, {_feature(feature)}, v2);",
     ]
     if at_most is not None:
-        lines.append(f"requires v2 <= {_number(at_most)};")
+        lines.append(f"requires v2 <= {_number('at_most', at_most)};")
     if at_least is not None:
-        lines.append(f"requires v2 >= {_number(at_least)};")
-    way, doing = ("rises", "Raising") if sign == "+" else ("falls", "Lowering")
-    by = f"{step[0]!r} to {step[1]!r}" if isinstance(step, tuple) else repr(step)
+        lines.append(f"requires v2 >= {_number('at_least', at_least)};")
+    by = f"{step[0]!r} to {step[1]!r}" if isinstance(step, tuple | list) else repr(step)
     change = f"{doing} {_called(feature)} by {by}{_limited(at_most, at_least)}"
     return _property(lines, output, ask, f"{output} when {feature} {way}", change, options)
 
@@ -110,7 +111,7 @@ def robust(
         if not isinstance(reach, int | float) or not reach > 0:
             raise UsageError(f"expected by, how far a feature may move, above 0, but {reach!r} came")
         moved = "x2" if number == len(chosen) else f"m{number}"
-        drawn = f"{'randInt' if whole else 'randReal'}({_number(-reach)}, {_number(reach)})"
+        drawn = f"{'randInt' if whole else 'randReal'}({_number('by', -reach)}, {_number('by', reach)})"
         value = f"getFeat(x1, {_feature(feature)}) + {drawn}"
         lines.append(f"var {moved} := setFeat({record}, {_feature(feature)}, {value});")
         record = moved
@@ -153,6 +154,7 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
     ask, options
         As for :func:`monotone`; a table needs ``label``.
     """
+    _refuse_unknown(options)
     name = transform if isinstance(transform, str) else "transform"
     functions = dict(options.pop("functions", None) or {})
     if callable(transform):
@@ -168,9 +170,23 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
 def _property(lines: list[str], output: str, ask: str, name: str, change: str, options: dict[str, Any]) -> Safety:
     if output not in _OUTPUTS:
         raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but {output!r} came")
+    _refuse_unknown(options)
     options.setdefault("name", name)
     text = "\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n"
     return replace(property(text, **options), claim=f"{change} {_NEVER[output]} the {_ANSWERS[ask]}.")
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    known = [name for name in signature(property).parameters if name != "source"]
+    for name in options:
+        if name not in known:
+            hint = nearest(name, known)
+            if name in {"tolerance", "margin", "slack"}:
+                hint = (
+                    " What may differ a little is written in a specification: safety.property(text) with "
+                    "`ensures d1 <= d2 + 500;` at the end."
+                )
+            raise UsageError(f"there is no option {name!r} of such properties.{hint} There are {', '.join(known)}")
 
 
 def _called(feature: str | int) -> str:
@@ -202,20 +218,25 @@ def _feature(feature: str | int) -> str:
     return quote(feature, '"') if isinstance(feature, str) else str(feature)
 
 
-def _amount(step: float | tuple[float, float]) -> str:
-    if isinstance(step, tuple):
+def _amount(role: str, step: float | tuple[float, float]) -> str:
+    if isinstance(step, tuple | list):
+        if len(step) != 2:
+            raise UsageError(
+                f"expected {role} as a number, or as a pair (least, most), but {role}={step!r} came: for single steps, "
+                "state a property for each"
+            )
         least, most = step
-        drawn = f"randInt({_number(least)}, {_number(most)})"
+        drawn = f"randInt({_number(role, least)}, {_number(role, most)})"
         if ceil(least) > floor(most):
             raise UsageError(
                 f"expected (least, most) with a whole number between them, but {step!r} came: every whole number "
                 "between is tried. Give a single number to move by that, or scale the feature"
             )
         return drawn
-    return _number(step)
+    return _number(role, step)
 
 
-def _number(value: float) -> str:
+def _number(role: str, value: float) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
-        raise UsageError(f"expected a finite number, but {value!r} came")
+        raise UsageError(f"expected {role} as a finite number, but {role}={value!r} came")
     return repr(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import copy
 from pathlib import Path
 
@@ -53,6 +54,19 @@ def test_types_that_a_file_trusts_are_made_only_where_whoever_runs_it_says_so(ty
         plan_audit(file, 1, Permissions(allow_code=True))
     (planned,) = plan_audit(file, 1, Permissions(trust_pickle=True))
     assert planned.check.model is not None
+
+
+def test_a_file_that_trusts_nothing_is_told_at_once_what_to_write_and_to_say(types: list[str]) -> None:
+    text = Path("audit.toml").read_text()
+    trusting = next(line for line in text.splitlines() if line.startswith("options"))
+    Path("audit.toml").write_text(text.replace(trusting + "\n", ""))
+    done = CliRunner().invoke(app, ["run", "audit.toml"])
+    told = " ".join(str(done.exception).split())
+    key = f"options = {{trusted = {json.dumps(types)}}}"
+    assert key in told
+    assert "--trust-pickle" in told
+    Path("audit.toml").write_text(text.replace(trusting, f'features = ["age"]\n{key}'))
+    assert CliRunner().invoke(app, ["run", "audit.toml", "--trust-pickle"]).exit_code in {0, 1, 3}
 
 
 def test_a_draft_that_trusts_types_says_how_it_is_run(types: list[str]) -> None:

@@ -148,7 +148,19 @@ def test_what_a_stranger_names_is_neither_run_nor_read_without_permission(tmp_pa
         check_allowed(file, Permissions(), "use {flags}")
     assert told in str(caught.value)
     assert "--allow-code" in str(caught.value) or "code" not in told
-    check_allowed(file, ALLOWED, "")
+    check_allowed(file, replace(ALLOWED, trust_pickle=True), "")
+
+
+def test_every_permission_that_is_missing_is_asked_for_at_once(tmp_path: Path) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps([1]))
+    text = '[model]\nload = "model.pkl"\n[models.two]\nload = "os:system"\n[population]\nsample = "../people.csv"\n'
+    file = recorded_audit_file(tmp_path / "audit.toml", text + PROPERTY, {})
+    with pytest.raises(NotAllowedError) as caught:
+        check_allowed(file, Permissions(), "use {flags}")
+    assert caught.value.permissions == ("allow_code", "trust_pickle")
+    assert str(caught.value).endswith("use --allow-code --trust-pickle")
+    assert len(caught.value.wants) == 3
+    check_allowed(file, Permissions(allow_code=True, trust_pickle=True), "")
 
 
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
