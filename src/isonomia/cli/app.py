@@ -18,6 +18,7 @@ from isonomia.cli.compare import compare
 from isonomia.cli.console import new_console
 from isonomia.cli.demo import demo
 from isonomia.cli.init import init
+from isonomia.cli.measure import measure
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import export, report, runs, show
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
         run: "Check every property of an audit file.",
     },
     "Single checks": {
+        measure: "Measure decisions by group, with intervals.",
         check: "Check properties of a model and a table.",
         principal: "Check principal fairness: like people, treated alike.",
         responsiveness: "Check what people can do about a prediction.",

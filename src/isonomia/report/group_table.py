@@ -16,7 +16,18 @@ from isonomia.report.files import need_table, write_file, write_table
 from isonomia.report.markdown import escaped
 from isonomia.wording import capitalised, chance, number, value_text, visible
 
-__all__ = ["TableSection", "as_markdown", "cell", "facts", "interval_words", "measure", "sections_of", "show_table"]
+__all__ = [
+    "TableSection",
+    "as_markdown",
+    "cell",
+    "facts",
+    "interval_words",
+    "measure",
+    "name_of",
+    "sections_of",
+    "show_table",
+    "words_of",
+]
 
 SECTIONS = {
     "Decisions": ("selection_rate", "impact_ratio"),
@@ -27,6 +38,10 @@ SECTIONS = {
     "Numbers": ("mean_decision", "mean_outcome", "mean_error", "mean_absolute_error"),
 }
 """The measures that stand side by side."""
+
+
+CELL = len("0.484 [0.477, 0.491]")
+"""Characters of a rate with its interval, which should not be broken: three of them fit a terminal of 80."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +71,12 @@ def words_of(measure_name: str) -> str:
 
 
 def cell(estimate: Estimate | None) -> str:
-    """A number and its interval, such as ``0.484 (0.477 to 0.491)``; a dash for what there is not."""
+    """A number and its interval, such as ``0.484 [0.477, 0.491]``; a dash for what there is not."""
     if estimate is None or estimate.value is None:
         return "-"
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return _digits(estimate.value)
-    return f"{_digits(estimate.value)} ({_digits(estimate.low)} to {_digits(estimate.high)})"
+    return f"{_digits(estimate.value)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
 
 
 def _digits(value: float) -> str:
@@ -137,12 +152,12 @@ def _grid(section: TableSection, *, people: bool) -> Any:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    grid = Grid(box=None, padding=(0, 1, 0, 0), show_edge=False)
     grid.add_column("group", overflow="fold", min_width=8)
     for heading in ("n", "share") if people else ():
         grid.add_column(heading, justify="right", no_wrap=True)
     for name in section.measures:
-        grid.add_column(words_of(name), overflow="fold")
+        grid.add_column(words_of(name), overflow="fold", min_width=CELL)
     previous: tuple[str, ...] = ()
     for row in section.rows:
         if row.by != previous:

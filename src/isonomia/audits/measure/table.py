@@ -329,9 +329,11 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
         doubtful = [value for value in work.attributes.known[name] if str(value).strip().lower() in LOOKS_UNKNOWN]
         if doubtful:
             yield f"{name} has the value {doubtful[0]!r}: count it as unknown with unknown=[{doubtful[0]!r}]"
-    small = [row.name for row in rows if row.small]
-    if small:
-        yield f"small groups, never taken as the highest: {first_few(small, 8)}"
+    for by in work.by:
+        small = [row.name for row in rows if row.small and row.by == by]
+        if small:
+            named = "; ".join(small[:8]) + (f" and {len(small) - 8} more" if len(small) > 8 else "")
+            yield f"small groups by {','.join(by)}, never taken as the highest: {named}"
     open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
     if open_means:
         yield (

@@ -30,7 +30,7 @@ from isonomia.wording import excerpt, number, visible
 __all__ = ["Drawing", "drawings_of", "printed", "short"]
 
 
-Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds"]
+Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability"]
 
 SETTLED = {True: "holds", False: "violated", None: "undecided"}
 

@@ -25,7 +25,7 @@ from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, visible
 
-__all__ = ["certainty", "commands", "odds", "page", "section_of", "write_page"]
+__all__ = ["certainty", "commands", "environment", "odds", "page", "section_of", "write_page"]
 
 
 def write_page(audit: Audit, path: str | PathLike[str]) -> None:
@@ -52,7 +52,7 @@ def page(audit: Audit) -> str:
     It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
     that are undecided, then those that hold.
     """
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     limits = limits_for(len(audit.entries))
     ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
     sections = [section_of(number, entry, limits) for number, entry in enumerate(ordered, start=1)]
@@ -78,10 +78,11 @@ def page(audit: Audit) -> str:
     )
 
 
-def _environment() -> Any:
+def environment() -> Any:
+    """Where the templates of pages are, with everything that they print made visible and escaped."""
     import jinja2
 
-    environment = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("isonomia.report.page"),
         autoescape=True,
         trim_blocks=True,
@@ -89,8 +90,8 @@ def _environment() -> Any:
         undefined=jinja2.StrictUndefined,
         finalize=_shown,
     )
-    environment.filters["data"] = as_data
-    return environment
+    templates.filters["data"] = as_data
+    return templates
 
 
 def _shown(value: Any) -> Any:

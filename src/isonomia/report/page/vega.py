@@ -34,6 +34,8 @@ def chart_specs() -> dict[str, dict[str, Any]]:
         "shares": _shares,
         "kinds": _kinds,
         "bounds": _bounds,
+        "ratios": _ratios,
+        "reliability": _reliability,
     }
     return {kind: _finished(alt, make(alt)) for kind, make in makers.items()}
 
@@ -128,6 +130,51 @@ def _rates(alt: Any) -> Any:
     dot = base.mark_point(filled=True, size=70, color="var(--accent)", opacity=1, yOffset=7)
     dot = dot.encode(y=_across(alt), x=_line(alt, "estimate"), tooltip=tips)
     return _layered(alt, bar, dot, _label(alt, base, 90), _size(alt, base, "size"))
+
+
+def _ratios(alt: Any) -> Any:
+    """Rates beside a line that they are compared with by eye."""
+    base = alt.Chart()
+    line = base.mark_rule(color="var(--ink)", strokeWidth=1.5, strokeDash=[5, 3])
+    return (
+        alt.layer(line.encode(x=_line(alt, "min(threshold)")), *_rates(alt).layer)
+        .add_params(*_numbers(alt, least=0.0, most=1.0))
+        .properties(height=LINE)
+    )
+
+
+SERIES = ("c1", "c2", "c3", "c4", "c5", "c6")
+"""The colours of lines that are told apart, by the page's names; each has a shape of its own, too."""
+
+
+def _reliability(alt: Any) -> Any:
+    base = alt.Chart()
+    # Only the points have a legend, on a scale of their own: so colours and shapes are told in one.
+    legend = alt.Legend(orient="top", title=None, columns=alt.expr("width < 400 ? 1 : 3"), labelLimit=220)
+    colours = alt.Scale(range=[f"var(--{name})" for name in SERIES])
+    shapes = alt.Scale(range=["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"])
+    colour = alt.Color("label:N", sort=None, scale=colours, legend=legend)
+    plain = alt.Color("label:N", sort=None, scale=colours, legend=None)
+    shape = alt.Shape("label:N", sort=None, scale=shapes, legend=legend)
+    across = alt.X("score:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="mean score of the bin", tickCount=5))
+
+    def up(name: str) -> Any:
+        axis = alt.Axis(title="share with a positive outcome", tickCount=5)
+        return alt.Y(f"{name}:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
+
+    tips = _tips(alt, label="group", bin="scores", told="share", size="people")
+    even = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(
+        color="var(--quiet)", strokeWidth=1.5, strokeDash=[5, 3]
+    )
+    layered = alt.layer(
+        even.encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
+        base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=across, y=up("low"), y2="high:Q", color=plain),
+        base.mark_line(strokeWidth=1.5).encode(x=across, y=up("outcome"), color=plain),
+        base.mark_point(filled=True, size=75, opacity=1).encode(
+            x=across, y=up("outcome"), color=colour, shape=shape, tooltip=tips
+        ),
+    )
+    return layered.resolve_scale(color="independent", shape="independent").properties(height=300)
 
 
 def _bounds(alt: Any) -> Any:

@@ -1,0 +1,125 @@
+"""``isonomia measure``: a table by group and intersection, each number with its interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isonomia.cli.check import parse_ranges
+from isonomia.cli.console import new_console
+from isonomia.cli.options import FILES, MODEL_HELP, Census, Markdown, ModelReading, NeededData, with_model_reading
+from isonomia.errors import UsageError
+
+__all__ = ["measure"]
+
+
+@with_model_reading
+def measure(
+    data: NeededData,
+    by: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN,...", help="The groups: a column, or several for their intersection. Repeatable."),
+    ],
+    decision: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The decisions; the model's predictions where there is a model."),
+    ] = None,
+    outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="What turned out.")] = None,
+    score: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The scores; score for those of the model.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its decisions.")
+    ] = None,
+    favourable: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The favourable decision; that of --positive unless given.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The positive outcome; 1 unless given, or true.")
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="highest|VALUE", help="With which group others are compared: M, or 'M,White'. Repeatable."
+        ),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="A value that means that the group is not known, such as '?'. Repeatable."),
+    ] = None,
+    small: Annotated[
+        float, typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.")
+    ] = 0.02,
+    census: Census = False,
+    delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.")] = 0.05,
+    looks: Annotated[
+        str,
+        typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),
+    ] = "once",
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column of numbers, for its intervals."),
+    ] = None,
+    reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page with charts to this file.", rich_help_panel=FILES),
+    ] = None,
+    markdown: Markdown = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the table as JSON to this file.", rich_help_panel=FILES)
+    ] = None,
+) -> None:
+    """Measure decisions, outcomes and scores by group: rates, impact ratios, errors, calibration.
+
+    Every row is used. The numbers say what is; whether something must hold is for check, with a risk for all groups
+    together.
+
+    Example: isonomia measure --data people.csv --decision hired --by sex --by race --by sex,race --html measure.html
+    """
+    from isonomia.populations.finite import Census as Everybody
+    from isonomia.report.files import need_table, need_writable, write_file
+    from isonomia.report.group_table import as_json_text, show_table
+    from isonomia.report.group_table import measure as measure_table
+
+    if csv is not None:
+        need_table(csv, "--csv")
+    for path, option in ((html, "--html"), (markdown, "--markdown"), (json, "--json")):
+        if path is not None:
+            need_writable(path, option)
+    try:
+        table = measure_table(
+            Everybody(data) if census else data,
+            reading.open(model),
+            by=by,
+            decision=decision,
+            outcome=outcome,
+            score=score,
+            favourable=favourable,
+            positive=positive,
+            reference=reference or "highest",
+            unknown=unknown or (),
+            small=small,
+            delta=delta,
+            looks=int(looks) if looks.isdecimal() else looks,
+            ranges=parse_ranges(ranges or []),
+        )
+    except UsageError as error:
+        if error.name not in {"favourable", "positive", "reference"}:
+            raise
+        raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
+    show_table(table, new_console())
+    if csv is not None:
+        table.to_csv(csv)
+    if html is not None:
+        table.to_html(html)
+    if markdown is not None:
+        write_file(table.to_markdown(), markdown, "--markdown")
+    if json is not None:
+        write_file(as_json_text(table), json, "--json")
