@@ -29,12 +29,15 @@ from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
 from isonomia.report.responsiveness import people_bars
 from isonomia.report.status import COLOURS, is_fancy, title_of
-from isonomia.wording import brief, capitalised, change, number
+from isonomia.wording import brief, capitalised, change, excerpt, number, visible
 
 __all__ = ["ASCII", "gauge", "show"]
 
 MAX_LINES, MAX_GRIDS = 5, 3
 """Counterexamples that are shown, those of one line and those of several; the stored verdict has more."""
+
+MAX_OUTPUT = 200
+"""Characters of an output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +195,16 @@ def _grid(number: int, case: CounterexampleView) -> Padding:
     if case.choices:
         grid.add_row("choices", Text(", ".join(map(brief, case.choices))))
     if case.outputs:
-        grid.add_row("outputs", Text(", ".join(f"{name} = {brief(value)}" for name, value in case.outputs)))
+        grid.add_row("outputs", Text(", ".join(f"{name} = {_output(value)}" for name, value in case.outputs)))
+    if case.notes:
+        grid.add_row("", Text("\n".join(map(visible, case.notes))))
     if case.violates:
         grid.add_row("violates", Text("; ".join(case.violates)))
     return Padding(grid, (1, 0, 0, 0))
+
+
+def _output(value: Any) -> str:
+    return visible(excerpt(brief(value), MAX_OUTPUT))
 
 
 def _change(case: CounterexampleView, feature: str, before: Any, after: Any) -> str:

@@ -42,6 +42,17 @@ def _strict(prop: Safety) -> list[str]:
     return [expression_text(item.condition) for item in prop.spec.ensures if item.rate is None or item.rate >= 1.0]
 
 
+def _asks_model(prop: Safety) -> bool:
+    """Whether the block calls ``predict`` or ``score``."""
+    from isonomia.spec.nomos import CodeBlock, read_block
+    from isonomia.spec.nomos.tree import MODEL_CALLS, calls_in
+
+    block = read_block(prop.spec.block)
+    if isinstance(block, CodeBlock):
+        return bool(block.reads & MODEL_CALLS)
+    return any(call.function in MODEL_CALLS for step in block.steps for call in calls_in(step.value))
+
+
 def _stored(counterexample: Mapping[str, Any]) -> dict[str, Any]:
     return {name: counterexample[name] for name in _STORED if name in counterexample}
 
@@ -72,9 +83,12 @@ class KSafetyAudit:
         return prop.spec.imports
 
     def prepare(self, check: Check[Safety]) -> Check[Safety]:
-        """A relation between runs of a model needs a model."""
+        """A specification that asks the model needs one, unless it imports or brings a ``predict`` of its own."""
         refuse_rates_options(check, "a k-safety property")
-        return replace(check, model=check.required_model)
+        prop = check.prop
+        if check.model is None and not prop.spec.imports and not prop.functions and _asks_model(prop):
+            return replace(check, model=check.required_model)
+        return check
 
     def check_names(self, check: Check[Safety]) -> None:
         """Left to the check: a specification may bring inputs of its own."""

@@ -28,9 +28,8 @@ from isonomia.audits.ksafety.evaluate import (
     either,
     is_column,
 )
-from isonomia.audits.ksafety.functions import BUILT_IN
+from isonomia.audits.ksafety.functions import BUILT_IN, objects_column
 from isonomia.errors import ModelError, Place, SpecError, UsageError
-from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function
 from isonomia.spec.nomos.tree import CONSTANTS, FunctionCall, Name, PythonBlock, ScalarLiteral
 
@@ -188,10 +187,13 @@ def _answers_to(questions: Sequence[Question], batch: Evaluation) -> list[tuple[
 
 
 def _column(values: Sequence[Value], batch: Evaluation) -> Value:
-    """One argument of every case, records or a column."""
+    """One argument of every case, records or a column; a record may be missing in some."""
     if all(is_column(value) for value in values):
-        return Value(column_from([value.data.tolist()[0] for value in values], "an argument"))
-    return Value(batch.domain.concatenate([value.data for value in values]))
+        return Value(objects_column([value.data.tolist()[0] for value in values], "an argument"))
+    standing_in = next(value.data for value in values if not is_column(value))
+    null = np.array([is_column(value) for value in values], dtype=bool)
+    records = batch.domain.concatenate([standing_in if is_column(value) else value.data for value in values])
+    return Value(records, null=null if null.any() else None)
 
 
 def _reasons(together: Evaluation, answer: Value) -> list[str | None]:
@@ -213,8 +215,24 @@ def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
     for name in program.spec.outputs:
         values = [case.outputs.get(name) for case in cases]
         good = next((value for value, bad in zip(values, failed, strict=True) if not bad), 0)
-        column = column_from([good if bad else value for value, bad in zip(values, failed, strict=True)], name)
-        batch.values[program.finals[name]] = Value(column, either(failed if failed.any() else None))
+        filled = [good if bad else value for value, bad in zip(values, failed, strict=True)]
+        made = _as_value(filled, batch, name)
+        batch.values[program.finals[name]] = Value(made.data, either(failed if failed.any() else None), made.null)
+
+
+def _as_value(values: Sequence[Any], batch: Evaluation, name: str) -> Value:
+    """What a block has set in each case: records, where all are or are missing, or a column of any values."""
+    if any(isinstance(value, Record) for value in values) and all(isinstance(item, Record | None) for item in values):
+        return _column([_value(value) for value in values], batch)
+    return Value(objects_column([_own(value) for value in values], name))
+
+
+def _own(value: Any) -> Any:
+    """A record among other values by itself."""
+    if not isinstance(value, Record):
+        return value
+    domain = value.batch.domain
+    return getattr(domain, "one", domain.show)(value.data, 0)
 
 
 def _problem(program: CompiledSpec, case: _Case) -> str | None:
@@ -267,7 +285,7 @@ def _block_names(
         for name in (*BUILT_IN, *batch.domain.functions)
         if name not in {"abs", "min", "max"}
     }
-    functions |= {what: _asker(what, ask) for what in ("predict", "score")}
+    functions |= {what: _asker(what, ask) for what in ("predict", "score") if what not in batch.domain.functions}
     functions |= {
         name: _player(name, function, single, ask) for name, function in batch.domain.functions.items() if function.asks
     }
@@ -323,8 +341,13 @@ def _function(name: str, batch: Evaluation) -> Callable[..., Any]:
 
 
 def _value(argument: Any) -> Value:
-    return Value(argument.data) if isinstance(argument, Record) else Value(constant_column(argument, 1))
+    if isinstance(argument, Record):
+        return Value(argument.data)
+    plain = argument is None or isinstance(argument, str | int | float | np.generic)
+    return Value(constant_column(argument, 1) if plain else objects_column([argument], "an argument"))
 
 
 def _plain(value: Value, batch: Evaluation) -> Any:
-    return value.data.tolist()[0] if is_column(value) else Record(batch, value.data)
+    if is_column(value):
+        return value.data.tolist()[0]
+    return None if value.null is not None and value.null[0] else Record(batch, value.data)

@@ -31,7 +31,7 @@ from isonomia.audits.ksafety.evaluate import (
     tested,
 )
 from isonomia.audits.ksafety.evidence import Cells, Tally, weight_of
-from isonomia.audits.ksafety.functions import call_function
+from isonomia.audits.ksafety.functions import call_function, objects_column
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
@@ -196,7 +196,7 @@ class Runner:
     Attributes
     ----------
     program, asker
-        What is computed, and who answers for the model.
+        What is computed, and who answers for the model; ``None`` where no model is asked.
     seconds
         The time for one case of a block that is code.
     draws
@@ -204,7 +204,7 @@ class Runner:
     """
 
     program: CompiledSpec
-    asker: Asker
+    asker: Asker | None
     seconds: float
     draws: bool
 
@@ -278,7 +278,11 @@ class Runner:
         return answers, np.fromiter(why, dtype=object, count=len(why))
 
     def _asked(self, what: str, table: Table) -> NDArray[Any]:
-        answer = self.asker(table, want_score=what == "score", want_prediction=what == "predict")
+        assert self.asker is not None
+        answer = self.asker(table, want_score=what != "predict", want_prediction=what == "predict")
+        if what == "actions":
+            assert answer.score is not None
+            return answer.score if answer.score.ndim == 1 else objects_column(list(answer.score), "actions")
         if what == "predict":
             assert answer.prediction is not None
             return answer.prediction
@@ -354,7 +358,8 @@ def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> N
     Only for cases that violate, since comparing records, such as images, can cost more than asking the model.
     """
     first = program.spec.inputs[0]
-    others = [name for name, value in batch.values.items() if name != first and not is_column(value)]
+    apart = {first, *program.finals.values()}  # what comes out is no change of what went in
+    others = [name for name, value in batch.values.items() if name not in apart and not is_column(value)]
     compared = [name for name in others if name in program.compared] or others
     total, which = np.zeros((2, batch.n)), np.flatnonzero(violating)
     for name in compared if len(which) else ():

@@ -74,6 +74,9 @@ class CompiledSpec:
         The name under which the last value of each output is found.
     asking
         The functions that ask the model.
+    system
+        The calls in a plain block that run the system under test: those that ask the model, or where there is no such
+        call, those of functions that are not of the language.
     """
 
     spec: Spec
@@ -83,21 +86,27 @@ class CompiledSpec:
     ensures: tuple[Ensures, ...]
     finals: Mapping[str, str]
     asking: frozenset[str] = MODEL_CALLS
+    system: tuple[FunctionCall, ...] = ()
 
     @property
     def k(self) -> int | None:
-        """How many runs of the model a case compares; ``None`` where only running the block can tell."""
+        """How many runs of the system under test a case compares; ``None`` where only running the block can tell."""
+        return None if self.code is not None else len(self.system)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is asked."""
         if self.code is not None:
-            return None
-        return sum(call.function in self.asking for step in self.finish for call in calls_in(step.value))
+            return bool(self.code.reads & self.asking)
+        return any(call.function in self.asking for call in self.system)
 
     @property
     def compared(self) -> frozenset[str]:
         """The names of the records that are put to the model, as far as they have one."""
         if self.code is not None:
             return self.code.reads
-        calls = [call for step in self.finish for call in calls_in(step.value) if call.function in self.asking]
-        return frozenset(name.name for call in calls for name in names_in(call.arguments[0]))
+        arguments = [argument for call in self.system for argument in call.arguments[:1]]
+        return frozenset(name.name for argument in arguments for name in names_in(argument))
 
     def no_case(self, why: str) -> SpecError:
         """The error where no case meets the preconditions, the first of which it points at."""
@@ -106,14 +115,17 @@ class CompiledSpec:
         return SpecError(message, requires[0].place if requires else None)
 
 
-def compile_spec(spec: Spec, random: frozenset[str], asking: frozenset[str] = frozenset()) -> CompiledSpec:
+def compile_spec(
+    spec: Spec, random: frozenset[str], asking: frozenset[str] = frozenset(), own: frozenset[str] = frozenset()
+) -> CompiledSpec:
     """Put a specification, whose names were checked, in order.
 
-    ``random`` are the functions that draw, ``asking`` those of the domain that ask the model. A variable behind the
-    block that draws, and a question to the model outside the block, are refused.
+    ``random`` are the functions that draw, ``asking`` those of the domain that ask the model, ``own`` those that a user
+    brought along: a ``predict`` among them is not the model's. A variable behind the block that draws, and a question
+    to the model outside the block, are refused.
     """
     _refuse_asking(spec, asking)
-    asking |= MODEL_CALLS
+    asking |= MODEL_CALLS - own
     block = read_block(spec.block)
     code = block if isinstance(block, CodeBlock) else None
     late: set[str] = set()
@@ -135,7 +147,14 @@ def compile_spec(spec: Spec, random: frozenset[str], asking: frozenset[str] = fr
     ensures = tuple(replace(item, condition=_renamed(item.condition, finals)) for item in spec.ensures)
     _refuse_draws(ensures, random)
     preparation, finish = _split(phased, random)
-    return CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking)
+    system = () if isinstance(block, CodeBlock) else _system_calls(block.steps, asking)
+    return CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking, system)
+
+
+def _system_calls(steps: Sequence[Var], asking: frozenset[str]) -> tuple[FunctionCall, ...]:
+    calls = [call for step in steps for call in calls_in(step.value)]
+    asked = tuple(call for call in calls if call.function in asking)
+    return asked or tuple(call for call in calls if call.function not in BUILT_IN or call.function in MODEL_CALLS)
 
 
 def _refuse_asking(spec: Spec, asking: frozenset[str]) -> None:
@@ -306,7 +325,7 @@ def _binary(node: Binary, left: Kind, right: Kind) -> Kind:
 
 def _check_comparable(node: Binary, left: Kind, right: Kind) -> None:
     pair = {left, right}
-    if "record" in pair and (node.operator in _ORDERED or pair != {"record"}):
+    if "record" in pair and (node.operator in _ORDERED or not pair <= {"record", "anything"}):
         message = f"a {left} and a {right} cannot be compared by `{node.operator}`"
         hint = ": records are equal or not" if node.operator in _ORDERED else ": compare a feature of the record"
         raise SpecError(message + hint, node.place)

@@ -52,7 +52,9 @@ __all__ = [
     "is_column",
     "joined_truths",
     "missing",
+    "present_record",
     "read_feature",
+    "same_values",
     "tested",
     "write_feature",
 ]
@@ -228,8 +230,11 @@ def evaluate(node: Expression, batch: Evaluation) -> Value:
 
 
 def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans, Booleans]:
-    """Where a condition is true, and where it has no value; a text is neither true nor false."""
+    """Where a condition is true, and where it has no value; a text is neither true nor false, nor is a record."""
     none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
+    if not is_column(met):
+        batch.fault(~none, "a record came where something true or false was expected", place)
+        return np.zeros(batch.n, dtype=bool), np.ones(batch.n, dtype=bool)
     if met.data.dtype.kind in "OU":
         texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
         batch.fault(texts, "a text came where something true or false was expected", place)
@@ -246,8 +251,27 @@ def constant_column(value: Scalar, n: int) -> NDArray[Any]:
     return np.full(n, value)
 
 
+def present_record(batch: Evaluation, value: Value, what: str, place: Place | None) -> Value:
+    """Records that something is done with: a case in which there is none has failed, and so has one with a value."""
+    if not is_column(value):
+        if value.null is None:
+            return value
+        batch.fault(_not_yet(value.null, value.bad), f"{what} needs a record, but it is null here", place)
+        return Value(value.data, either(value.bad, value.null))
+    gone = missing(value.data)
+    batch.fault(_not_yet(gone, value.bad), f"{what} needs a record, but it is null here", place)
+    batch.fault(_not_yet(~gone, value.bad), f"{what} needs a record, but a value came", place)
+    return Value(batch.domain.inputs(np.zeros(batch.n, dtype=np.intp)), np.ones(batch.n, dtype=bool))
+
+
+def _not_yet(worse: Booleans, bad: Booleans | None) -> Booleans:
+    """Where something went wrong that did not before."""
+    return worse if bad is None else worse & ~bad
+
+
 def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
     """A feature of every record."""
+    record = present_record(batch, record, f"the feature {feature!r}", place)
     data, bad = batch.domain.get(record.data, batch.domain.feature(feature))
     batch.fault(bad, f"the feature {feature!r} has no single value", place)
     return Value(data, either(record.bad, bad))
@@ -255,6 +279,7 @@ def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Pl
 
 def write_feature(batch: Evaluation, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
     """Every record with a feature set."""
+    record = present_record(batch, record, f"the feature {feature!r}", place)
     name = batch.domain.feature(feature)
     data, bad = batch.domain.set(record.data, name, value.data)
     worse = bad if bad is None or value.bad is None else bad & ~value.bad
@@ -297,25 +322,73 @@ def _truth(value: Value) -> Booleans:
     if column.dtype.kind == "f":
         return np.asarray((column != 0) & ~np.isnan(column))
     if column.dtype == object:
-        return np.asarray([item == item and bool(item) for item in column.tolist()], dtype=bool)
+        return np.asarray([_is_true(item) for item in column.tolist()], dtype=bool)
     return np.asarray(column != 0)
+
+
+def _is_true(item: Any) -> bool:
+    """Whether an object counts as true; one that is not a number is not."""
+    if isinstance(item, float) and item != item:
+        return False
+    return len(item) > 0 if isinstance(item, np.ndarray) else bool(item)
 
 
 def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Value:
     bad = either(left.bad, right.bad)
-    if not is_column(left):
-        same = batch.domain.equal(left.data, right.data)
-        return Value(same if node.operator == "==" else ~same, bad)
     for side, other in ((node.left, right), (node.right, left)):
         if isinstance(side, ScalarLiteral) and side.value is None:
-            gone = missing(other.data)
+            gone = _null(other)
             return Value(gone if node.operator == "==" else ~gone, bad)
+    if not is_column(left) or not is_column(right):
+        if node.operator not in {"==", "!="}:
+            everywhere = np.ones(batch.n, dtype=bool)
+            why = f"`{node.operator}` has no meaning for records: they are equal or not"
+            return Value(np.zeros(batch.n, dtype=bool), _noted(batch, everywhere, bad, why, node.place))
+        same = _same_records(batch.domain, left, right)
+        return Value(same if node.operator == "==" else ~same, bad)
     result, worse, why = compare(node.operator, left.data, right.data)
     return Value(result, _noted(batch, worse, bad, why, node.place))
 
 
+def _null(value: Value) -> Booleans:
+    """Where there is nothing: no record, or no value."""
+    if is_column(value):
+        return missing(value.data)
+    return np.zeros(len(value.data), dtype=bool) if value.null is None else value.null
+
+
+def _same_records(domain: Domain, left: Value, right: Value) -> Booleans:
+    """Which records are the same; two that are not there are, and an object is the same as a value that equals it."""
+    gone, lacking = _null(left), _null(right)
+    if is_column(left) or is_column(right):
+        one = getattr(domain, "one", domain.show)
+        sides = [
+            side.data.tolist() if is_column(side) else [one(side.data, index) for index in range(len(side.data))]
+            for side in (left, right)
+        ]
+        same = np.array([same_values(*pair) for pair in zip(*sides, strict=True)], dtype=bool)
+    else:
+        same = domain.equal(left.data, right.data)
+    return np.asarray((same & ~gone & ~lacking) | (gone & lacking))
+
+
+def same_values(one: Any, other: Any) -> bool:
+    """Whether two values are equal, arrays as a whole; values that cannot be compared are not."""
+    if isinstance(one, float) and isinstance(other, float) and one != one and other != other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    try:
+        return bool(one == other)
+    except Exception:  # whatever a class of the user's own raises
+        return False
+
+
 def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
     bad = either(left.bad, right.bad)
+    if not is_column(left) or not is_column(right):
+        why = f"`{sign}` cannot be computed for records"
+        return Value(np.zeros(batch.n), _noted(batch, np.ones(batch.n, dtype=bool), bad, why, place))
     result, worse, why = arithmetic(sign, left.data, right.data)
     result = batch.joined(result, place) if result.dtype == object else result
     return Value(result, _noted(batch, worse, bad, why, place))
@@ -382,14 +455,21 @@ def _number(column: NDArray[Any]) -> NDArray[Any]:
 
 def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
     """Whether the comparison is true; an order has no answer between values of different kinds."""
-    if sign == "==":
-        return np.asarray(left == right, dtype=bool), None, ""
-    if sign == "!=":
-        return np.asarray(left != right, dtype=bool), None, ""
+    if sign in {"==", "!="}:
+        same = _equal(left, right)
+        return same if sign == "==" else ~same, None, ""
     if left.dtype != object and right.dtype != object:
         return np.asarray(_ORDER[sign](left, right), dtype=bool), None, ""
     result, bad, why = _one_by_one(_ORDER[sign], left, right)
     return np.asarray([item is True for item in result.tolist()], dtype=bool), bad, why
+
+
+def _equal(left: NDArray[Any], right: NDArray[Any]) -> Booleans:
+    """Where two columns are equal; nothing is equal to nothing, of whatever kind."""
+    if left.dtype != object or right.dtype != object:
+        return np.asarray(left == right, dtype=bool) | (missing(left) & missing(right))
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    return np.fromiter((same_values(one, other) for one, other in pairs), dtype=bool, count=len(left))
 
 
 def _one_by_one(
@@ -414,7 +494,8 @@ def missing(column: NDArray[Any]) -> Booleans:
     if column.dtype.kind == "f":
         return np.asarray(np.isnan(column))
     if column.dtype == object:
-        return np.asarray([item is None or item != item for item in column.tolist()], dtype=bool)
+        gone = (item is None or (isinstance(item, float) and item != item) for item in column.tolist())
+        return np.fromiter(gone, dtype=bool, count=len(column))
     return np.zeros(len(column), dtype=bool)
 
 

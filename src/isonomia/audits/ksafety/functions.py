@@ -18,6 +18,8 @@ from isonomia.audits.ksafety.evaluate import (
     Value,
     either,
     evaluate,
+    is_column,
+    present_record,
     read_feature,
     write_feature,
 )
@@ -27,7 +29,7 @@ from isonomia.populations.domains.protocol import Function
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
 
-__all__ = ["BUILT_IN", "RANDOM", "call_function"]
+__all__ = ["BUILT_IN", "RANDOM", "call_function", "objects_column"]
 
 
 BUILT_IN: Mapping[str, int] = {
@@ -59,6 +61,8 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
     if custom is not None:
         return _call_custom(batch, call, custom)
     first = evaluate(call.arguments[0], batch)
+    if call.function in {"label", "predict", "score"}:
+        first = present_record(batch, first, f"{call.function}(...)", call.place)
     match call.function:
         case "getFeat":
             return read_feature(batch, first, _feature_of(call), call.place)
@@ -88,6 +92,14 @@ def _feature_of(call: FunctionCall) -> str | int:
 
 def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) -> Value:
     if call.function == "strConcat":
+        for side in (first, second):
+            if not is_column(side):
+                side = present_record(batch, side, "strConcat(...)", call.place)
+                wrong = np.ones(batch.n, dtype=bool)
+                batch.fault(
+                    wrong if side.bad is None else ~side.bad, "strConcat(...) takes texts, not records", call.place
+                )
+                return Value(np.full(batch.n, "", dtype=object), wrong)
         texts, long = _joined_text(first.data, second.data)
         bad = either(first.bad, second.bad)
         worse = long if bad is None else long & ~bad
@@ -106,6 +118,12 @@ def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) 
 
 def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
     """A value as numbers; what is missing stays so, and anything else has none."""
+    if not is_column(value):
+        bad = np.ones(batch.n, dtype=bool)
+        batch.fault(
+            bad if value.bad is None else ~value.bad, f"{call.function}(...) takes numbers, not records", call.place
+        )
+        return Value(np.zeros(batch.n), bad)
     if value.data.dtype.kind in "biuf":
         return value
     numbers, other = np.full(batch.n, np.nan), np.zeros(batch.n, dtype=bool)
@@ -159,18 +177,27 @@ ENOUGH = 8
 
 
 def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:
-    """Call a function for every case of a batch."""
+    """Call a function for every case of a batch.
+
+    A function of one case is given ``None`` for a record that is not there; one of whole batches cannot be, so that
+    such a case has failed.
+    """
     values = [evaluate(argument, batch) for argument in call.arguments]
+    if not function.single:
+        lacking = [not is_column(value) and value.null is not None for value in values]
+        values = [
+            present_record(batch, value, f"{call.function}(...)", call.place) if lacks else value
+            for value, lacks in zip(values, lacking, strict=True)
+        ]
     bad = either(*(value.bad for value in values))
-    arguments = [value.data for value in values]
     if function.random:
         seeds, _ = batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
-        arguments.append(seeds)
+        values.append(Value(seeds))
+    if function.single:
+        return _one_by_one(batch, call, function, values, bad)
+    arguments = [value.data for value in values]
     if function.asks:
         arguments.append(partial(_predictions, batch))
-    if function.single:
-        result, worse = _one_by_one(batch, call, function, arguments, bad)
-        return Value(result, either(bad, worse))
     try:
         result = function.call(*arguments)
     except IsonomiaError:
@@ -196,10 +223,10 @@ def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
     return values
 
 
-def _predictions(batch: Evaluation, table: Table) -> Answers:
-    """What a function of the domain asks the model."""
+def _predictions(batch: Evaluation, table: Table, what: str = "predict") -> Answers:
+    """What a function of the domain asks the model: its predictions, or the numbers that are actions."""
     assert batch.ask is not None
-    return batch.ask("predict", table)
+    return batch.ask(what, table)
 
 
 def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Value:
@@ -215,18 +242,20 @@ def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Valu
 
 
 def _one_by_one(
-    batch: Evaluation, call: FunctionCall, function: Function, arguments: list[Any], bad: Booleans | None
-) -> tuple[Any, Booleans | None]:
+    batch: Evaluation, call: FunctionCall, function: Function, values: list[Value], bad: Booleans | None
+) -> Value:
     """Call a function of one case for every case, and say in which it raised.
 
-    A record is handed over, and comes back, as its plain values, or as the object that it is.
+    A record is handed over, and comes back, as its plain values, or as the object that it is; ``None`` where there is
+    none.
     """
     results: list[Any] = [None] * batch.n
     why: dict[str, list[int]] = {}
     skipped = np.zeros(batch.n, dtype=bool) if bad is None else bad
-    for index in np.flatnonzero(~skipped).tolist():
+    tried = np.flatnonzero(~skipped).tolist()
+    for index in tried:
         try:
-            results[index] = function.call(*(_single(batch, argument, index) for argument in arguments))
+            results[index] = function.call(*(_single(batch, value, index) for value in values))
         except Exception as error:
             why.setdefault(f"{call.function}(...) raised {type(error).__name__}: {error}", []).append(index)
     raised = np.zeros(batch.n, dtype=bool)
@@ -235,27 +264,51 @@ def _one_by_one(
         here[indices] = True
         raised |= here
         batch.fault(here, reason, call.place)
-    if raised.all() and batch.n >= ENOUGH:
+    if tried and raised[tried].all() and len(tried) >= ENOUGH:
         raise DataError(f"{next(iter(why))}. It did so in every case")
-    return _as_values(batch, call, function, results, raised | skipped), raised if raised.any() else None
+    made = _as_values(batch, call, function, results, raised | skipped)
+    return Value(made.data, either(bad, raised if raised.any() else None), made.null)
 
 
-def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Any:
+def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Value:
     """The results as records or as a column; where there is none, any other stands in for it."""
-    good = next((result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks), None)
-    filled: list[Any] = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
+    known = [result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks]
+    good = next((result for result in known if result is not None), None)
+    if good is not None:
+        gone = np.array([result is None for result in results], dtype=bool)
+        filled = [good if lacks else result for result, lacks in zip(results, (gone | none).tolist(), strict=True)]
+        records = _as_records(batch, function, filled)
+        if records is not None:
+            gone &= ~none
+            return Value(records, null=gone if gone.any() else None)
+    filled = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
+    return Value(objects_column(filled, f"{call.function}(...)"))
+
+
+def _as_records(batch: Evaluation, function: Function, items: list[Any]) -> Any | None:
+    """Results as records; ``None`` where they are other values."""
     many = getattr(batch.domain, "many", None)
-    if many is not None and function.gives in {"record", "anything"}:
-        made = many(filled)
-        if made is not None:
-            return made
-    if isinstance(good, Mapping):
-        return batch.domain.restore(filled)
-    return column_from(filled, f"{call.function}(...)")
+    if many is not None:
+        return many(items) if function.gives in {"record", "anything"} else None
+    if function.gives in {"record", "anything"} and all(isinstance(item, Mapping) for item in items):
+        return batch.domain.restore(items)
+    return None
 
 
-def _single(batch: Evaluation, argument: Any, index: int) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument[index : index + 1].tolist()[0]
+def objects_column(values: list[Any], what: str) -> NDArray[Any]:
+    """A column of any values: numbers, texts and truth values in their own form, all others as objects."""
+    if all(value is None or isinstance(value, str | bool | int | float | np.generic) for value in values):
+        return column_from(values, what)
+    column = np.empty(len(values), dtype=object)
+    for index, value in enumerate(values):
+        column[index] = value
+    return column
+
+
+def _single(batch: Evaluation, value: Value, index: int) -> Any:
+    if is_column(value):
+        return value.data[index : index + 1].tolist()[0]
+    if value.null is not None and value.null[index]:
+        return None
     one = getattr(batch.domain, "one", batch.domain.show)
-    return one(argument, index)
+    return one(value.data, index)

@@ -35,7 +35,7 @@ from isonomia.populations.domains.texts import Texts
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import CodeBlock, Spec, read_block
-from isonomia.spec.nomos.tree import FunctionCall, Var, calls_in
+from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
 __all__ = ["domain_named", "is_domain", "offered_functions", "with_inputs"]
@@ -44,7 +44,7 @@ WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """What an entry may say."""
 
 REPLACEABLE = frozenset({"getFeat", "setFeat", "label"})
-"""Functions of the language that an import may offer instead, for inputs that are objects without features."""
+"""Functions of the language that an import may offer instead, for rows of a table and for objects without features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,22 +92,26 @@ def with_inputs(check: Check[Safety]) -> Check[Safety]:
     return replace(check, prop=prop, population=population)
 
 
-def offered_functions(prop: Safety, population: Any) -> dict[str, Function]:
-    """What the property brings along, and what its imports offer of what it calls."""
+def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) -> dict[str, Function]:
+    """What the property brings along, and what its imports offer of what it calls.
+
+    Without a model, an import may offer ``predict`` and ``score`` too: then it is the system under test.
+    """
     functions = {name: as_function(value) for name, value in prop.functions.items()}
     known = {*BUILT_IN, *functions, *(population.functions if is_domain(population) else ())}
-    if isinstance(population, Items):
-        known -= REPLACEABLE - set(functions)
+    replaceable = REPLACEABLE if isinstance(population, Items) or not is_domain(population) else frozenset()
+    replaceable |= frozenset() if has_model else MODEL_CALLS
+    known -= replaceable - set(functions)
     wanted = {name: calls for name, calls in _called(prop).items() if name not in known}
     if not wanted or not prop.spec.imports:
         return functions
-    imported = _imported_domains(prop, needed=any(wanted.values()))
+    imported = _imported_domains(prop, needed=any(calls for name, calls in wanted.items() if name not in BUILT_IN))
     given = set(prop.spec.imports) <= set(prop.domains)
     for name, calls in wanted.items():
         offered = next((item.functions[name] for item in imported if name in item.functions), None)
         if offered is not None:
             functions[name] = as_function(offered, max((len(call.arguments) for call in calls), default=None))
-        elif calls and name not in REPLACEABLE and not prop.allow_code and not given:
+        elif calls and name not in BUILT_IN and not prop.allow_code and not given:
             raise SpecError(
                 f"`{name}` is no function of the language; the module {prop.spec.imports[0]!r} may offer it, but "
                 "importing a module runs its code: give the function by functions={...}, or allow code "

@@ -74,7 +74,7 @@ def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, 
     table = _table_of(domain)
     if table is not None:
         return {("inputs", name, column): table.column(value.data, column) for column in table.whole.names}
-    shown = [_short(domain.show(value.data, index)) for index in range(len(value.data))]
+    shown = [_short(domain, domain.show(value.data, index)) for index in range(len(value.data))]
     return _by_key(shown, ("inputs", name))
 
 
@@ -111,8 +111,10 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
     return column
 
 
-def _short(shown: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in shown.items() if name not in {"array", "shape", "type"}}
+def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a record without all the numbers of an array."""
+    numbers = {"array", "shape", "type", getattr(domain, "part", "array")}
+    return {name: value for name, value in shown.items() if name not in numbers}
 
 
 def _table_of(domain: Domain) -> TableDomain | None:
@@ -134,7 +136,7 @@ def output_value(domain: Domain, value: Value, index: int) -> Any:
         item = value.data[index]
         return plain_value(item) if _is_plain(item) else storable(item)
     one = getattr(domain, "one", None)
-    return storable(one(value.data, index)) if one is not None else _short(domain.show(value.data, index))
+    return storable(one(value.data, index)) if one is not None else _short(domain, domain.show(value.data, index))
 
 
 def _is_plain(item: Any) -> bool:

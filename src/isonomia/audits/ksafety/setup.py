@@ -31,6 +31,7 @@ from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
+from isonomia.populations.domains.protocol import as_function
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.finite import Census, Sample, random_order
 from isonomia.populations.protocol import Source
@@ -97,7 +98,8 @@ class Setup:
     @cached_property
     def program(self) -> CompiledSpec:
         """What is computed."""
-        return compile_spec(self.check.prop.spec, self.subject.random, self.subject.asking)
+        subject = self.subject
+        return compile_spec(self.check.prop.spec, subject.random, subject.asking, subject.own)
 
     @cached_property
     def evidence(self) -> RateEvidence:
@@ -147,14 +149,19 @@ class Setup:
                 program.code.place or program.spec.block.place,
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
-        asker = Asker(check.required_model, check.workers, journal)
-        self._askers.append(asker)
+        asker = None if check.model is None else Asker(check.model, check.workers, journal)
+        self._askers += [] if asker is None else [asker]
         draws = program.code is not None and bool(program.code.reads & (self.subject.random | _RANDOM_WORDS))
         return Runner(program, asker, check.prop.seconds, draws)
 
     def compile(self) -> None:
         """Build what every check needs: a specification that cannot be computed is refused at once."""
         _ = self.program, self.evidence
+        if self.check.model is None and self.program.asks:
+            raise UsageError(
+                "expected a model, since the block asks it, but none came: give one, or let the imported module offer "
+                "`predict`"
+            )
 
     def prepare(self) -> None:
         """Build what drawing needs: inputs that cannot be drawn from are refused before anything is drawn."""
@@ -174,7 +181,8 @@ class Setup:
 
         if interrupted and not self.finished:
             # The check that goes on asks other questions here: these answers must not stand for theirs.
-            self.runner.asker.journal = Blank()
+            if self.runner.asker is not None:
+                self.runner.asker.journal = Blank()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
@@ -248,13 +256,14 @@ def _stated(population: Any, domain: Domain) -> dict[str, Any]:
 def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] | None]:
     """The domain, and for an unlimited population how to make one of each batch."""
     prop, population = check.prop, check.population
-    functions = offered_functions(prop, population)
+    functions = offered_functions(prop, population, has_model=check.model is not None)
     if is_domain(population):
         if prop.groups or prop.orders or prop.label:
             raise UsageError("expected groups, orders and label from the domain itself: leave them out")
         domain: Any = population
-        if functions:
-            domain = _ExtendedDomain(domain, {**domain.functions, **functions})
+        own = {name: as_function(value) for name, value in domain.functions.items()}
+        if functions or any(own[name] is not domain.functions[name] for name in own):
+            domain = _ExtendedDomain(domain, {**own, **functions})
         return domain, None
     make = partial(table_domain, groups=prop.groups, orders=prop.orders, label=prop.label, functions=functions)
     if isinstance(population, Sample | Census):

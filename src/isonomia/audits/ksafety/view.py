@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import unified_diff
+from itertools import pairwise
 from typing import Any
 
 from isonomia.records.display.view import (
@@ -163,7 +165,29 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
         minimal=bool(item.get("minimal")),
         unchanged=unchanged,
         heading=_heading(item, origins, is_domain),
+        notes=_differences(item.get("outputs", {})),
     )
+
+
+LONG = 60
+"""Characters of a text beyond which two outputs are compared line by line."""
+
+MAX_LINES = 12
+"""How many lines of such a comparison are shown."""
+
+
+def _differences(outputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """How each output that is a long text differs from the next: the lines of one only, and of the other only."""
+    texts = [(name, value) for name, value in outputs.items() if isinstance(value, str)]
+    notes: list[str] = []
+    for (one, left), (other, right) in pairwise(texts):
+        if left == right or max(len(left), len(right)) <= LONG:
+            continue
+        lines = unified_diff(left.splitlines(), right.splitlines(), n=0, lineterm="")
+        changed = [f"{line[0]} {line[1:]}" for line in lines if line[:3] not in {"---", "+++"} and line[:1] != "@"]
+        more = [f"and {len(changed) - MAX_LINES:,} more lines"] if len(changed) > MAX_LINES else []
+        notes += [f"{one} and {other} differ in these lines:", *changed[:MAX_LINES], *more]
+    return tuple(notes)
 
 
 def _values(name: str, item: Mapping[str, Any]) -> dict[str, Any]:

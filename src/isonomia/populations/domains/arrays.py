@@ -96,6 +96,22 @@ class ArrayDomain:
         """The inputs at these positions."""
         return ArrayRecords(self.pool, indices)
 
+    def one(self, records: ArrayRecords, index: int) -> NDArray[Any]:
+        """One array, as a function of one case is given it; a copy, which it may write into."""
+        return np.array(self._computed(records.take(np.array([index], dtype=np.intp)))[0])
+
+    def many(self, items: Sequence[Any]) -> ArrayRecords | None:
+        """What a function of one case made, if it is arrays like the inputs; ``None`` where it is other values."""
+        if not all(isinstance(item, np.ndarray) and item.dtype.kind in "biuf" for item in items):
+            return None
+        if self.shape is not None and any(item.shape != self.shape for item in items):
+            return None
+        values = [item.astype(self.limits.dtype) for item in items]
+        for item in items:
+            self.limits.check(item, f"the {self.part} that a function made")
+        stacked: Values = np.stack(values) if isinstance(self.pool.values, np.ndarray) else values
+        return ArrayRecords(InputPool(stacked), np.arange(len(values), dtype=np.intp))
+
     def feature(self, feature: str | int) -> str:
         """The name of a feature: one number of the array."""
         return self.places.feature(feature)

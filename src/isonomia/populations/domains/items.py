@@ -86,7 +86,8 @@ class Items:
 
     def many(self, items: Sequence[Any]) -> ItemRecords | None:
         """What a function of one case made, if it is something like the inputs; ``None`` where it is another value."""
-        if not all(isinstance(item, type(self.objects[0])) for item in items):
+        kind = type(next((each for each in self.objects if each is not None), None))
+        if not all(isinstance(item, kind) for item in items):
             return None
         return ItemRecords(np.full(len(items), -1, dtype=np.intp), _column(items))
 

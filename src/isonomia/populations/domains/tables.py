@@ -20,12 +20,39 @@ from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.table import Table, replaced
 
-__all__ = ["Gap", "TableDomain", "TableRecords", "rows_at_ends", "table_domain"]
+__all__ = ["Gap", "RowValues", "TableDomain", "TableRecords", "rows_at_ends", "table_domain"]
 
 Booleans = NDArray[np.bool_]
 
 Gap: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]
 """How far apart the values of two columns are, one number for each pair; it counts only where they differ."""
+
+
+class RowValues(dict[Any, Any]):
+    """The values of a row by the names of its columns; a number stands for the column that it counts, as in a list."""
+
+    def __init__(self, values: Mapping[str, Any], columns: Sequence[str]) -> None:
+        super().__init__(values)
+        self.columns = tuple(columns)
+
+    def __missing__(self, key: object) -> Any:
+        if isinstance(key, int | np.integer) and -len(self.columns) <= key < len(self.columns):
+            return self[self.columns[key]]
+        raise KeyError(key)
+
+    def __setitem__(self, key: object, value: Any) -> None:
+        if key not in self and isinstance(key, int | np.integer):
+            key = self.columns[key]
+        super().__setitem__(key, value)
+
+    def copy(self) -> RowValues:
+        """The same values in another row."""
+        return RowValues(self, self.columns)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RowValues:
+        return self.copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +100,9 @@ class TableDomain:
         How far apart two columns of values are, for columns where that is more than equal or not.
     what
         What one input is, in the singular.
+    plain
+        The column that a function of one case is given by itself, such as a text without sections; ``None`` where it is
+        given the row.
     """
 
     whole: Table
@@ -83,6 +113,7 @@ class TableDomain:
     view: Callable[[Table], Table] | None = None
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     what: str = "row"
+    plain: str | None = None
 
     @property
     def size(self) -> int:
@@ -111,6 +142,12 @@ class TableDomain:
                 known = (*self.groups, *self.columns)
                 raise DataError(f"there is no feature {feature!r}.{nearest(feature, known)} {self._offered()}")
             feature = int(feature[1:])
+        if feature < 0:
+            raise DataError(
+                f"there is no feature number {feature}: columns are counted from 0. Where it stands for several "
+                "columns that are one feature, give them a name, groups={'job': ['job_1', 'job_2']}, and say "
+                "getFeat(x1, 'job'); or give a getFeat of your own, functions={'getFeat': ...}. " + self._offered()
+            )
         if not 0 <= feature < len(self.columns):
             raise DataError(
                 f"there is no feature number {feature}: expected 0 to {len(self.columns) - 1}. {self._offered()}"
@@ -196,6 +233,22 @@ class TableDomain:
             count += differs
             far += np.where(differs, gap, 0.0)
         return count, far
+
+    def one(self, records: TableRecords, index: int) -> Any:
+        """One row, as a function of one case is given it: its values by name and by number; or the plain column."""
+        row = self.show(records, index)
+        return row[self.plain] if self.plain is not None else RowValues(row, self.columns)
+
+    def many(self, items: Sequence[Any]) -> TableRecords | None:
+        """What a function of one case made of rows, if it is rows; ``None`` where it is other values."""
+        if self.plain is not None and all(isinstance(item, str) for item in items):
+            none = np.full(len(items), None, dtype=object)
+            changed = {name: none for name in self.whole.names if name != self.plain}
+            made = {**changed, self.plain: np.fromiter(items, dtype=object, count=len(items))}
+            return TableRecords(np.zeros(len(items), dtype=np.intp), made)
+        if all(isinstance(item, Mapping) for item in items):
+            return self.restore(items)
+        return None
 
     def differing(self, left: TableRecords, right: TableRecords) -> dict[str, NDArray[np.bool_]]:
         """For every feature that differs somewhere, a group counting once, in which records it does."""

@@ -81,7 +81,8 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
     whole = Table.of(columns if label is None else {**columns, label: answers})
     gaps = {name: _text_gap(max(len(text or "") for text in column)) for name, column in columns.items()}
     view = None if as_table else _joined(tuple(names), join)
-    domain = TableDomain(whole, label_column=label, name="the texts", view=view, gaps=gaps, what="text")
+    plain = WHOLE if isinstance(documents, list | tuple) and names == [WHOLE] else None
+    domain = TableDomain(whole, label_column=label, name="the texts", view=view, gaps=gaps, what="text", plain=plain)
     brought = {name: as_function(value) for name, value in (functions or {}).items()}
     return replace(domain, functions={**_functions(domain, join), **brought})
 

@@ -89,6 +89,7 @@ def _features(view: CounterexampleView) -> list[str]:
 
 def _notes(view: CounterexampleView) -> Iterator[str]:
     yield from (f"Must be true, but is not: {text}" for text in view.violates)
+    yield from view.notes
     if view.choices:
         yield f"Chosen at random: {', '.join(value_text(choice, 40) for choice in view.choices[:20])}"
     if view.minimal:
