@@ -6,10 +6,11 @@ from itertools import product
 from math import comb
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.evidence.bets import EProcess, begin, log_factor, step
+from isonomia.evidence.bets import EProcess, begin, log_factor, paths, step
 from isonomia.evidence.channels import Grid, grid_for
 
 few = settings(derandomize=True, deadline=None, max_examples=80)
@@ -117,3 +118,29 @@ def test_a_tally_never_raises_a_wealth(seed):
     rest = -values.min() + rng.exponential(0.5) + 1e-3
     exact = np.log(rest + np.stack(columns, axis=-1) @ slopes).sum()
     assert grid.tally(columns) @ np.log(rest + values) <= exact + 1e-9
+
+
+@pytest.mark.parametrize("people", [None, [400.0, 500.0]])
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_bets_that_are_made_all_at_once_come_to_the_same_as_step_after_step(people, sides, channels):
+    rng = np.random.default_rng(sides)
+    sizes = None if people is None else people[:channels]
+    processes = [
+        EProcess.of(
+            [[np.asarray([0.0, rng.normal()]) for _ in range(channels)] for _ in range(sides)],
+            rng.normal(scale=0.2, size=sides).tolist(),
+            [np.ones(2)] * channels,
+            sizes,
+        )
+        for _ in range(6)
+    ]
+    yes = rng.integers(0, 7, size=(12, 6, channels)).astype(float)
+    counts = np.stack([rng.integers(0, 5, size=yes.shape).astype(float), yes], axis=-1)
+    together, alone = EProcess.stacked(processes), [begin(process) for process in processes]
+    state, found = begin(together, 6), paths(together, counts)
+    for k, batch in enumerate(counts):
+        state = step(together, state, batch)
+        alone = [step(processes[r], alone[r], batch[r : r + 1]) for r in range(6)]
+        assert found[k] == pytest.approx(state.log_wealth, abs=1e-7)
+        assert found[k] == pytest.approx([float(one.log_wealth[0]) for one in alone], abs=1e-7)

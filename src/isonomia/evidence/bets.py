@@ -17,9 +17,23 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.stakes import TOLERANCE, best_stakes, steady_stakes
+from isonomia.evidence.stakes import MAX_SPREAD, TOLERANCE, best_stakes, one_steady_gains, steady_stakes
 
-__all__ = ["DividedWealth", "EProcess", "Wealth", "begin", "gains", "log_factor", "pooled", "remaining", "step"]
+__all__ = [
+    "DividedWealth",
+    "EProcess",
+    "Wealth",
+    "begin",
+    "estimate_gains",
+    "gains",
+    "log_factor",
+    "paths",
+    "pooled",
+    "remaining",
+    "steady_gains",
+    "step",
+    "weights_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -164,9 +178,11 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     supermartingale that starts at 1, for any sequence of batch sizes fixed before the batch's outcomes are seen.
     Hence ``P(there is a batch with peak >= log(1/delta)) <= delta``. Proof: ``docs/theory/bets.md``.
     """
-    repetitions = len(state.log_wealth)
-    payoffs = np.broadcast_to(process.payoffs, (repetitions, *process.payoffs.shape[-3:]))
-    bounds = np.broadcast_to(process.bounds, (repetitions, process.bounds.shape[-1]))
+    payoffs, bounds = process.payoffs, process.bounds
+    if payoffs.ndim == 3:
+        repetitions = len(state.log_wealth)
+        payoffs = payoffs[None] if repetitions == 1 else np.broadcast_to(payoffs, (repetitions, *payoffs.shape))
+        bounds = bounds[None] if repetitions == 1 else np.broadcast_to(bounds, (repetitions, *bounds.shape))
     payoffs, bounds = remaining(payoffs, bounds, process.sizes, state.tally)
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
@@ -174,6 +190,38 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     bettors = state.bettors + gains(payoffs, bounds, estimate, seen, counts)
     log_wealth = pooled(bettors)
     return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors)
+
+
+def paths(process: EProcess, counts: Floats) -> Floats:
+    """The log wealth after every batch, of draws that are all known by now: ``(batches, repetitions)``.
+
+    What is staked on a batch depends on the earlier ones alone, so that all bets can be made at once. It is the same as
+    ``step`` after ``step``.
+
+    Parameters
+    ----------
+    process
+        Several e-processes side by side, as :meth:`EProcess.stacked` makes them.
+    counts
+        The draws of each batch: shape ``(batches, repetitions, channels, cells)``.
+    """
+    batches, repetitions = counts.shape[:2]
+    # So many numbers are held at once: it bounds the memory.
+    few = max(1, int(2**20 / max(batches * counts.shape[2] * counts.shape[3] * process.payoffs.shape[1], 1)))
+    if repetitions > few:
+        parts = np.array_split(np.arange(repetitions), -(-repetitions // few))
+        return np.concatenate([paths(process.take(rows), counts[:, rows]) for rows in parts], axis=1)
+    before = (np.cumsum(counts, axis=0) - counts).reshape(-1, *counts.shape[2:])
+
+    def repeated(array: Floats) -> Floats:
+        return np.broadcast_to(array, (batches, *array.shape)).reshape(-1, *array.shape[1:])
+
+    payoffs, bounds = remaining(repeated(process.payoffs), repeated(process.bounds), repeated(process.sizes), before)
+    estimate = before + repeated(process.prior)
+    estimate = estimate / estimate.sum(axis=-1, keepdims=True)
+    seen = np.asarray(before.any(axis=-1))
+    gained = gains(payoffs, bounds, estimate, seen, counts.reshape(before.shape))
+    return pooled(np.cumsum(gained.reshape(batches, repetitions, -1), axis=0))
 
 
 def pooled(bettors: Floats) -> Floats:
@@ -202,26 +250,63 @@ def gains(
     """The log wealth that each bettor gains on a batch, for each row of the arrays: shape ``(rows, bettors)``."""
     steady = payoffs.shape[1] if payoffs.shape[1] <= MAX_HALF_SPACES else 0
     payoffs, bounds = _most_telling(payoffs, bounds, estimate)
-    draws = counts.sum(axis=-1)
-    total = draws.sum(axis=-1, keepdims=True)
-    # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
-    weights = np.where(seen, draws / np.maximum(total, 1.0), 0.0)
+    weights = weights_of(seen, counts)
     gained = np.zeros((len(payoffs), steady * len(DISTANCES) + 1))
+    gained[:, -1] = estimate_gains(payoffs, bounds, estimate, weights, counts, tolerance)
+    if len(payoffs) == 1 and steady <= 2:  # one at a time is quicker there
+        for side in range(steady):
+            one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
+            gained[:, one] = steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
+    elif steady:
+        sides = [np.repeat(array, steady, axis=0) for array in (estimate, weights, counts)]
+        found = steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
+        gained[:, :-1] = found.reshape(len(payoffs), -1)
+    return gained
+
+
+def weights_of(seen: NDArray[np.bool_], counts: Floats) -> Floats:
+    """The share of a batch that each channel has; 0 before a channel has been seen, so that it is not bet on."""
+    draws = counts.sum(axis=-1)
+    return np.where(seen, draws / np.maximum(draws.sum(axis=-1, keepdims=True), 1.0), 0.0)
+
+
+def estimate_gains(
+    payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, tolerance: float = TOLERANCE
+) -> Floats:
+    """What the bettor gains who goes by the estimate, for each row of the arrays."""
+    if payoffs.shape[1:] == (1, 1, 2):
+        known = _likelihood_ratio(payoffs[:, 0, 0], bounds[:, 0], estimate[:, 0], weights[:, 0], counts[:, 0])
+        if known is not None:
+            return known
+    gained = np.zeros(len(payoffs))
     # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
     if len(outside):
         part = payoffs[outside], bounds[outside], estimate[outside], weights[outside]
         stakes = best_stakes(*part, tolerance=tolerance)
         won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
-        gained[outside, -1] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
-    if len(payoffs) == 1 and steady <= 2:  # one at a time is quicker there
-        for side in range(steady):
-            one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
-            gained[:, one] = _steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
-    elif steady:
-        sides = [np.repeat(array, steady, axis=0) for array in (estimate, weights, counts)]
-        found = _steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
-        gained[:, :-1] = found.reshape(len(payoffs), -1)
+        gained[outside] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
+    return gained
+
+
+def _likelihood_ratio(
+    payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats
+) -> Floats | None:
+    """The same for one half-space over one rate, where the best bet is the likelihood ratio against the bound.
+
+    ``None`` where a stake would be larger than is allowed, or a bound lies at the edge of what is possible.
+    """
+    if payoffs[:, 0].any():
+        return None
+    rows = np.flatnonzero((weights > 0) & (payoffs[:, 1] * estimate[:, 1] > bounds))
+    gained = np.zeros(len(payoffs))
+    if not len(rows):
+        return gained
+    share = bounds[rows] / payoffs[rows, 1]
+    miss, hit = estimate[rows].T
+    if not bool(np.all((share > 0) & (share < 1) & (np.abs(hit - share) < MAX_SPREAD * share * (1.0 - share)))):
+        return None
+    gained[rows] = counts[rows, 0] * np.log(miss / (1.0 - share)) + counts[rows, 1] * np.log(hit / share)
     return gained
 
 
@@ -239,12 +324,22 @@ def _most_telling(payoffs: Floats, bounds: Floats, estimate: Floats) -> tuple[Fl
     return np.take_along_axis(payoffs, chosen[:, :, None, None], axis=1), np.take_along_axis(bounds, chosen, axis=1)
 
 
-def _steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats) -> Floats:
-    """What the steady bettors gain, in the sense of :func:`log_factor`: shape ``(rows, distances)``."""
+def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats) -> Floats:
+    """What the steady bettors gain, in the sense of :func:`log_factor`: shape ``(rows, distances)``.
+
+    Their stakes do not depend on the bound. So ``bounds`` may have a second axis, of half-spaces that differ in nothing
+    else; then the shape is ``(rows, bounds, distances)``.
+    """
+    if len(payoffs) == 1 and payoffs.shape[-1] == 2 and bounds.ndim == 1 and not payoffs[..., 0].any():
+        y, arrays = payoffs[0, 0, :, 1].tolist(), (array[0].tolist() for array in (estimate, weights, counts))
+        return np.asarray([one_steady_gains(y, float(bounds[0]), *arrays, DISTANCES.tolist())])
     amounts, intercepts, factors = steady_stakes(payoffs, estimate, weights, DISTANCES)
     draws = counts.sum(axis=-1)
     won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - intercepts, draws)
-    return np.where(amounts > 0, won - amounts * (draws.sum(axis=-1) * bounds)[:, None], 0.0)
+    total = draws.sum(axis=-1)
+    if bounds.ndim == 2:
+        amounts, won, total = amounts[:, None], won[:, None], total[:, None]
+    return np.where(amounts > 0, won - amounts * (total * bounds)[..., None], 0.0)
 
 
 def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Floats, counts: Floats) -> Floats:

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, isfinite, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
-from isonomia.evidence.bets import EProcess, gains, pooled, remaining
+from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled, remaining, steady_gains, weights_of
 from isonomia.evidence.channels import Channel, Grid, channels_for
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
@@ -52,8 +53,8 @@ MAX_PIECES = 64
 """How many half-spaces the hypotheses of one threshold may have, each a bet of its own on every batch; a quantity with
 more of them gets its interval from the confidence region. Changes width and cost only."""
 
-TOLERANCE = 1e-9
-"""Nats per draw that the search for a stake may lose."""
+TOLERANCE = 1e-8
+"""Nats per draw that the search for a stake may lose. Changes width and cost only."""
 
 ROOM = 2**22
 """How many numbers are held at once, which bounds the memory."""
@@ -338,14 +339,35 @@ class _Batches:
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(self.counts), 0))
 
     def _paths(self, payoffs: Floats, bounds: Floats) -> Floats:
+        if payoffs.shape[1] == 1 and not np.ptp(payoffs, axis=0).any():
+            return self._alike(payoffs[:1], bounds)
         shape = len(self.counts), len(payoffs)
-        estimate = self.before + self.prior
-        estimate = estimate / estimate.sum(axis=-1, keepdims=True)
         batch, process = (index.ravel() for index in np.indices(shape))
         left, bound = remaining(payoffs[process], bounds[process], self.sizes, self.before[batch])
-        seen = np.asarray(self.before[batch].any(axis=-1))
-        gained = gains(left, bound, estimate[batch], seen, self.counts[batch], TOLERANCE)
+        gained = gains(left, bound, self._estimate[batch], self._seen[batch], self.counts[batch], TOLERANCE)
         return pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
+
+    def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
+        """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's."""
+        batches, processes = len(self.counts), len(bounds)
+        repeated = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
+        left, none = remaining(repeated, np.zeros((batches, 1)), self.sizes, self.before)
+        bound = bounds[:, 0] + none
+        weights = weights_of(self._seen, self.counts)
+        steady = steady_gains(left, bound, self._estimate, weights, self.counts)
+        rows = [np.repeat(array, processes, axis=0) for array in (self._estimate, weights, self.counts)]
+        flat = np.repeat(left, processes, axis=0), bound.reshape(-1, 1)
+        by_estimate = estimate_gains(*flat, *rows, TOLERANCE).reshape(batches, processes, 1)
+        return pooled(np.cumsum(np.concatenate([steady, by_estimate], axis=2), axis=0))
+
+    @cached_property
+    def _estimate(self) -> Floats:
+        estimate = self.before + self.prior
+        return np.asarray(estimate / estimate.sum(axis=-1, keepdims=True))
+
+    @cached_property
+    def _seen(self) -> NDArray[np.bool_]:
+        return np.asarray(self.before.any(axis=-1))
 
 
 def _least(

@@ -22,18 +22,20 @@ valid. So of the numbers below only ``MAX_SPREAD`` has to do with validity.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "MAX_SPREAD",
     "TOLERANCE",
     "StakeProblem",
     "Stakes",
     "best_stakes",
     "growth_at",
     "maximise_growth",
+    "one_steady_gains",
     "one_yes_no_stakes",
     "steady_stakes",
     "yes_no_stakes",
@@ -322,24 +324,55 @@ def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes
     curvature = np.einsum("rg->r", a * a * h * miss / weights)
     mu = np.where(betting, np.minimum(excess / np.maximum(curvature, 1e-12), most), 0.0)
     no, yes = _yes_no_factors(mu, a, miss, h, weights)
+    rows = np.flatnonzero(betting)
+    part = _Rows(a, b, miss, h, weights, most).take(rows)
+    here = [array[rows] for array in (mu, low, high, moved, no, yes)]
     for _ in range(MAX_ROUNDS):
-        excess = np.einsum("rg->r", a * h / yes) - b
+        here, gain = part.round(*here, tolerance)
+        mu[rows], no[rows], yes[rows] = here[0], here[4], here[5]
+        going = np.flatnonzero(gain >= tolerance)
+        if not len(going):
+            break
+        if len(going) < len(rows):
+            rows, part, here = rows[going], part.take(going), [array[going] for array in here]
+    return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What :func:`yes_no_stakes` depends on, for some of the repetitions."""
+
+    a: Floats
+    b: Floats
+    miss: Floats
+    h: Floats
+    weights: Floats
+    most: Floats
+
+    def take(self, rows: NDArray[np.intp]) -> _Rows:
+        return _Rows(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def round(
+        self, mu: Floats, low: Floats, high: Floats, moved: Floats, no: Floats, yes: Floats, tolerance: float
+    ) -> tuple[list[Floats], Floats]:
+        """One round of Newton's method, and what it gained."""
+        a = self.a
+        excess = np.einsum("rg->r", a * self.h / yes) - self.b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
-        steep, flat = h / (yes * yes), miss / (no * no)
-        slope = -np.einsum("rg->r", a * a * steep * (flat / (steep + flat)) / weights)
+        steep, flat = self.h / (yes * yes), self.miss / (no * no)
+        slope = -np.einsum("rg->r", a * a * steep * (flat / (steep + flat)) / self.weights)
         with np.errstate(all="ignore"):
             new = mu - excess / slope
+            worth = ~(np.abs(excess * (new - mu)) < tolerance)
         # Newton's steps can go to and fro for ever; a step more than half as long as the last one is not taken.
         poor = ~((new > low) & (new < high)) | (np.isfinite(high) & (np.abs(new - mu) > 0.5 * moved))
-        new = np.where(poor, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
-        new = np.minimum(new, most)
+        poor &= worth  # at the root itself rounding may put a step outside of the bracket
+        if poor.any():
+            new = np.where(poor, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
+        new = np.clip(new, 0.0, self.most)
         moved = np.abs(new - mu)
-        gain = np.where(betting, np.abs(excess) * moved, 0.0)
-        mu = np.where(betting, new, 0.0)
-        no, yes = _yes_no_factors(mu, a, miss, h, weights)
-        if gain.max(initial=0.0) < tolerance:
-            break
-    return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
+        no, yes = _yes_no_factors(new, a, self.miss, self.h, self.weights)
+        return [new, low, high, moved, no, yes], np.abs(excess) * moved
 
 
 def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
@@ -364,9 +397,10 @@ def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> St
             slope -= a[g] * a[g] * steep * (flat / (steep + flat)) / weights[g]
         new = mu - excess / slope if slope else np.inf
         # As in yes_no_stakes, a step that is more than half as long as the last one is not taken.
-        if not low < new < high or (high < np.inf and abs(new - mu) > 0.5 * moved):
+        poor = not low < new < high or (high < np.inf and abs(new - mu) > 0.5 * moved)
+        if poor and not abs(excess * (new - mu)) < tolerance:
             new = 0.5 * (low + high) if high < np.inf else 2.0 * mu + 1e-3
-        new = min(new, most)
+        new = min(max(new, 0.0), most)
         moved = abs(new - mu)
         gain, mu = abs(excess) * moved, new
         factors = [_two_factors(mu * a[g] / weights[g], miss[g], h[g]) for g in channels]
@@ -387,8 +421,6 @@ def steady_stakes(
     """
     y = payoffs[:, 0]
     yes_no = y.shape[-1] == 2 and not y[..., 0].any()
-    if yes_no and len(y) == 1:
-        return _one_steady(y[0, :, 1].tolist(), estimate[0].tolist(), weights[0].tolist(), distances)
     largest = np.abs(y).max(axis=-1)
     allowed = ~((largest > 0) & (weights <= 0)).any(axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
@@ -408,20 +440,34 @@ def steady_stakes(
     return mu, z, z[..., None] + moved
 
 
-def _one_steady(
-    y: list[float], estimate: list[list[float]], weights: list[float], distances: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """The same for one repetition of yes/no leaves, in plain numbers."""
+def one_steady_gains(
+    y: list[float],
+    bound: float,
+    estimate: list[list[float]],
+    weights: list[float],
+    counts: list[list[float]],
+    distances: list[float],
+) -> list[float]:
+    """What these stakes gain on a batch, for one repetition of yes/no leaves, in plain numbers: the usual case."""
     channels = range(len(y))
     none = any(weights[g] <= 0 and y[g] for g in channels)
     scaled = [y[g] / weights[g] if weights[g] > 0 else y[g] for g in channels]
     shares = [(max(miss, MIN_SHARE), max(h, MIN_SHARE)) for miss, h in estimate]
     spread = sum(weights[g] * scaled[g] ** 2 * shares[g][0] * shares[g][1] for g in channels)
-    unit = 1.0 / sqrt(spread) if spread > 0 and not none else 0.0
-    most = MAX_SPREAD / max(max(map(abs, scaled)), TINY)
-    mu = [min(unit * distance, most) for distance in distances.tolist()]
-    factors = np.asarray([[[_two_factors(m * scaled[g], *shares[g]) for g in channels] for m in mu]])
-    return np.asarray([mu]), factors[..., 0], factors
+    if none or spread <= 0:
+        return [0.0] * len(distances)
+    unit, most = 1.0 / sqrt(spread), MAX_SPREAD / max(max(map(abs, scaled)), TINY)
+    needed = bound * sum(map(sum, counts))
+    gains = []
+    for distance in distances:
+        mu = min(unit * distance, most)
+        gain = -mu * needed
+        for g in channels:
+            no, yes = _two_factors(mu * scaled[g], *shares[g])
+            missed, hit = counts[g]
+            gain += missed * log(no) + hit * log(yes) + (missed + hit) * (1.0 - no)
+        gains.append(gain)
+    return gains
 
 
 def _intercepts(moved: Floats, estimate: Floats) -> Floats:
@@ -460,8 +506,10 @@ def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Flo
 
 def _yes_no_pair(m: Floats, miss: Floats, h: Floats) -> tuple[Floats, Floats]:
     """The factors of no and yes where what yes adds is ``m``."""
-    down, up = 1.0 - m, 1.0 + m
-    root = np.sqrt(np.where(m >= 0, down * down + 4.0 * miss * m, up * up - 4.0 * h * m))
+    down, up, size = 1.0 - m, 1.0 + m, np.abs(m)
+    root = np.sqrt((1.0 - size) ** 2 + 4.0 * np.where(m >= 0, miss, h) * size)
+    if size.max(initial=0.0) <= 1.0:
+        return 0.5 * (down + root), 0.5 * (up + root)
     with np.errstate(all="ignore"):
         no = np.where(down >= 0, 0.5 * (down + root), 2.0 * miss * m / (root - down))
         yes = np.where(up >= 0, 0.5 * (up + root), -2.0 * h * m / (root - up))

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bet_evidence import MAX_SLICED, AnyWealth, PolytopeTest, e_processes_for, slices_shared_out
-from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
+from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, e_processes_for, slices_shared_out
+from isonomia.evidence.bets import EProcess, paths
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.multiple import closed_average, e_bh, locked
@@ -45,7 +45,6 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import leaves_of, links_of, rebuilt
 
 __all__ = [
-    "FamilyState",
     "FamilyTests",
     "GroupClaim",
     "conjunction",
@@ -183,41 +182,16 @@ class Stack:
     process: EProcess
     channels: tuple[tuple[Channel, ...], ...]
 
-    def counts(self, tallies: Tallies, chosen: NDArray[np.intp]) -> Floats:
-        """The draws of a batch, for some of the e-processes."""
-        counts = np.zeros((len(chosen), *self.process.prior.shape[-2:]))
-        for row, index in enumerate(chosen):
-            for g, channel in enumerate(self.channels[index]):
-                counts[row, g, : channel.grid.size] = tallies[channel]
-        return counts
-
-
-@dataclass(frozen=True, slots=True)
-class SideState:
-    """What the tests of one side have come to.
-
-    Attributes
-    ----------
-    stacks, alone
-        The wealths of the stacked e-processes, and of those that bet by themselves.
-    crossed
-        For each test the logarithm of its wealth when that first reached ``1/delta``; infinite before.
-    named
-        Which comparisons were rejected after some batch, at the family's risk.
-    """
-
-    stacks: tuple[DividedWealth, ...]
-    alone: tuple[AnyWealth, ...]
-    crossed: Floats
-    named: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyState:
-    """What the tests against every negated comparison, and against every comparison, have come to."""
-
-    against: SideState
-    in_favour: SideState
+    def log_wealths(self, history: Sequence[Tallies]) -> Floats:
+        """The log wealth of each of them after every batch: shape ``(batches, e-processes)``."""
+        counts = np.zeros((len(history), len(self.rows), *self.process.prior.shape[-2:]))
+        known: dict[Channel, Floats] = {}
+        for row, channels in enumerate(self.channels):
+            for g, channel in enumerate(channels):
+                if channel not in known:
+                    known[channel] = np.asarray([tallies[channel] for tallies in history])
+                counts[:, row, g, : channel.grid.size] = known[channel]
+        return paths(self.process, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,59 +223,48 @@ class Side:
         stacked = (channel for stack in self.stacks for channels in stack.channels for channel in channels)
         return tuple(dict.fromkeys((*stacked, *(channel for _, test in self.alone for channel in test.channels))))
 
-    @property
-    def tests(self) -> int:
-        """How many tests there are."""
-        return sum(map(len, self.pieces))
+    def log_e_values(self, history: Sequence[Tallies]) -> Floats:
+        """The logarithm of each hypothesis's e-value after every batch: shape ``(batches, comparisons)``.
 
-    def begin(self) -> SideState:
-        """Every wealth is 1."""
-        return SideState(
-            tuple(begin(stack.process, len(stack.rows)) for stack in self.stacks),
-            tuple(test.begin() for _, test in self.alone),
-            np.full(self.tests, np.inf),
-            np.zeros(len(self.pieces), dtype=bool),
-        )
-
-    def step(self, state: SideState, tallies: Tallies) -> SideState:
-        """Bet on one batch in every test whose e-value can still matter, and name what is rejected."""
+        It is the least of its polytopes', infinite where it has none. A test stops betting once its e-value is all that
+        can ever matter, the number of comparisons over ``delta``.
+        """
         enough = np.log(len(self.pieces) / self.delta)
-        going = self._log_e(state) < enough
-        stacks = tuple(
-            _bet_on(stack, wealth, tallies, np.flatnonzero(going[stack.rows]))
-            for stack, wealth in zip(self.stacks, state.stacks, strict=True)
-        )
-        alone = tuple(
-            test.step(wealth, tallies) if going[number] else wealth
-            for (number, test), wealth in zip(self.alone, state.alone, strict=True)
-        )
-        wealths = self._log_wealths(stacks, alone)
-        first = np.isinf(state.crossed) & (wealths >= np.log(1.0 / self.delta))
-        new = SideState(stacks, alone, np.where(first, wealths, state.crossed), state.named)
-        together = None if self.locks else True
-        return replace(new, named=state.named | closed_average(self.log_e_values(new), self.delta, together=together))
+        values = np.zeros((len(history), sum(map(len, self.pieces))))
+        for stack in self.stacks:
+            values[:, stack.rows] = stack.log_wealths(history)
+        for number, test in self.alone:
+            values[:, number] = _alone(test, history, enough)
+        if self.locks:
+            reached = values >= np.log(1.0 / self.delta)
+            first = np.take_along_axis(values, reached.argmax(axis=0)[None], axis=0)
+            values = locked(values, np.where(np.logical_or.accumulate(reached, axis=0), first, np.inf), self.delta)
+        done = values >= enough
+        last = np.where(done.any(axis=0), done.argmax(axis=0), len(history) - 1)
+        values = np.take_along_axis(values, np.minimum(np.arange(len(history))[:, None], last), axis=0)
+        least = np.full((len(history), len(self.pieces)), np.inf)
+        for k, numbers in enumerate(self.pieces):
+            least[:, k] = values[:, numbers].min(axis=1, initial=np.inf)
+        return least
 
-    def log_e_values(self, state: SideState) -> Floats:
-        """The logarithm of each hypothesis's e-value now: the least of its polytopes', infinite where it has none."""
-        values = self._log_e(state)
-        return np.asarray([min((values[number] for number in numbers), default=np.inf) for numbers in self.pieces])
 
-    def _log_e(self, state: SideState) -> Floats:
-        wealths = self._log_wealths(state.stacks, state.alone)
-        return locked(wealths, state.crossed, self.delta) if self.locks else wealths
-
-    def _log_wealths(self, stacks: Sequence[DividedWealth], alone: Sequence[AnyWealth]) -> Floats:
-        wealths = np.zeros(self.tests)
-        for stack, wealth in zip(self.stacks, stacks, strict=True):
-            wealths[stack.rows] = wealth.log_wealth
-        for (number, _), lone in zip(self.alone, alone, strict=True):
-            wealths[number] = lone.log_wealth.min(initial=np.inf)  # slices that are gone had all that can matter
-        return wealths
+def _alone(test: PolytopeTest, history: Sequence[Tallies], enough: float) -> Floats:
+    """The log wealth of a sliced e-process after every batch, as long as it bets."""
+    found, state = np.zeros(len(history)), test.begin()
+    for k, tallies in enumerate(history):
+        state = test.step(state, tallies)
+        found[k] = state.log_wealth.min(initial=np.inf)  # slices that are gone had all that can matter
+        if found[k] >= enough:
+            found[k:] = found[k]
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyTests:
     """The tests of every comparison of every group, and the answers that follow from them.
+
+    What a batch is bet on depends on earlier ones alone, so the bets are not made before somebody asks for the answers.
 
     Guarantee with ``control="family"``: the probability that a comparison that does not hold is ever answered with
     *holds* is at most ``delta``, and so is that of one that holds being answered with *violated*. With
@@ -319,31 +282,37 @@ class FamilyTests:
         """Every channel of every test, each once."""
         return tuple(dict.fromkeys((*self.against.channels, *self.in_favour.channels)))
 
-    def begin(self) -> FamilyState:
-        """Nothing seen."""
-        return FamilyState(self.against.begin(), self.in_favour.begin())
-
-    def step(self, state: FamilyState, tallies: Tallies) -> FamilyState:
-        """Bet on one batch."""
-        return FamilyState(self.against.step(state.against, tallies), self.in_favour.step(state.in_favour, tallies))
-
-    def answers(self, state: FamilyState, whole: bool | None) -> list[bool | None]:
+    def answers(self, history: Sequence[Tallies], whole: bool | None) -> list[bool | None]:
         """Whether each comparison holds, given the answer to all of them together; ``None`` where that is open.
 
         All hold where the whole claim does. None is said to be violated unless the whole claim is.
+
+        Parameters
+        ----------
+        history
+            The counts of every batch, in the order in which they came.
+        whole
+            The answer to all of them together.
         """
+        number = len(self.against.pieces)
         if whole:
-            return [True] * len(self.against.pieces)
-        holds = self._rejected(self.against, state.against)
-        violated = self._rejected(self.in_favour, state.in_favour) & (whole is False)
-        if whole is False and holds.all():  # the two directions contradict each other: one of them has failed
-            return [None] * len(holds)
+            return [True] * number
+        if not history:
+            return [None] * number
+        holds = self._rejected(self.against, history)
+        if whole is None:
+            return [True if yes else None for yes in holds.tolist()]
+        violated = self._rejected(self.in_favour, history)
+        if holds.all():  # the two directions contradict each other: one of them has failed
+            return [None] * number
         return [None if yes == no else bool(yes) for yes, no in zip(holds.tolist(), violated.tolist(), strict=True)]
 
-    def _rejected(self, side: Side, state: SideState) -> NDArray[np.bool_]:
+    def _rejected(self, side: Side, history: Sequence[Tallies]) -> NDArray[np.bool_]:
+        values = side.log_e_values(history)
         if self.control == "family":
-            return state.named
-        return e_bh(np.exp(np.minimum(side.log_e_values(state), 700.0)), self.delta)
+            together = None if side.locks else True
+            return np.asarray(closed_average(values, self.delta, together=together).any(axis=0))
+        return e_bh(np.exp(np.minimum(values[-1], 700.0)), self.delta)
 
 
 def family_for(
@@ -396,20 +365,6 @@ def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: boo
         for members in shapes.values()
     )
     return Side(delta, tuple(pieces), stacks, tuple(alone), locks)
-
-
-def _bet_on(stack: Stack, wealth: DividedWealth, tallies: Tallies, rows: NDArray[np.intp]) -> DividedWealth:
-    """Let some of a stack's e-processes bet; the others are stopped for good."""
-    if not len(rows):
-        return wealth
-    if len(rows) == len(stack.rows):
-        return step(stack.process, wealth, stack.counts(tallies, rows))
-    after = step(stack.process.take(rows), wealth.rows(rows), stack.counts(tallies, rows))
-    log_wealth, peak = wealth.log_wealth.copy(), wealth.peak.copy()
-    tally, bettors = wealth.tally.copy(), wealth.bettors.copy()
-    log_wealth[rows], peak[rows] = after.log_wealth, after.peak
-    tally[rows], bettors[rows] = after.tally, after.bettors
-    return DividedWealth(log_wealth, peak, tally, bettors)
 
 
 def region_answers(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart
-from isonomia.audits.rates.groups import FamilyState, FamilyTests, family_for, region_answers
+from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
@@ -243,7 +243,7 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class SamplingState(Generic[S]):
-    """What all batches so far came to: the evidence's own state, the counts of each leaf and of each batch, and groups.
+    """What all batches so far came to: the evidence's own state, the counts of each leaf, and those of each batch.
 
     There are few batches: but for the first ones and the last, each is some percent of all draws before it.
     """
@@ -251,7 +251,6 @@ class SamplingState(Generic[S]):
     evidence: S
     leaves: Mapping[Channel, NDArray[np.float64]]
     history: tuple[Tallies, ...] = ()
-    family: FamilyState | None = None
 
 
 @dataclass(frozen=True)
@@ -313,13 +312,15 @@ class RatesSampling(Generic[S]):
         return inversions_for(question.formula, question.ranges, self.population.streams, self.sizes)
 
     @cached_property
-    def _inverted(self) -> tuple[Channel, ...]:
-        return tuple(dict.fromkeys(channel for each in self.inversions.values() for channel in each.channels))
+    def _looked_back_at(self) -> tuple[Channel, ...]:
+        """The channels whose counts are kept batch by batch, for intervals and for the answers of groups."""
+        of_groups = () if self.family is None else self.family.channels
+        inverted = (channel for each in self.inversions.values() for channel in each.channels)
+        return tuple(dict.fromkeys((*inverted, *of_groups)))
 
     @cached_property
     def _channels(self) -> tuple[Channel, ...]:
-        of_groups = () if self.family is None else self.family.channels
-        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._inverted, *of_groups)))
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._looked_back_at)))
 
     @cached_property
     def _wanted(self) -> Wanted:
@@ -340,7 +341,6 @@ class RatesSampling(Generic[S]):
         return SamplingState(
             self.evidence.begin(),
             {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels},
-            family=None if self.family is None else self.family.begin(),
         )
 
     def measure(self, plan: Plan) -> BatchCounts:
@@ -367,12 +367,9 @@ class RatesSampling(Generic[S]):
     def absorb(self, state: SamplingState[S], reading: BatchCounts) -> SamplingState[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""
         leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
-        batch = {channel: reading.tallies[channel] for channel in self._inverted}
+        batch = {channel: reading.tallies[channel] for channel in self._looked_back_at}
         history = (*state.history, batch) if batch else ()
-        family = state.family
-        if self.family is not None and family is not None:
-            family = self.family.step(family, reading.tallies)
-        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history, family)
+        return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history)
 
     def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
         """Even at first; once every leaf was seen, where the evidence that is missing grows fastest.
@@ -457,8 +454,8 @@ class RatesSampling(Generic[S]):
         """
         claims, question = self.question.claims, self.question
         comparisons = [comparison for claim in claims for comparison in claim.comparisons]
-        if self.family is not None and state.family is not None:
-            answers = self.family.answers(state.family, whole)
+        if self.family is not None:
+            answers = self.family.answers(state.history, whole)
         elif claims and self.region is not None and isinstance(state.evidence, RegionState):
             streams = self.population.streams
             answers = region_answers(claims, self.region, state.evidence, question.ranges, streams, whole)
