@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
 from isonomia.models.checked import array_from
-from isonomia.models.protocol import Answer
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
+from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["OutputDecoder", "classes_from"]
+__all__ = ["OutputDecoder", "VectorAnswers", "classes_from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +148,46 @@ def _logistic(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorAnswers:
+    """A model that answers with several numbers for each row, such as a policy with continuous actions.
+
+    An array with a column for each number is its prediction, a tuple a row; elsewhere it would be scores of classes.
+    """
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """``None``: actions are no scores."""
+        return None
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """Empty: actions are no classes."""
+        return ()
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model answers, whatever it calls that."""
+        del want_score, want_prediction
+        given = self.model.answer(table, want_score=True, want_prediction=False)
+        raw = given.score
+        if raw is None:
+            raw = self.model.answer(table, want_score=False, want_prediction=True).prediction
+        array = array_from(raw)
+        if array.ndim != 2:
+            return Answer(prediction=array)
+        column = np.empty(len(array), dtype=object)
+        column[:] = [tuple(row) for row in array.tolist()]
+        return Answer(prediction=column)
+
+    def fingerprint(self) -> str:
+        """The model's."""
+        return self.model.fingerprint()

@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.errors import UsageError, nearest
 
-__all__ = ["LIBRARIES", "frame_of"]
+__all__ = ["LIBRARIES", "frame_library", "frame_of"]
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
 """The libraries, in the order in which one is looked for."""
@@ -25,18 +25,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
     library
         ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
     """
-    if library is None:
-        library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
-        if library is None:
-            raise UsageError("a frame takes pandas, polars or pyarrow, but none of them is installed: install one")
-    if library not in LIBRARIES:
-        raise UsageError(
-            f"library should be one of {', '.join(LIBRARIES)}, but is {library!r}.{nearest(str(library), LIBRARIES)}"
-        )
-    try:
-        module: Any = import_module(library)
-    except ImportError as error:
-        raise UsageError(f"expected {library} for the frame, but it is not installed: pip install {library}") from error
+    library, module = frame_library(library)
     plain = {name: _one_type(values) for name, values in columns.items()}
     match library:
         case "pandas":
@@ -47,6 +36,22 @@ def frame_of(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
             return module.DataFrame(plain, strict=False)
         case _:
             return module.table(plain)
+
+
+def frame_library(library: str | None = None) -> tuple[str, Any]:
+    """The name and the module of a library for frames: the one that is wished for, or the first that is installed."""
+    if library is None:
+        library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
+        if library is None:
+            raise UsageError("a frame takes pandas, polars or pyarrow, but none of them is installed: install one")
+    if library not in LIBRARIES:
+        raise UsageError(
+            f"library should be one of {', '.join(LIBRARIES)}, but is {library!r}.{nearest(str(library), LIBRARIES)}"
+        )
+    try:
+        return library, import_module(library)
+    except ImportError as error:
+        raise UsageError(f"expected {library} for the frame, but it is not installed: pip install {library}") from error
 
 
 def _one_type(values: Sequence[Any]) -> list[Any]:

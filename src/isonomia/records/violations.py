@@ -20,7 +20,8 @@ from typing import IO, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import RecordError, UsageError
+from isonomia.errors import RecordError
+from isonomia.records.frame import frame_library
 from isonomia.wording import shortened
 
 __all__ = ["Columns", "KeepsViolations", "ViolationSet", "pack_columns", "storable", "unpack_columns"]
@@ -40,9 +41,6 @@ IN_MEMORY = 2**23
 LONGEST = 4000
 """Characters of an object that is kept by its ``repr``."""
 
-FRAMES = ("pandas", "polars", "pyarrow")
-"""The libraries that a table of violations can be made for."""
-
 
 @dataclass(eq=False)
 class ViolationSet:
@@ -59,6 +57,7 @@ class ViolationSet:
     _bytes: int = field(default=0, repr=False)
     _kinds: dict[Path, str] = field(default_factory=dict, repr=False)
     _file: IO[bytes] | None = field(default=None, repr=False)
+    _source: Callable[[], Iterable[Columns]] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
@@ -71,6 +70,17 @@ class ViolationSet:
         return result
 
     @classmethod
+    def later(cls, source: Callable[[], Iterable[Columns]]) -> ViolationSet:
+        """Violations that are looked for when somebody first asks for them, a chunk after the other."""
+        return cls(_source=source)
+
+    def _look(self) -> None:
+        if self._source is not None:
+            source, self._source = self._source, None
+            for columns in source():
+                self.add(columns)
+
+    @classmethod
     def of_packed(cls, chunks: Sequence[Callable[[], bytes]], *, more: bool) -> ViolationSet:
         """Violations that a store holds, each chunk read when it is needed."""
         result = cls(more=more)
@@ -81,6 +91,7 @@ class ViolationSet:
         return result
 
     def __len__(self) -> int:
+        self._look()
         return self._rows
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -100,6 +111,7 @@ class ViolationSet:
 
     def chunks(self) -> Iterator[Columns]:
         """The violations, a chunk of columns at a time."""
+        self._look()
         for read in list(self._chunks):
             yield read()
         if self._waiting:
@@ -155,6 +167,7 @@ class ViolationSet:
         return tuple(self._names().values())
 
     def _names(self) -> dict[Path, str]:
+        self._look()
         names: dict[Path, str] = {}
         for path in self._kinds:
             name = _flat_name(path)
@@ -163,26 +176,25 @@ class ViolationSet:
             names[path] = name
         return names
 
-    def to_frame(self, library: str = "pandas") -> Any:
+    def to_frame(self, library: str | None = None) -> Any:
         """The flat table, with one row for each violation, as a frame of a library.
 
         Parameters
         ----------
         library
-            ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
         """
         import pyarrow as pa
 
-        if library not in FRAMES:
-            raise UsageError(f"expected library as one of {', '.join(FRAMES)}, but {library!r} came")
+        name, module = frame_library(library)
         table = pa.Table.from_batches(self.batches(), schema=self.schema())
-        if library == "pyarrow":
-            return table
-        if library == "pandas":
-            return table.to_pandas()
-        import polars
-
-        return polars.from_arrow(table)
+        match name:
+            case "pandas":
+                return table.to_pandas()
+            case "polars":
+                return module.from_arrow(table)
+            case _:
+                return table
 
     def batches(self) -> Iterator[Any]:
         """The flat table as record batches of pyarrow, each small enough for memory."""
@@ -430,6 +442,8 @@ def _flat_name(path: Path) -> str:
             return f"choice {number}"
         case ("violates", condition):
             return f"violates {condition}"
+        case ("from" | "to", name):
+            return f"{path[0]} {name}"
         case ("variables" | "outputs", name):
             return name
         case _:

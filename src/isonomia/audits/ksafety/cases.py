@@ -31,7 +31,7 @@ from isonomia.audits.ksafety.evaluate import (
     tested,
 )
 from isonomia.audits.ksafety.evidence import Cells, Tally, weight_of
-from isonomia.audits.ksafety.functions import call_function, objects_column
+from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
@@ -279,10 +279,7 @@ class Runner:
 
     def _asked(self, what: str, table: Table) -> NDArray[Any]:
         assert self.asker is not None
-        answer = self.asker(table, want_score=what != "predict", want_prediction=what == "predict")
-        if what == "actions":
-            assert answer.score is not None
-            return answer.score if answer.score.ndim == 1 else objects_column(list(answer.score), "actions")
+        answer = self.asker(table, want_score=what == "score", want_prediction=what == "predict")
         if what == "predict":
             assert answer.prediction is not None
             return answer.prediction

@@ -223,10 +223,10 @@ def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
     return values
 
 
-def _predictions(batch: Evaluation, table: Table, what: str = "predict") -> Answers:
-    """What a function of the domain asks the model: its predictions, or the numbers that are actions."""
+def _predictions(batch: Evaluation, table: Table) -> Answers:
+    """What a function of the domain asks the model."""
     assert batch.ask is not None
-    return batch.ask(what, table)
+    return batch.ask("predict", table)
 
 
 def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Value:

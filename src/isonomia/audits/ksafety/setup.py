@@ -29,6 +29,7 @@ from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
+from isonomia.models.decoder import VectorAnswers
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
@@ -149,7 +150,10 @@ class Setup:
                 program.code.place or program.spec.block.place,
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
-        asker = None if check.model is None else Asker(check.model, check.workers, journal)
+        model = check.model
+        if model is not None and getattr(self.domain, "continuous", False):
+            model = VectorAnswers(model)
+        asker = None if model is None else Asker(model, check.workers, journal)
         self._askers += [] if asker is None else [asker]
         draws = program.code is not None and bool(program.code.reads & (self.subject.random | _RANDOM_WORDS))
         return Runner(program, asker, check.prop.seconds, draws)

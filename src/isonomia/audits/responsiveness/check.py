@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.counterexamples import counterexamples
+from isonomia.audits.responsiveness.counterexamples import counterexamples, deciding_points
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.audits.responsiveness.findings import (
     TARGET_UNKNOWN,
@@ -27,7 +29,10 @@ from isonomia.audits.verdicts import introduce, sealed
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
+from isonomia.models.protocol import RecordedModel
+from isonomia.models.wrappers import unwrap
 from isonomia.records.verdict import Expression, Verdict
+from isonomia.records.violations import Columns, ViolationSet
 from isonomia.spec.responsiveness import Responsiveness
 
 __all__ = ["check_responsiveness"]
@@ -80,7 +85,37 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         counterexamples=shown,
         seconds=monotonic() - began,
         details={**details, "points": sampler.points, "distinct": sampler.distinct},
+        kept=_deciding(setup, counts),
     )
+
+
+def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet | None:
+    """All points that decide about those who break the claim, looked for when somebody asks: the model is asked again.
+
+    ``None`` where nobody breaks it, and where there is no model any more, as in a record that is replayed.
+    """
+    check, who = setup.check, _breaking(setup, counts)
+    if not len(who) or isinstance(unwrap(check.required_model), RecordedModel):
+        return None
+
+    def look() -> Iterator[Columns]:
+        again = ResponsivenessSetup(check.with_journal(Blank()))
+        few, sizes = setup.reach.listable(check.prop.most_listed), setup.reach.counts
+        at_least = check.prop.at_least is not None
+        try:
+            yield from deciding_points(again.sets, again.target, who, sizes, few, check.seed, all_of_them=at_least)
+        finally:
+            again.close()
+
+    return ViolationSet.later(look)
+
+
+def _breaking(setup: ResponsivenessSetup, counts: PersonCounts) -> NDArray[np.intp]:
+    """Those who break the claim, the clearest first."""
+    at_least = setup.check.prop.at_least is not None
+    bad = np.flatnonzero(counts.unresponsive if at_least else counts.responsive)
+    share = counts.share[bad]
+    return bad[np.argsort(share if at_least else -share, kind="stable")]
 
 
 def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRule) -> tuple[bool | None, float]:
@@ -104,12 +139,9 @@ def _method(counts: PersonCounts, rule: DecisionRule) -> str:
 def _counterexamples(setup: ResponsivenessSetup, outcome: Outcome[PersonCounts]) -> tuple[dict[str, Any], ...]:
     """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
     check, counts = setup.check, outcome.state
-    at_least = check.prop.at_least is not None
-    bad = np.flatnonzero(counts.unresponsive if at_least else counts.responsive)
-    if not len(bad):
+    who = _breaking(setup, counts)
+    if not len(who):
         return ()
-    share = counts.share[bad]
-    who = bad[np.argsort(share if at_least else -share, kind="stable")]
     few = setup.reach.listable(check.prop.most_listed)
 
     def measure() -> Entry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
 from isonomia.populations.recorded import table_of_rows
+from isonomia.records.violations import Columns
 
-__all__ = ["FURTHER_DRAWS", "counterexamples", "recheck"]
+__all__ = ["FURTHER_DRAWS", "counterexamples", "deciding_points", "recheck"]
 
 Indices = NDArray[np.intp]
 
@@ -49,6 +50,61 @@ def counterexamples(
         by_person |= _of_people(sets.sample(FURTHER_DRAWS, rng, drawn.tolist()), target, every=False)
         by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
     return [item for person in shown.tolist() for item in by_person[person]]
+
+
+AT_ONCE = 100_000
+"""Points that are looked at together."""
+
+
+def deciding_points(
+    sets: ReachableSets,
+    target: TargetTest,
+    who: Indices,
+    sizes: NDArray[np.float64],
+    few: NDArray[np.bool_],
+    seed: int,
+    *,
+    all_of_them: bool,
+) -> Iterator[Columns]:
+    """The points that decide about people, as columns: those with the target, or ``all_of_them``.
+
+    A claim that at most so many points have the target is broken by those that have it; one that at least so many have
+    it, by all that were looked at. Of people whose points are not listed, some fresh draws are looked at.
+    """
+    listed, drawn = who[few[who]], who[~few[who]]
+    ends = np.cumsum(sizes[listed])
+    for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
+        yield from _as_columns(sets.points(part), target, all_of_them)
+    rng = batch_rng(seed, _NEAREST_BATCH, 1)
+    each = max(1, AT_ONCE // FURTHER_DRAWS)
+    for start in range(0, len(drawn), each):
+        points = sets.sample(FURTHER_DRAWS, rng, drawn[start : start + each].tolist())
+        rows = np.column_stack([points.owner, points.values])
+        different = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        yield from _as_columns(points.take(different), target, all_of_them)
+
+
+def _as_columns(points: Points, target: TargetTest, all_of_them: bool) -> Iterator[Columns]:
+    hits, answer = target.answers(points)
+    chosen = np.arange(len(points)) if all_of_them else np.flatnonzero(hits)
+    if not len(chosen):
+        return
+    some = points.take(chosen)
+    names = [feature.name for feature in points.features]
+    values = some.columns(names)
+    columns: dict[tuple[str, ...], NDArray[Any]] = {
+        ("person",): target.rows[some.owner],
+        ("target",): hits[chosen],
+        ("distance",): _distances(some),
+    }
+    if answer.prediction is not None:
+        columns["prediction",] = answer.prediction[chosen]
+    if answer.score is not None and answer.score.ndim == 1:
+        columns["score",] = answer.score[chosen]
+    for name in names:
+        columns["from", name] = target.people.column(name)[some.owner]
+        columns["to", name] = values.column(name)
+    yield columns
 
 
 def _with_earlier(items: list[dict[str, Any]], person: int, counts: PersonCounts) -> list[dict[str, Any]]:

@@ -32,7 +32,11 @@ State: TypeAlias = Mapping[str, Any]
 
 
 class Game(Protocol):
-    """One kind of environment. States are named numbers; everything that a game begins with is in its state."""
+    """One kind of environment. States are named numbers; everything that a game begins with is in its state.
+
+    A game whose ``continuous`` is true has actions of several numbers: the policy gives an array with a row for each
+    game, and ``step`` gets that row as a tuple.
+    """
 
     @property
     def steps(self) -> int:
@@ -155,7 +159,9 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     offered["play"] = Function(partial(_play, shared), 2, "number", asks=True)
     view = partial(_first_observations, game)
     brought = {name: as_function(value) for name, value in (functions or {}).items()}
-    return replace(plain, functions={**offered, **brought}, name="the games", view=view, what="state")
+    continuous = bool(getattr(game, "continuous", False))
+    functions = {**offered, **brought}
+    return replace(plain, functions=functions, name="the games", view=view, what="state", continuous=continuous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +185,8 @@ class Environment:
         What else the environment is made with.
     changes
         How seeds can be changed; usually not at all.
+    continuous
+        Whether an action is several numbers, as of BipedalWalker; then the policy gives a row of them for each game.
     """
 
     name: str
@@ -187,6 +195,7 @@ class Environment:
     actions: Sequence[Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     changes: Mapping[str, StateChange] = field(default_factory=dict)
+    continuous: bool = False
 
     def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
         """The seeds themselves."""
@@ -204,7 +213,10 @@ class Environment:
 
     def step(self, environment: Any, prediction: Any) -> tuple[Any, float, bool, bool]:
         """Do what the prediction stands for."""
-        action = prediction if self.actions is None else self.actions[int(prediction)]
+        if self.continuous:
+            action: Any = np.asarray(prediction, dtype=np.float32)
+        else:
+            action = prediction if self.actions is None else self.actions[int(prediction)]
         observation, reward, terminated, truncated, _ = environment.step(action)
         return observation, float(reward), bool(terminated), bool(truncated)
 

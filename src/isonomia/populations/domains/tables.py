@@ -103,6 +103,8 @@ class TableDomain:
     plain
         The column that a function of one case is given by itself, such as a text without sections; ``None`` where it is
         given the row.
+    continuous
+        Whether the model answers with several numbers for each row, as a policy with continuous actions does.
     """
 
     whole: Table
@@ -114,6 +116,7 @@ class TableDomain:
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     what: str = "row"
     plain: str | None = None
+    continuous: bool = False
 
     @property
     def size(self) -> int:

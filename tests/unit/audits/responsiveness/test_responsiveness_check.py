@@ -435,3 +435,37 @@ def test_a_memory_saves_other_models_and_other_runs_the_search(monkeypatch: pyte
     assert other.details["people"] == expected.details["people"]
     with pytest.raises(UsageError, match="expected memory as"):
         iso.Responsiveness(coupled, 1, at_least=0.1, memory={})
+
+
+def test_all_points_that_decide_are_there_and_not_the_nearest_alone() -> None:
+    people = iso.Census(PEOPLE)
+    most = iso.check(iso.Responsiveness(STEPS, 1, at_most=0.1), rich, people)
+    found = [(item["person"], item["from"]["income"], item["to"]["income"]) for item in most.violations()]
+    assert sorted(found) == [(row, now, income) for row, now in enumerate([0, 5, 9]) for income in (8, 9)]
+    least = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), old_only, people)
+    points = list(least.violations())
+    assert [(item["person"], item["to"]["income"], item["target"]) for item in points] == [
+        (0, income, False) for income in range(10)
+    ]
+    assert list(least.violations().to_frame("polars").columns) == [
+        "person", "target", "distance", "prediction", "from income", "to income", "from age", "to age",
+    ]  # fmt: skip
+
+
+def test_points_of_those_whose_points_are_drawn_are_different_from_each_other() -> None:
+    verdict = iso.check(drawn(at_most=0.1), rich, iso.Census(PEOPLE), seed=1)
+    found = [(item["person"], item["to"]["income"]) for item in verdict.violations()]
+    assert sorted(found) == [(row, income) for row in range(3) for income in (8, 9)]
+
+
+def test_the_model_is_asked_for_all_points_only_where_somebody_wants_them() -> None:
+    asked = []
+
+    def watched(table: Any) -> Any:
+        asked.append(len(table["income"]))
+        return rich(table)
+
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_most=0.1), watched, iso.Census(PEOPLE))
+    before = len(asked)
+    assert len(verdict.violations()) == 6
+    assert len(asked) > before
