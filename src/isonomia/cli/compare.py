@@ -53,7 +53,7 @@ def compare(before: Before, after: After, records: Records = HERE, key: Key = No
     first, second = _side(before, records, secret), _side(after, records, secret)
     changed, console = list(changes(first, second)), new_console()
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("property", "before", "after", "estimate and interval", "samples", "changed besides"):
+    for heading in ("property", "before", "after", "what is known", "samples", "changed besides"):
         table.add_column(heading, overflow="fold")
     for each in changed:
         table.add_row(*_cells(each))
@@ -92,7 +92,7 @@ def _cells(each: PropertyChange) -> list[Text]:
         Text(_short(each.name)),
         Text(before),
         Text(after, style=colour),
-        Text(_pair(_interval(each.before), _interval(each.after))),
+        Text(_pair(_finding(each.before), _finding(each.after))),
         Text(_pair(_samples(each.before), _samples(each.after))),
         Text(", ".join(each.others)),
     ]
@@ -106,15 +106,11 @@ def _pair(before: str, after: str) -> str:
     return before if before == after else f"{before or '-'} → {after or '-'}"
 
 
-def _interval(verdict: Verdict | None) -> str:
-    from isonomia.records.display.words import interval
-    from isonomia.wording import number
+def _finding(verdict: Verdict | None) -> str:
+    """What is known, in the words of the headline that every other page of the verdict has."""
+    from isonomia.records.display.view import view_of
 
-    first = None if verdict is None else verdict.headline
-    if verdict is None or first is None:
-        return ""
-    whom = "" if verdict.worst is None else f"{verdict.worst.group}: "
-    return f"{whom}{'' if first.estimate is None else f'{number(first.estimate)} '}{interval(first)}"
+    return "" if verdict is None else visible(excerpt(view_of(verdict).finding(verdict, True), 200))
 
 
 def _samples(verdict: Verdict | None) -> str:

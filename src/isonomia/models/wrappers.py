@@ -180,7 +180,7 @@ class WithoutOutcome:
                 raise ModelError(
                     f"{self.name} fails without {held}, which it is not given since the property uses it as the "
                     f"outcome ({type(error).__name__}: {error}). If it should be given it, name what it takes: "
-                    "features=[...], --feature NAME, or features in an audit file"
+                    "features=[...], --features NAME,... or features in an audit file"
                 ) from error
             raise
 

@@ -14,6 +14,7 @@ __all__ = [
     "AGE",
     "BAD_VALUES",
     "BENEFITS",
+    "CHARGES",
     "DECISIONS",
     "FAMILY",
     "GOOD_VALUES",
@@ -31,11 +32,13 @@ __all__ = [
     "SURE_OUTCOMES",
     "SURVEY_WEIGHTS",
     "TIME",
+    "USES",
     "has_word",
     "is_age",
     "is_identifier",
     "is_model_answer",
     "is_sure_outcome",
+    "likely_use",
     "plain_text",
     "protected_attribute",
     "protected_by_values",
@@ -216,6 +219,33 @@ BAD_VALUES = _words(
     "high highrisk high_risk fraud fraudulent churn churned dropout recidivist nein schlecht abgelehnt non mauvais "
     "refuse nao ruim malo rechazado rejeitado ne nie нет 否 无 不合格 いいえ 아니오 bot spam toxic"
 )
+
+
+CHARGES = _words(
+    "charge charges price prices premium premiums cost costs fee fees rent interest apr loss losses claim claims "
+    "payment payments preis kosten gebuhr pramie prix cout prime precio costo prima prezzo"
+)
+"""What people pay: of numbers with such a name, the smaller ones are better for them."""
+USES: Mapping[str, frozenset[str]] = {
+    "employment": _words(
+        "hired hire hiring promoted promotion shortlisted interview interviewed invited candidate recruit "
+        "recruited recruitment employee eingestellt bewerber contratado embauche"
+    ),
+    "credit": _words(
+        "credit loan loans creditworthy repaid repayment default defaulted borrower lender kredit credito pret darlehen"
+    ),
+    "housing": _words("tenant tenants mortgage landlord rental lease miete mieter alquiler"),
+}
+"""What a decision is about, by the words of the columns: which law speaks of it depends on that."""
+
+
+def likely_use(telling: Sequence[str], others: Sequence[str]) -> str | None:
+    """What a decision is about: the names of decision and outcome say it first, then those of other columns."""
+    for names in (telling, others):
+        for use, words in USES.items():
+            if any(has_word(name, words) for name in names):
+                return use
+    return None
 
 
 def is_sure_outcome(name: str) -> bool:

@@ -52,7 +52,7 @@ def model_card(audit: Audit) -> str:
     ]
     for entry in audit.entries:
         verdict = entry.verdict
-        lines.append(f"- **{escaped(entry.name)}** {verdict.answer}. {escaped(guarantee(verdict))}")
+        lines.append(f"- **{escaped(entry.name)}** {verdict.answer}: {_known(verdict)}. {escaped(guarantee(verdict))}")
         lines += [f"  - {escaped(entry.why)}"] if entry.why else []
         lines += [f"  - assumes that {escaped(item)}" for item in verdict.assumptions]
     models = dict.fromkeys(

@@ -12,6 +12,7 @@ import page_audits
 import pytest
 
 import isonomia as iso
+from isonomia.records.display.view import view_of
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import UNFINISHED, Audit, Entry, Failure, exit_code
 from isonomia.report.junit import junit
@@ -133,3 +134,9 @@ def test_what_was_not_come_to_is_nowhere_said_to_have_failed(audit: Audit, write
     assert "could not be checked" not in write(cut_off)
     broken = replace(audit, failures=(Failure("later", "ModelError", "it broke"),))
     assert "could not be checked" in write(broken)
+
+
+def test_a_model_card_has_the_numbers_of_the_headline(audit: Audit) -> None:
+    card = model_card(audit).replace("\\", "")
+    for entry in audit.entries:
+        assert f"{entry.verdict.answer}: {view_of(entry.verdict).finding(entry.verdict, False)}" in card

@@ -159,7 +159,7 @@ def test_the_largest_group_is_the_reference_and_rare_ones_are_set_aside() -> Non
 
 def test_a_group_of_less_than_two_percent_is_set_aside() -> None:
     (race,) = attributes({"race": ["A"] * 2000 + ["B"] * 500 + ["C"] * 40})
-    assert "below the 2%" in race.rare[0][1]
+    assert "below 2%" in race.rare[0][1]
 
 
 def test_a_small_table_still_has_two_groups() -> None:
@@ -263,3 +263,65 @@ def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
     draft = draft_audit(Table.of(table), None, TABLE, Wishes())
     names = [claim.name for claim in draft.suggestions if claim.active]
     assert {"mean score by sex", "calibration by sex", "equal opportunity by sex"} <= set(names)
+
+
+def drafted(table: dict[str, Any], **wishes: Any) -> dict[str, Any]:
+    draft = draft_audit(Table.of(table), None, TABLE, Wishes(**wishes))
+    return {claim.name: claim for claim in draft.suggestions}
+
+
+@pytest.mark.parametrize(
+    ("decision", "laws"),
+    [
+        ("hired", {"sex": "29 CFR 1607.4 D", "marital_status": "", "age": "29 USC 623, from 40 on"}),
+        ("loan_granted", {"sex": "15 USC 1691", "marital_status": "15 USC 1691", "age": "15 USC 1691"}),
+        ("decision", {"sex": "", "marital_status": "", "age": ""}),
+    ],
+)
+def test_the_law_that_is_cited_fits_attribute_and_use(decision: str, laws: dict[str, str]) -> None:
+    rng = np.random.default_rng(0)
+    table = {
+        "sex": rng.choice(["F", "M"], 400),
+        "marital_status": rng.choice(["single", "married"], 400),
+        "age": rng.integers(20, 70, 400),
+        decision: rng.integers(0, 2, 400),
+    }
+    claims = drafted(table, decision=decision)
+    for column, law in laws.items():
+        cited = {claim.why for name, claim in claims.items() if name.startswith(f"four fifths, {column}:")}
+        assert cited
+        assert all(why.startswith(law) and bool(why) == bool(law) for why in cited), (column, cited)
+
+
+def test_charges_are_better_low_and_their_errors_are_compared() -> None:
+    rng = np.random.default_rng(0)
+    table = {"sex": rng.choice(["F", "M"], 400), "bmi": rng.normal(28, 4, 400), "charges": rng.gamma(2, 5_000, 400)}
+    model = adapt(lambda rows: 300.0 * np.asarray(rows["bmi"]))
+    draft = draft_audit(Table.of(table), lambda _: model, Files("m:p", "p.csv"), Wishes(outcome="charges"))
+    claims = {claim.name: claim for claim in draft.suggestions}
+    assert draft.basis.decision.event.startswith("prediction <= ")
+    assert "what people pay" in draft.basis.decision.why
+    errors = claims["equal errors by sex"]
+    assert errors.active
+    assert "E[abs(prediction - charges) from 0 to " in errors.ask[1]
+    assert all(claim.why == "" for claim in claims.values())
+
+
+def test_two_attributes_are_crossed_and_forty_countries_are_one_property() -> None:
+    rng = np.random.default_rng(0)
+    countries = [f"country {number}" for number in range(40)]
+    weights = np.array([40.0, *[6.0] * 9, *[0.3] * 30])
+    table = {
+        "sex": rng.choice(["F", "M"], 4000),
+        "native_country": rng.choice(countries, 4000, p=weights / weights.sum()),
+        "approved": rng.integers(0, 2, 4000),
+    }
+    claims = drafted(table)
+    country = [claim for name, claim in claims.items() if "country" in name and name.startswith("four fifths")]
+    assert [claim.name for claim in country] == [
+        "four fifths by native_country",
+        "four fifths by sex and native_country",
+    ]
+    assert "Set aside: " in country[0].note
+    assert country[0].ask[1].count(">= 0.8") == 8
+    assert "sex == 'F' and native_country == 'country 0'" in country[1].ask[1]

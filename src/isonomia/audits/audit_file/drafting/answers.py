@@ -16,7 +16,16 @@ from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
 from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import BAD_VALUES, BENEFITS, GOOD_VALUES, HARMS, plain_text, words_in
+from isonomia.populations.vocabulary import (
+    BAD_VALUES,
+    BENEFITS,
+    CHARGES,
+    GOOD_VALUES,
+    HARMS,
+    has_word,
+    plain_text,
+    words_in,
+)
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 
@@ -237,7 +246,8 @@ def decision_of_model(answers: ModelAnswers, wanted: str | None, names: Sequence
             )
         return _at_least(answers.scores, "score", wanted, score)
     if not answers.classes:
-        return _at_least(answers.predictions.astype(np.float64), "prediction", wanted, "")
+        predicted = answers.predictions.astype(np.float64)
+        return _at_least(predicted, "prediction", wanted, "", smaller=_is_charge(names))
     return _among(answers.classes, "prediction", wanted, names, score)
 
 
@@ -245,7 +255,7 @@ def decision_of_column(column: ColumnProfile, wanted: str | None, score: str, na
     """The favourable one of the decisions that a column holds."""
     spelled = "prediction" if column.name == "prediction" else name_text(column.name)
     if column.numeric and not column.few:
-        return _at_least(column.numbers, spelled, wanted, score)
+        return _at_least(column.numbers, spelled, wanted, score, smaller=_is_charge((column.name, *names)))
     if not column.counts or column.varieties > _MAX_DECISIONS:
         raise UsageError(
             f"expected a column of decisions, with a few different values or numbers, but {column.name!r} holds "
@@ -310,10 +320,21 @@ def _value_meant(text: str, values: Sequence[Any]) -> Any:
     raise UsageError(f"expected --favourable as one of {listed}, but {text!r} came.{near}")
 
 
-def _at_least(numbers: NDArray[np.float64], spelled: str, wanted: str | None, score: str) -> Decision:
-    """Numbers, of which the larger ones are taken for the better."""
+def _is_charge(names: Sequence[str]) -> bool:
+    return any(has_word(name, CHARGES) for name in names)
+
+
+def _at_least(
+    numbers: NDArray[np.float64], spelled: str, wanted: str | None, score: str, *, smaller: bool = False
+) -> Decision:
+    """Numbers, of which the larger ones are taken for the better; or the ``smaller``, where people pay them."""
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
+    if smaller:
+        why = why if wanted is not None else f"by its name it is what people pay, so that less is better; {why}"
+        return Decision(
+            f"{spelled} <= {text}", f"{spelled} > {text}", None, (), why, spelled, score, -1 if score else 0
+        )
     return Decision(f"{spelled} >= {text}", f"{spelled} < {text}", None, (), why, spelled, score, 1 if score else 0)
 
 

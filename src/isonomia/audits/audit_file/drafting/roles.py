@@ -33,6 +33,7 @@ from isonomia.spec.tree import Value
 __all__ = [
     "MAX_ATTRIBUTES",
     "MIN_PEOPLE",
+    "MIN_SHARE",
     "Attribute",
     "DraftGroup",
     "attribute_kind",
@@ -43,7 +44,7 @@ __all__ = [
     "writable_profiles",
 ]
 
-_MIN_SHARE, MIN_PEOPLE = 0.02, 30
+MIN_SHARE, MIN_PEOPLE = 0.02, 30
 """A group below this share of the people, or of fewer people than this, is set aside. The share is that of the Uniform
 Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A(2); the number is what a rate takes to say
 much."""
@@ -186,8 +187,8 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
 def _too_small(group: DraftGroup, column: ColumnProfile) -> str | None:
     if group.people < MIN_PEOPLE:
         return f"only {group.people:,} of {column.rows:,} rows: too few for a rate to mean much"
-    if group.people < _MIN_SHARE * column.rows:
-        return f"{group.people / column.rows:.1%} of the rows, below the 2% from which 29 CFR 1607.15 A(2) counts"
+    if group.people < MIN_SHARE * column.rows:
+        return f"{group.people / column.rows:.1%} of the rows, below 2%"
     return None
 
 

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
-from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, Attribute, DraftGroup
+from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, MIN_SHARE, Attribute, DraftGroup
 from isonomia.models.protocol import Answer
 from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import HELPS, HURTS, has_word
+from isonomia.populations.vocabulary import HELPS, HURTS, has_word, likely_use
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.walk import columns_of
 from isonomia.toml import toml_value
-from isonomia.wording import printable, shortened
+from isonomia.wording import first_few, printable, shortened
 
 __all__ = ["CHANGES", "Basis", "OutcomeColumn", "Suggestion", "fallback", "numbered", "preclusion", "suggestions"]
 
@@ -32,7 +32,9 @@ CHANGES = "changes"
 """What a draft calls the interventions that it comes with."""
 _MAX_NAME = 70
 _MIN_RATIO = 0.8
-"""The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D."""
+"""The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D, which is about employment only."""
+_MAX_SINGLE = 4
+"""With more groups than this, an attribute is one property about all of them, answered group by group."""
 _MAX_GAP = 0.1
 """How far mean scores and rates may be apart in a draft."""
 _MAX_MONOTONE = 6
@@ -166,6 +168,7 @@ def suggestions(basis: Basis) -> Iterator[Suggestion]:
     """Every property that makes sense without interventions, the simplest first."""
     for attribute in basis.attributes:
         yield from _four_fifths(basis, attribute)
+    yield from _intersection(basis)
     if basis.outcome is not None and basis.outcome.positive is not None:
         for attribute in basis.attributes:
             yield _equal_opportunity(basis, basis.outcome, attribute)
@@ -176,6 +179,8 @@ def suggestions(basis: Basis) -> Iterator[Suggestion]:
     if not basis.decision.values:
         for attribute in basis.attributes[:1]:
             yield from _means(basis, attribute)
+        for attribute in basis.attributes:
+            yield from _errors(basis, attribute)
     if basis.answers is not None:
         for attribute in basis.attributes:
             yield from _invariant(basis, attribute)
@@ -238,21 +243,106 @@ def _at_least(basis: Basis, group: str, reference: str) -> str:
     return f"P[{event} | {group}] >= {_MIN_RATIO} * P[{event} | {reference}]"
 
 
+_LAWS: Mapping[tuple[str, str], str] = {
+    ("employment", "sex"): "29 CFR 1607.4 D",
+    ("employment", "race"): "29 CFR 1607.4 D",
+    ("employment", "religion"): "42 USC 2000e-2, which names no ratio",
+    ("employment", "nationality"): "42 USC 2000e-2, which names no ratio",
+    ("employment", "pregnancy"): "42 USC 2000e (k), which names no ratio",
+    ("employment", "disability"): "42 USC 12112, which names no ratio",
+    ("employment", "age"): "29 USC 623, from 40 on, which names no ratio",
+    **{
+        ("credit", kind): "15 USC 1691, which names no ratio"
+        for kind in ("sex", "race", "religion", "nationality", "marital status", "age")
+    },
+    **{
+        ("housing", kind): "42 USC 3604 and 3605, which name no ratio"
+        for kind in ("sex", "race", "religion", "nationality", "disability")
+    },
+}
+"""The law of the United States that speaks of an attribute where decisions are about this; elsewhere none is cited."""
+
+
+def _law(basis: Basis, attribute: Attribute) -> str:
+    telling = [basis.decided, None if basis.outcome is None else basis.outcome.column.name]
+    use = likely_use([name for name in telling if name is not None], list(basis.columns))
+    return "" if use is None else _LAWS.get((use, attribute.kind), "")
+
+
 def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    reference = attribute.reference
-
-    def claim(group: DraftGroup, note: str, doubt: str = "") -> Suggestion:
-        text = _at_least(basis, group.condition, reference.condition)
-        return _formula(f"four fifths, {_against(attribute, group)}", text, note, doubt, "29 CFR 1607.4 D")
-
+    reference, law = attribute.reference, _law(basis, attribute)
     first = (
         f"{attribute.column}: {attribute.why}. Others are compared with the largest group, {reference.label} "
         f"({reference.people:,} people)."
     )
+    aside = _set_aside(attribute)
+    sizes = {group: f"{group.label}: {group.people:,} people." for group in attribute.groups}
+    if len(attribute.groups) > _MAX_SINGLE:
+        text = " and ".join(_at_least(basis, group.condition, reference.condition) for group in attribute.groups)
+        note = " ".join([first, *sizes.values(), aside]).strip()
+        yield _formula(f"four fifths by {attribute.column}", text, note, "", law)
+        return
     for number, group in enumerate(attribute.groups):
-        yield claim(group, f"{first if not number else ''} {group.label}: {group.people:,} people.".strip())
-    for group, reason in attribute.rare[:20]:
-        yield claim(group, "", f"{group.label} is set aside: {reason}")
+        text = _at_least(basis, group.condition, reference.condition)
+        last = aside if number == len(attribute.groups) - 1 else ""
+        note = " ".join(part for part in (first if not number else "", sizes[group], last) if part)
+        yield _formula(f"four fifths, {_against(attribute, group)}", text, note, "", law)
+
+
+def _set_aside(attribute: Attribute) -> str:
+    """Which groups are not compared, and why, in one sentence."""
+    if not attribute.rare:
+        return ""
+    (group, reason), *others = attribute.rare
+    told = f"Set aside: {group.label}, {reason}"
+    if others:
+        told += f"; and likewise {first_few([group.label for group, _ in others], 5)}"
+    return f"{told}."
+
+
+def _intersection(basis: Basis) -> Iterator[Suggestion]:
+    """Two attributes at once: a group that is treated well in each may be treated badly where they meet."""
+    pair = [attribute for attribute in basis.attributes if attribute.values][:2]
+    if len(pair) < 2:
+        return
+    sides = [(attribute.reference, *attribute.groups) for attribute in pair]
+    crossed = [
+        DraftGroup(f"{first.label}, {second.label}", condition, basis.people(condition))
+        for first in sides[0]
+        for second in sides[1]
+        if (condition := f"{first.condition} and {second.condition}")
+    ]
+    least = max(MIN_PEOPLE, MIN_SHARE * basis.table.rows)
+    large = sorted((group for group in crossed if group.people >= least), key=lambda group: -group.people)
+    if len(large) < 3:
+        return
+    text = " and ".join(_at_least(basis, group.condition, large[0].condition) for group in large[1:])
+    sizes = ", ".join(f"{group.label} ({group.people:,})" for group in large)
+    names = " and ".join(attribute.column for attribute in pair)
+    note = f"Groups where {names} meet, compared with the largest: {sizes}."
+    yield _formula(f"four fifths by {names}", text, note)
+
+
+def _errors(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
+    """Answers that are numbers should be as far off in one group as in another."""
+    outcome = basis.outcome
+    if basis.answers is None or basis.answers.predictions is None or outcome is None or not outcome.column.numeric:
+        return
+    values = np.concatenate([basis.answers.predictions.astype(float), outcome.column.numbers])
+    width = float(f"{values.max() - values.min():.2g}")
+    if not width > 0:
+        return
+    name = name_text(outcome.column.name)
+    error = f"E[abs(prediction - {name}) from 0 to {number_text(width)} | %s]"
+    apart = number_text(float(f"{width / 20:.2g}"))
+    parts = [
+        f"abs({error % group.condition} - {error % attribute.reference.condition}) <= {apart}"
+        for group in attribute.groups
+    ]
+    note = (
+        f"How far answers are off {outcome.column.name}, on average. How far apart may groups be? {apart} is made up."
+    )
+    yield _formula(f"equal errors by {attribute.column}", " and ".join(parts), note)
 
 
 def _equal_opportunity(basis: Basis, outcome: OutcomeColumn, attribute: Attribute) -> Suggestion:
