@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from isonomia.populations.program import Program
     from isonomia.populations.worlds.mechanisms import Additive, Categories, Custom, Equation, Normal, Uniform
     from isonomia.records import Verdict
+    from isonomia.report.tracking import log_to_mlflow
     from isonomia.spec import (
         E,
         P,
@@ -132,6 +133,7 @@ __all__ = [
     "fairness",
     "groups",
     "load_model",
+    "log_to_mlflow",
     "maximum",
     "measure",
     "minimum",
@@ -189,6 +191,7 @@ _LATER = {
     "assert_holds": "isonomia.audits.assert_holds",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",
+    "log_to_mlflow": "isonomia.report.tracking",
     "measure": "isonomia.report.group_table",
     "plan": "isonomia.audits.check",
     "read_service": "isonomia.models.services",

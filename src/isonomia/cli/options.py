@@ -43,6 +43,7 @@ __all__ = [
     "Junit",
     "Key",
     "Markdown",
+    "Mlflow",
     "ModelOptions",
     "ModelReading",
     "NeededData",
@@ -158,6 +159,15 @@ ViolationsFile = Annotated[
         "--violations",
         metavar="FILE",
         help="Write every violation to this file: .csv, .parquet or .jsonl.",
+        rich_help_panel=FILES,
+    ),
+]
+Mlflow = Annotated[
+    str | None,
+    typer.Option(
+        "--mlflow",
+        metavar="EXPERIMENT",
+        help="Log verdicts, report and evidence to an MLflow run of this experiment, or to MLFLOW_RUN_ID.",
         rich_help_panel=FILES,
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,17 +42,20 @@ class OutputFiles:
     card: Path | None = None
     report: Path | None = None
     violations: Path | None = None
+    mlflow: str | None = None  # the experiment to log to
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
         from isonomia.report.files import need_violations, need_writable
 
+        if self.mlflow is not None and find_spec("mlflow") is None:
+            raise UsageError("--mlflow needs the package: pip install 'isonomia[mlflow]'")
         for name, target in self.wanted():
             (need_violations if name == "violations" else need_writable)(target, _what(name))
 
     def wanted(self) -> list[tuple[str, Path]]:
         """The files that are wanted, by their kinds."""
-        named = ((part.name, getattr(self, part.name)) for part in fields(self))
+        named = ((part.name, getattr(self, part.name)) for part in fields(self) if part.name != "mlflow")
         return [(name, target) for name, target in named if target is not None]
 
 

@@ -22,6 +22,7 @@ from isonomia.cli.options import (
     Json,
     Junit,
     Markdown,
+    Mlflow,
     Quiet,
     Remember,
     Report,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.runner import Started
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
+    from isonomia.report.entries import Audit
     from isonomia.report.status import Result
 
 __all__ = ["run"]
@@ -87,6 +89,7 @@ def run(
     card: Card = None,
     report: Report = None,
     violations: ViolationsFile = None,
+    mlflow: Mlflow = None,
 ) -> None:
     """Check every property of an audit file.
 
@@ -102,7 +105,7 @@ def run(
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
 
-    outputs = OutputFiles(junit, sarif, json, markdown, card, report, violations)
+    outputs = OutputFiles(junit, sarif, json, markdown, card, report, violations, mlflow)
     outputs.probe()
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
@@ -238,6 +241,8 @@ def _finish(
     overview(audit, console)
     audit = audit if outputs.report is None else with_histories(store, audit)
     write_outputs(outputs, audit, os.environ.get("GITHUB_STEP_SUMMARY"))
+    if outputs.mlflow is not None:
+        _log_to_mlflow(store, started.run, audit, outputs.mlflow, console)
     if outputs.violations is not None:
         write_all_violations(all_violations(store, started.run, verdicts), outputs.violations, console)
     command = with_records("isonomia show latest", store.folder)
@@ -246,3 +251,15 @@ def _finish(
         message = f"run {started.run} was cut off: go on with {resume_command(file, store.folder)}"
     console.print(message, markup=False, soft_wrap=True)
     raise typer.Exit(audit_exit_code(audit))
+
+
+def _log_to_mlflow(store: Store, run: str, audit: Audit, experiment: str, console: Console) -> None:
+    from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.report.tracking import log_to_mlflow
+
+    try:
+        evidence = evidence_text(evidence_of(store, run))
+    except RecordError:  # a run that was cut off has none yet
+        evidence = None
+    logged = log_to_mlflow(with_histories(store, audit), experiment=experiment, evidence=evidence)
+    console.print(f"logged to the MLflow run {logged}", markup=False, soft_wrap=True)

@@ -1,0 +1,135 @@
+"""An audit in an MLflow run: numbers as metrics, answers as tags, the report and the evidence as artifacts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Any
+
+from isonomia.errors import UsageError
+from isonomia.records.display.words import telling
+from isonomia.records.verdict import Verdict
+from isonomia.report.as_json import as_json
+from isonomia.report.entries import Audit, Entry, audit_exit_code
+from isonomia.report.page import page
+from isonomia.version import __version__
+
+__all__ = ["log_to_mlflow"]
+
+FOLDER = "isonomia"
+"""The folder of the artifacts, and what every metric and tag begins with."""
+
+_MAX_KEY = 200
+"""MLflow takes names of up to 250 characters; some of them go before and after that of a property."""
+
+_CODES = {0: "holds", 1: "violated", 2: "not checked", 3: "undecided"}
+
+
+def log_to_mlflow(
+    audit: Audit | Verdict | Sequence[Verdict], *, experiment: str | None = None, evidence: str | None = None
+) -> str:
+    """Log verdicts to an MLflow run: the active one, that of ``MLFLOW_RUN_ID``, or a new one.
+
+    Metrics are ``isonomia/NAME/estimate``, ``low``, ``high``, ``threshold``, ``samples``, ``risk`` and ``holds`` (1 or
+    0, and none where it is undecided). Tags are ``isonomia.answer`` for all properties together, ``isonomia.NAME`` for
+    each, the version, and the fingerprints of model and data. Artifacts, in the folder ``isonomia``, are
+    ``report.html``, ``verdicts.json`` and, where it is given, ``evidence.json``.
+
+    Parameters
+    ----------
+    audit
+        A verdict, several, or a whole audit.
+    experiment
+        The experiment of a new run; the current one unless given. Where MLflow keeps runs is its own setting,
+        ``MLFLOW_TRACKING_URI`` or ``mlflow.set_tracking_uri``.
+    evidence
+        The text of the evidence file, as ``isonomia export`` writes it.
+
+    Returns
+    -------
+    str
+        The id of the run.
+
+    Raises
+    ------
+    UsageError
+        Where MLflow is not installed, or cannot be written to.
+    """
+    mlflow = _mlflow()
+    whole = _as_audit(audit)
+    names = _names(whole.entries)
+    try:
+        active = mlflow.active_run()
+        if active is None and experiment is not None:
+            mlflow.set_experiment(experiment)
+        if active is not None:
+            _log(mlflow, whole, names, evidence)
+            return str(active.info.run_id)
+        with mlflow.start_run() as run:
+            _log(mlflow, whole, names, evidence)
+            return str(run.info.run_id)
+    except mlflow.exceptions.MlflowException as error:
+        raise UsageError(f"MLflow at {mlflow.get_tracking_uri()} does not take the audit: {error}") from error
+
+
+def _mlflow() -> Any:
+    try:
+        import mlflow
+    except ImportError as error:
+        raise UsageError("logging to MLflow needs the package: pip install 'isonomia[mlflow]'") from error
+    return mlflow
+
+
+def _as_audit(given: Audit | Verdict | Sequence[Verdict]) -> Audit:
+    if isinstance(given, Audit):
+        return given
+    verdicts = [given] if isinstance(given, Verdict) else list(given)
+    if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
+        raise UsageError(f"expected a verdict, several or an audit to log, but {given!r:.80} came")
+    return Audit("An audit", tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts))
+
+
+def _names(entries: Sequence[Entry]) -> list[str]:
+    """What each property is called: letters, digits, blanks and signs that MLflow takes, each name once."""
+    names: list[str] = []
+    for entry in entries:
+        base = name = re.sub(r"[^A-Za-z0-9 .-]+", "_", entry.name).strip(" _.")[:_MAX_KEY] or "property"
+        number = 2
+        while name in names:
+            name, number = f"{base} {number}", number + 1
+        names.append(name)
+    return names
+
+
+def _log(mlflow: Any, audit: Audit, names: Sequence[str], evidence: str | None) -> None:
+    pairs = list(zip(names, audit.entries, strict=True))
+    mlflow.log_metrics({f"{FOLDER}/{name}/{key}": value for name, entry in pairs for key, value in _numbers(entry)})
+    mlflow.set_tags(dict(_tags(audit, pairs)))
+    mlflow.log_text(page(audit), f"{FOLDER}/report.html")
+    mlflow.log_text(as_json(audit), f"{FOLDER}/verdicts.json")
+    if evidence is not None:
+        mlflow.log_text(evidence, f"{FOLDER}/evidence.json")
+
+
+def _numbers(entry: Entry) -> Iterator[tuple[str, float]]:
+    verdict = entry.verdict
+    item = telling(verdict)
+    known: dict[str, float | None] = {"samples": verdict.samples, "risk": verdict.risk}
+    if verdict.holds is not None:
+        known["holds"] = float(verdict.holds)
+    if item is not None:
+        known |= {"estimate": item.estimate, "low": item.low, "high": item.high, "threshold": item.threshold}
+    yield from ((key, float(value)) for key, value in known.items() if value is not None and isfinite(value))
+
+
+def _tags(audit: Audit, pairs: Sequence[tuple[str, Entry]]) -> Iterator[tuple[str, str]]:
+    yield "isonomia.answer", _CODES[audit_exit_code(audit)]
+    yield "isonomia.version", __version__
+    if audit.run is not None:
+        yield "isonomia.run", audit.run
+    for name, entry in pairs:
+        yield f"isonomia.{name}", entry.verdict.answer
+    for what in ("model", "population"):
+        marks = dict.fromkeys(getattr(entry.verdict, what).get("fingerprint") for _, entry in pairs)
+        yield f"isonomia.{what}", ", ".join(mark for mark in marks if mark)
