@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from isonomia.version import __version__
 
 if TYPE_CHECKING:
+    from isonomia.audits import repair
     from isonomia.audits.assert_holds import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
     from isonomia.audits.measure.measure import measure
@@ -143,6 +144,7 @@ __all__ = [
     "plan",
     "prediction",
     "read_service",
+    "repair",
     "responsiveness",
     "safety",
     "score",
@@ -210,6 +212,8 @@ def __getattr__(name: str) -> Any:
     """Load each name when it is first used: NumPy is not loaded before something needs it, nor SciPy."""
     if name in {"fairness", "responsiveness", "safety"}:
         found: Any = import_module(f"isonomia.spec.{name}")
+    elif name == "repair":
+        found = import_module("isonomia.audits.repair")
     elif name == "groups":
         found = import_module("isonomia.audits.rates.subgroups")
     elif name in _LATER:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isonomia.audits.ksafety import KSAFETY
+from isonomia.audits.ksafety.view import REPAIR
 from isonomia.audits.principal import PRINCIPAL
 from isonomia.audits.protocol import Audit, FileKey
 from isonomia.audits.rates import RATES
@@ -47,3 +48,4 @@ def file_keys() -> dict[str, FileKey]:
 # A new audit is a folder beside these and its name here.
 for _audit in (RATES, KSAFETY, RESPONSIVENESS, PRINCIPAL):
     register(_audit)
+view.register(REPAIR)  # a repair is no audit: it ends with a verdict like one

@@ -88,6 +88,11 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
             f"expected a run that is complete, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with "
             f"{command}"
         )
+    if "repair" in run.request:
+        raise RecordError(
+            f"expected a run of an audit file, but {run.id} is a repair, whose training no file can repeat: show and "
+            "report take it, and the same seed repairs again"
+        )
     if "files" not in run.request:
         raise RecordError(
             f"expected a run with the texts that its audit file names, but {run.id} has none: run it anew"

@@ -26,6 +26,7 @@ __all__ = [
     "need_writable",
     "replacing",
     "write_file",
+    "write_skops",
     "write_table",
     "write_violations",
 ]
@@ -89,6 +90,15 @@ def write_file(text: str, path: Path, what: str) -> None:
     """Write a text as UTF-8, the same on every system; half a character becomes a question mark."""
     with writing(path, what), replacing(path) as part:
         part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def write_skops(model: Any, path: Path) -> None:
+    """Write a scikit-learn model as a skops file, which runs no code when it is opened."""
+    from isonomia.models.files import needed
+
+    io = needed("skops.io", "skops", "a skops file")
+    with writing(path, "the model"), replacing(path) as part:
+        io.dump(model, part)
 
 
 @contextmanager

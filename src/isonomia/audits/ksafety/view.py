@@ -18,12 +18,13 @@ from isonomia.records.display.view import (
     TableBlock,
     View,
     plain_counterexample,
+    quantities_and_rates,
 )
 from isonomia.records.display.words import quantity_finding, telling
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural, value_text
 
-__all__ = ["VIEW"]
+__all__ = ["REPAIR", "VIEW"]
 
 _MEANINGS = {
     "holds": "The model keeps the claim: cases that break it are at most as rare as was asked for.",
@@ -253,3 +254,55 @@ VIEW = View(
     counterexample=_counterexample,
     size=_size,
 )
+
+
+# --------------------------------------------------------------------------------------------------------------- repair
+
+
+_REPAIRED = {
+    "holds": "The repaired model breaks its properties as rarely as was asked for, and costs no more accuracy.",
+    "violated": "The repair did not reach what was asked for: violations are more frequent, or it costs more accuracy.",
+    "undecided": f"{NOT_A_PASS} the rows that were held out do not show that the repair reached what was asked for.",
+}
+
+
+def _bought(verdict: Verdict, compact: bool) -> str:
+    """The shares before and after, and the accuracy, in one line."""
+    del compact
+    told = [
+        f"{_percent(item['before'])} to {_percent(item['after'])} of cases break {item['name']}"
+        for item in verdict.details["properties"]
+    ]
+    counts = verdict.details["accuracy"]
+    before, after = (counts[f"right_{when}"] / counts["rows"] for when in ("before", "after"))
+    return "; ".join([*told, f"accuracy {before:.1%} to {after:.1%}"])
+
+
+def _percent(counts: Mapping[str, Any]) -> str:
+    return f"{counts['violating'] / counts['tested']:.2%}" if counts["tested"] else "an unknown share"
+
+
+def _searches(verdict: Verdict) -> tuple[Block, ...]:
+    """The claims, what they are made of, and what each search found; of many searches the first and the last."""
+    rounds = verdict.details["rounds"]
+    shown = rounds if len(rounds) <= 2 * ROUNDS_SHOWN else [*rounds[:ROUNDS_SHOWN], *rounds[-ROUNDS_SHOWN:]]
+    keys = ("number", "searched", "violating", "added")
+    rows = tuple(tuple(f"{item[key]:,}" for key in keys) for item in shown)
+    table = TableBlock("searches", ("round", "cases searched", "violations", "rows added"), rows)
+    return (*quantities_and_rates(verdict), table)
+
+
+ROUNDS_SHOWN = 5
+"""How many of the first and of the last searches are shown."""
+
+REPAIR = View(
+    kind="repair",
+    title="repair",
+    meanings=_REPAIRED,
+    finding=_bought,
+    counts=True,
+    blocks=_searches,
+    counterexample=_counterexample,
+    size=_size,
+)
+"""What renderers show of a repair: what was bought for what."""

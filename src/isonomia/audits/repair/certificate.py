@@ -1,0 +1,309 @@
+"""What a repair bought for what: the share of violating cases and the accuracy that was lost, certified at one risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, log, log1p
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.check import check
+from isonomia.audits.protocol import Check
+from isonomia.audits.repair.training import (
+    AUDIT,
+    SEARCH,
+    RepairRound,
+    Training,
+    called,
+    counting,
+    judged,
+    related_records,
+)
+from isonomia.audits.verdicts import sealed
+from isonomia.evidence.binomial import lower_limit, upper_limit
+from isonomia.populations.finite import Census, Sample
+from isonomia.populations.table import Table
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.spec.nomos.tree import Binary, FunctionCall, Name
+from isonomia.spec.safety import Safety
+from isonomia.wording import number, plural
+
+__all__ = ["Certificate", "RepairClaim"]
+
+SPARE = 4
+"""Where cases can be drawn without end, so many times as many as would do without a violation: a model whose violations
+are a quarter as frequent as allowed is then nearly always certified."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairClaim:
+    """What a repair is to reach: a share of violating cases for each property, and an accuracy that is hardly lower."""
+
+    props: tuple[Safety, ...]
+    lost: float
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"repair: {', '.join(map(called, self.props))}"
+
+    def __str__(self) -> str:
+        shares = [f"share that violates {called(prop)} <= {prop.eps!r}" for prop in self.props]
+        return " and ".join([*shares, f"accuracy lost <= {self.lost!r}"])
+
+    def explain(self) -> str:
+        """The claim in plain English."""
+        shares = [f"at most {number(prop.eps)} of the cases break this: {prop.explain()}" for prop in self.props]
+        return f"After the repair {'; '.join(shares)} At most {number(self.lost)} of the accuracy is lost by it."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """The claims, and the rows on which they are certified."""
+
+    work: Training
+    kind: type[Sample] | type[Census]
+    held: Table
+    claim: RepairClaim
+    delta: float
+
+    @property
+    def each(self) -> float:
+        """The risk of one claim."""
+        return self.delta / (len(self.claim.props) + 1)
+
+    def verdict(
+        self, train: Table, before: Any, after: Any, history: tuple[RepairRound, ...], kept: int, began: float
+    ) -> Verdict:
+        """What was bought for what."""
+        work, props = self.work, self.claim.props
+        asked = [
+            (_checked(prop, work, self, before, k), _checked(prop, work, self, after, k))
+            for k, prop in enumerate(props)
+        ]
+        right = [work.answers(model, self.held) == self.held.column(work.label) for model in (before, after)]
+        accuracy, loss = self.accuracy(*right)
+        shares = [_share_of(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)]
+        claims = (*shares, loss)
+        answers = [item.settled for item in claims]
+        answer = False if False in answers else None if None in answers else True
+        leaves = [
+            _leaf(f"violates {called(prop)}, {when}", counts, self.delta)
+            for prop, pair in zip(props, asked, strict=True)
+            for when, counts in zip(("before", "after"), pair, strict=True)
+        ]
+        population = self.kind(self.held)
+        remarks = [
+            *constraint_remarks(props, work, train, before),
+            _rounds_remark(history, kept, train.rows),
+            *(_needed_remark(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)),
+        ]
+        return sealed(
+            Check(self.claim, work.adapted(after), population, delta=self.delta, seed=work.seed),
+            answer,
+            method="one look",
+            stopped="the held-out rows were looked at once",
+            assumptions=self.assumptions(population),
+            remarks=tuple(remark for remark in remarks if remark),
+            samples=sum(counts.tested for _, counts in asked),
+            leaves=(*leaves, *accuracy),
+            expressions=claims,
+            seconds=monotonic() - began,
+            counterexamples=tuple(item for _, counts in asked for item in counts.counterexamples),
+            counted="cases",
+            looks="once",
+            details={
+                "audit": "repair",
+                "properties": [
+                    {
+                        "name": called(prop),
+                        "text": str(prop).rstrip(),
+                        "before": {"tested": old.tested, "violating": old.violating, "failed": old.failed},
+                        "after": {"tested": new.tested, "violating": new.violating, "failed": new.failed},
+                    }
+                    for prop, (old, new) in zip(props, asked, strict=True)
+                ],
+                "accuracy": {
+                    "rows": self.held.rows,
+                    "right_before": int(right[0].sum()),
+                    "right_after": int(right[1].sum()),
+                    "only_before": int((right[0] & ~right[1]).sum()),
+                    "only_after": int((~right[0] & right[1]).sum()),
+                },
+                "rounds": [asdict(each) for each in history],
+                "kept": kept,
+                "trained_on": train.rows,
+                "held_out": self.held.rows,
+            },
+        )
+
+    def assumptions(self, population: Sample | Census) -> tuple[str, ...]:
+        """What the certificate rests on."""
+        whom = self.work.fresh
+        return (
+            *population.assumptions,
+            *(() if whom is None else whom.assumptions),
+            "no row is held out that training or the search has seen in another place, as a copy or as another row of "
+            "the same person",
+            "the held-out rows are looked at this once: another repair of the same table needs rows of its own",
+        )
+
+    def accuracy(self, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[list[LeafRecord], Expression]:
+        """The accuracy of both models, and what was lost of it."""
+        n, risk = self.held.rows, self.delta
+        exact = self.kind is Census
+        leaves = []
+        for when, right in (("before", before), ("after", after)):
+            counts = Counts(n, int(right.sum()), 0)
+            leaf = _leaf(f"accuracy {when}", counts, risk)
+            leaves.append(replace(leaf, low=right.mean().item(), high=right.mean().item()) if exact else leaf)
+        change = before.astype(np.int64) - after.astype(np.int64)
+        low = high = mean = float(change.mean())
+        if not exact:
+            table = {"accuracy_lost": change}
+            found = check(
+                f"E[accuracy_lost] <= {self.claim.lost!r}",
+                population=Sample(table),
+                ranges={"accuracy_lost": (-1.0, 1.0)},
+                delta=self.each,
+                seed=self.work.number(AUDIT, len(self.claim.props)),
+                looks="once",
+            )
+            low, high = found.interval
+        return leaves, Expression("accuracy lost", "<=", self.claim.lost, mean, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Cases that were tested, those that violate, and those that failed, which may be violations; and some of them."""
+
+    tested: int
+    violating: int
+    failed: int
+    counterexamples: tuple[Mapping[str, Any], ...] = ()
+
+
+def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k: int) -> Counts:
+    """Random cases of the held-out rows: one of each row of a sample, enough of a census or of fresh people."""
+    population = audit.kind(audit.held.select(work.columns(prop))) if work.fresh is None else work.fresh
+    draws = None if isinstance(population, Sample) else SPARE * _least(prop.eps, audit.each)
+    found = check(
+        counting(prop), work.adapted(estimator), population, delta=audit.each, budget=draws, seed=work.number(AUDIT, k)
+    )
+    cases = found.details["cases"]
+    return Counts(cases["tested"], found.details["violations"]["cases"], cases["failed"], found.counterexamples)
+
+
+def _least(eps: float, delta: float) -> int:
+    """How many cases without a violation certify a share."""
+    return ceil(log(delta) / log1p(-eps))
+
+
+def _share_of(prop: Safety, counts: Counts, delta: float) -> Expression:
+    """The share of cases that violate, each end wrong with probability at most ``delta``."""
+    low, high = _ends(counts, delta)
+    estimate = counts.violating / counts.tested if counts.tested else None
+    return Expression(f"share that violates {called(prop)}", "<=", prop.eps, estimate, low, high)
+
+
+def _leaf(text: str, counts: Counts, delta: float) -> LeafRecord:
+    low, high = _ends(counts, delta)
+    return LeafRecord(text, counts.tested, counts.violating / counts.tested if counts.tested else None, low, high)
+
+
+def _ends(counts: Counts, delta: float) -> tuple[float, float]:
+    """Clopper-Pearson limits: a case that failed counts as no violation below, and as one above."""
+    if not counts.tested:
+        return 0.0, 1.0
+    possible = min(counts.violating + counts.failed, counts.tested)
+    low, high = lower_limit(counts.violating, counts.tested, delta), upper_limit(possible, counts.tested, delta)
+    return float(low), float(high)
+
+
+def _rounds_remark(history: tuple[RepairRound, ...], kept: int, trained_on: int) -> str:
+    added = sum(each.added for each in history[:kept])
+    last = history[kept]
+    if not kept:
+        return (
+            f"the model is the one before: the search found {plural(last.violating, 'violation')} in {last.searched:,} "
+            "cases of it, and no model that was trained again had fewer"
+        )
+    return (
+        f"{plural(kept, 'round')} added {plural(added, 'row')} to {trained_on:,}; of the model that was kept the "
+        f"search found {plural(last.violating, 'violation')} in {last.searched:,} cases"
+    )
+
+
+def _needed_remark(prop: Safety, counts: Counts, delta: float) -> str:
+    """Why a share could not be certified, where too few cases are the reason."""
+    least = _least(prop.eps, delta)
+    if counts.tested >= least:
+        return ""
+    return (
+        f"{least:,} cases without a violation certify a share of {prop.eps!r} at this risk, but the held-out rows have "
+        f"{counts.tested:,}: hold out more rows, allow a larger eps or delta, or say whom to draw by fresh=..."
+    )
+
+
+_CONSTRAINTS = ("monotonic_cst", "monotone_constraints")
+"""How estimators call monotone constraints: scikit-learn; XGBoost and LightGBM."""
+
+
+def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, estimator: Any) -> list[str]:
+    """Say of monotone properties, first of all, that the family of the model can be trained to have them."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    options = last.get_params() if hasattr(last, "get_params") else {}
+    option = next((name for name in _CONSTRAINTS if name in options), None)
+    if option is None or options[option]:
+        return []
+    found: dict[str, int] = {}
+    for prop in props:
+        found |= _direction(prop, work, train, estimator)
+    if not found:
+        return []
+    many = option == "monotonic_cst" and len(getattr(estimator, "classes_", ())) > 2
+    classes = "; scikit-learn has it for two classes: of more, train one such model for each threshold" if many else ""
+    return [
+        f"{type(last).__name__} can be trained monotone, which is the better repair: {option}={found!r} rules these "
+        f"violations out for every input, where this repair makes them rare{classes}"
+    ]
+
+
+def _direction(prop: Safety, work: Training, train: Table, estimator: Any) -> dict[str, int]:
+    """The one column that a property moves, and which way the output must go when it rises; empty where it is unlike.
+
+    Whether the column rises is seen from some random cases of the training rows.
+    """
+    rows = Census(train.select(work.columns(prop)))
+    program, judgements = judged(prop, work.adapted(estimator), rows, 256, work.number(SEARCH, 2**31))
+    records = {}
+    for step in program.finish:
+        call = step.value
+        if isinstance(call, FunctionCall) and len(call.arguments) == 1 and isinstance(call.arguments[0], Name):
+            records[step.name] = call.arguments[0].name
+    conditions = [item.condition for item in program.ensures]
+    if not judgements or len(conditions) != 1:
+        return {}
+    values, domain = judgements[0].batch.values, judgements[0].domain
+    first, others = related_records(program, values)
+    match conditions[0]:
+        case Binary(operator="<=", left=Name(name=low), right=Name(name=high)):
+            pass
+        case Binary(operator=">=", left=Name(name=high), right=Name(name=low)):
+            pass
+        case _:
+            return {}
+    if len(others) != 1 or {records.get(low), records.get(high)} != {first, others[0]}:
+        return {}
+    old, new = (domain.table(values[name].data) for name in (first, others[0]))
+    moved = [name for name in old.names if not np.array_equal(old.column(name), new.column(name))]
+    if len(moved) != 1 or old.column(moved[0]).dtype.kind not in "biuf":
+        return {}
+    steps = np.sign(new.column(moved[0]).astype(float) - old.column(moved[0]).astype(float))
+    if len(set(steps.tolist())) != 1:
+        return {}
+    return {moved[0]: int(steps[0]) * (1 if records[high] == others[0] else -1)}

@@ -1,0 +1,304 @@
+"""The loop of a repair: search violations among the training rows, label them, add some of them, train again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.check import new_check
+from isonomia.audits.ksafety.cases import Judgement
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.sampling import SampledCases
+from isonomia.audits.ksafety.setup import Setup
+from isonomia.engine.loop import Plan
+from isonomia.engine.seeds import root
+from isonomia.errors import DataError, UsageError
+from isonomia.models.adapt import adapt
+from isonomia.models.inputs import fitted_names
+from isonomia.models.protocol import Model
+from isonomia.populations.domains.tables import TableRecords
+from isonomia.populations.finite import Census
+from isonomia.populations.protocol import Population
+from isonomia.populations.table import Table, joined, replaced
+from isonomia.spec.safety import Safety
+from isonomia.wording import plural, shortened
+
+__all__ = ["AUDIT", "SEARCH", "RepairRound", "Rule", "Training", "called", "counting", "judged", "related_records"]
+
+Rule = Callable[[Any, Any, NDArray[Any]], Sequence[Any]]
+"""Labels of changed rows: from the related rows, the changed rows, and the model's answers about the related ones."""
+
+SPLIT, SEARCH, MIX, CHOICE, AUDIT = range(5)
+"""Uses of randomness, each with children of the seed of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRound:
+    """One search: how many cases of how many violated, and how many rows were added to the training rows after it."""
+
+    number: int
+    searched: int
+    violating: int
+    added: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """The loop: what is trained, on which columns, and how violations of what are searched."""
+
+    factory: Any
+    table: Table
+    features: tuple[str, ...]
+    label: str
+    props: tuple[Safety, ...]
+    fresh: Population | None
+    seed: int
+    cases: int
+    most: float
+    mix: float
+    rule: Rule | None
+
+    def rng(self, use: int, *keys: int) -> np.random.Generator:
+        """Randomness for one use, independent of all others."""
+        return np.random.default_rng(np.random.SeedSequence(root(self.seed).entropy, spawn_key=(use, *keys)))
+
+    def number(self, use: int, *keys: int) -> int:
+        """A seed for one use."""
+        return int(self.rng(use, *keys).integers(2**32))
+
+    def split(self, share: float) -> tuple[Table, Table]:
+        """The training rows and the held-out rows, split at random."""
+        order = self.rng(SPLIT).permutation(self.table.rows)
+        size = round(share * self.table.rows)
+        if not 0 < size < self.table.rows:
+            raise DataError(
+                f"expected rows to train on and rows to hold out, but held_out={share!r} of {self.table.rows:,} rows "
+                f"is {size:,}"
+            )
+        return self.table.take(np.sort(order[size:])), self.table.take(np.sort(order[:size]))
+
+    def columns(self, prop: Safety) -> tuple[str, ...]:
+        """The columns that a property may speak of: the label among them where it names it."""
+        return self.features if prop.label is None else (*self.features, self.label)
+
+    def fitted(self, rows: Table, labels: NDArray[Any]) -> Any:
+        """A new model, trained on these rows."""
+        estimator = _new(self.factory)
+        estimator.fit(_for_training(rows), labels)
+        return estimator
+
+    def adapted(self, estimator: Any) -> Model:
+        """The model as the audit asks it."""
+        return adapt(estimator, None if fitted_names(estimator) is not None else self.features)
+
+    def answers(self, estimator: Any, rows: Table) -> NDArray[Any]:
+        """What a model predicts."""
+        answer = self.adapted(estimator).answer(rows.select(self.features), want_score=False, want_prediction=True)
+        assert answer.prediction is not None
+        return answer.prediction
+
+    def repaired(
+        self, train: Table, rounds: int, tell: Callable[[RepairRound], None] | None
+    ) -> tuple[Any, list[Any], tuple[RepairRound, ...]]:
+        """The model before, the model of each round, and what each search found."""
+        rows, labels = [train.select(self.features)], [train.column(self.label)]
+        models, history = [self.fitted(rows[0], labels[0])], list[RepairRound]()
+        limit = max(ceil(self.most * train.rows), 1)
+        for index in range(rounds + 1):
+            found = self.search(models[-1], train, index)
+            picked = found.some(limit, self.rng(CHOICE, index)) if index < rounds else []
+            added = sum(len(labelled) for _, labelled in picked)
+            history.append(RepairRound(index, found.searched, found.violating, added))
+            if tell is not None:
+                tell(history[-1])
+            if not picked:
+                break
+            rows += [some for some, _ in picked]
+            labels += [labelled for _, labelled in picked]
+            models.append(self.fitted(joined(rows), np.concatenate(labels)))
+            if models[-1] is models[-2]:
+                raise UsageError(
+                    "expected model_factory to give a new classifier at each call, but it gave the same one twice: "
+                    "make it inside the function"
+                )
+        return models[0], models, tuple(history)
+
+    def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
+        """Try random cases of every property."""
+        found, model = SearchFindings(), self.adapted(estimator)
+        for k, prop in enumerate(self.props):
+            for j, population in enumerate(self.searched(train, prop, index)):
+                program, judgements = judged(prop, model, population, self.cases, self.number(SEARCH, index, k, j))
+                for judgement in judgements:
+                    self.collect(found, estimator, program, judgement)
+        return found
+
+    def collect(self, found: SearchFindings, estimator: Any, program: CompiledSpec, judgement: Judgement) -> None:
+        """Count cases, and note the changed rows of those that violate with their right labels."""
+        values, domain, bad = judgement.batch.values, judgement.domain, np.flatnonzero(judgement.violating)
+        found.searched += len(judgement.cases)
+        found.violating += len(bad)
+        if not len(bad):
+            return
+        first, others = related_records(program, values)
+        related = domain.table(values[first].data.take(bad)).select(self.features)
+        for name in others:
+            changed = domain.table(values[name].data.take(bad)).select(self.features)
+            self.label_rows(found, estimator, related, changed)
+
+    def label_rows(self, found: SearchFindings, estimator: Any, related: Table, changed: Table) -> None:
+        """Give the rows of violating cases their right labels.
+
+        Without a rule the two rows of a case are to be answered alike, as the model answers the one of which it is
+        surer; the other one is added with that answer.
+        """
+        answers, sure = self.asked(estimator, related)
+        if self.rule is not None:
+            found.add(changed, self.ruled(related, changed, answers))
+            return
+        others, surer = self.asked(estimator, changed)
+        first = np.ones(len(answers), dtype=bool) if sure is None or surer is None else sure >= surer
+        found.add(changed.take(np.flatnonzero(first)), answers[first])
+        found.add(related.take(np.flatnonzero(~first)), others[~first])
+
+    def asked(self, estimator: Any, rows: Table) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+        """What a model predicts, and how sure it is; ``None`` where it does not say."""
+        model = self.adapted(estimator)
+        scores = model.score_range == (0.0, 1.0)
+        answer = model.answer(rows, want_score=scores, want_prediction=True)
+        assert answer.prediction is not None
+        if answer.score is None or answer.score.ndim != 2:
+            return answer.prediction, None
+        return answer.prediction, answer.score.max(axis=1)
+
+    def searched(self, train: Table, prop: Safety, index: int) -> list[Population]:
+        """Where the cases of a search start from."""
+        known = train.select(self.columns(prop))
+        rows = known if not self.mix else joined([known, self.mixed(known, prop, index)])
+        return [Census(rows), *(() if self.fresh is None else (self.fresh,))]
+
+    def mixed(self, train: Table, prop: Safety, index: int) -> Table:
+        """As many rows again, in which some features are those of other rows; one-hot columns stay together."""
+        rng = self.rng(MIX, index)
+        together = [tuple(columns) for columns in prop.groups.values()]
+        single = [(name,) for name in train.names if not any(name in columns for columns in together)]
+        columns: dict[str, NDArray[Any]] = {}
+        for block in [*together, *single]:
+            source = np.arange(train.rows)
+            taken = rng.random(train.rows) < self.mix
+            source[taken] = rng.integers(train.rows, size=int(taken.sum()))
+            columns |= {name: train.column(name)[source] for name in block}
+        return replaced(train, columns)
+
+    def ruled(self, related: Table, changed: Table, answers: NDArray[Any]) -> NDArray[Any]:
+        """The labels of changed rows by the rule."""
+        assert self.rule is not None
+        given = np.asarray(self.rule(related.native, changed.native, answers))
+        if given.shape != answers.shape:
+            raise UsageError(
+                f"expected rule to give a label for each of {plural(len(answers), 'row')}, but it gave an array of "
+                f"shape {given.shape}"
+            )
+        return given
+
+
+@dataclass(slots=True)
+class SearchFindings:
+    """What a search came to: counts, and the changed rows of violating cases with their right labels."""
+
+    searched: int = 0
+    violating: int = 0
+    rows: list[Table] = field(default_factory=list)
+    labels: list[NDArray[Any]] = field(default_factory=list)
+
+    def add(self, rows: Table, labels: NDArray[Any]) -> None:
+        """Take in rows with their labels."""
+        if len(labels):
+            self.rows.append(rows)
+            self.labels.append(labels)
+
+    def some(self, limit: int, rng: np.random.Generator) -> list[tuple[Table, NDArray[Any]]]:
+        """At most so many of the rows, chosen at random; one that was found several times counts once."""
+        seen: set[tuple[Any, ...]] = set()
+        places: list[tuple[int, int]] = []
+        for part, (rows, labels) in enumerate(zip(self.rows, self.labels, strict=True)):
+            columns = [rows.column(name).tolist() for name in rows.names]
+            for place, row in enumerate(zip(*columns, labels.tolist(), strict=True)):
+                if row not in seen:
+                    seen.add(row)
+                    places.append((part, place))
+        chosen = [places[i] for i in np.sort(rng.permutation(len(places))[:limit])]
+        picked = []
+        for part, (rows, labels) in enumerate(zip(self.rows, self.labels, strict=True)):
+            own = np.array([place for k, place in chosen if k == part], dtype=np.intp)
+            if len(own):
+                picked.append((rows.take(own), labels[own]))
+        return picked
+
+
+def judged(
+    prop: Safety, model: Model, population: Population, cases: int, seed: int
+) -> tuple[CompiledSpec, list[Judgement]]:
+    """Random cases, and what came of them."""
+    setup = Setup(new_check(counting(prop), model, population, seed=seed))
+    try:
+        setup.compile()
+        _, judgements = SampledCases(setup, stop_early=False, noted=False).draw(Plan(0, 0, cases, (1.0,)))
+        return setup.program, judgements
+    finally:
+        setup.close()
+
+
+def counting(prop: Safety) -> Safety:
+    """The property, tried on random cases only, however many violate."""
+    return replace(prop, enumerate=False, stop_early=False, corners=False, known=())
+
+
+def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The first input, and the other records that are put to the model."""
+    first = program.spec.inputs[0]
+    put = [name for name in values if name in program.compared and isinstance(values[name].data, TableRecords)]
+    others = [name for name in put if name != first]
+    if not others:
+        raise UsageError(
+            f"expected a property that puts a record other than {first} to the model, by a name of its own, but it has "
+            f"none: write `var x2 := ...` before the block and predict(x2) in it"
+        )
+    return first, others
+
+
+def _new(factory: Any) -> Any:
+    """A new classifier: what a function gives, or a clone of what came."""
+    if hasattr(factory, "fit") and not inspect.isclass(factory):
+        from sklearn.base import clone
+
+        return clone(factory)
+    made = factory() if callable(factory) else None
+    if made is None or not hasattr(made, "fit") or not hasattr(made, "predict"):
+        came = f"{factory!r} of type {type(factory).__name__}" if made is None else f"it gives {made!r}"
+        raise UsageError(
+            "expected model_factory as a classifier with fit and predict, or a function without arguments that gives a "
+            f"new one, but {shortened(came, 80)} came"
+        )
+    return made
+
+
+def _for_training(rows: Table) -> Any:
+    """A table as estimators take it: data frames and arrays as they are, other kinds as a pandas frame."""
+    if rows.kind in {"pandas", "polars", "array"}:
+        return rows.native
+    from isonomia.models.files import needed
+
+    frames = needed("pandas", "pandas", "training on a table that is neither a data frame nor an array")
+    return frames.DataFrame({name: rows.column(name) for name in rows.names})
+
+
+def called(prop: Safety) -> str:
+    """What a property is called in words."""
+    return prop.name or "the property"
