@@ -88,6 +88,7 @@ ELSEWHERE = {
     "crash": "a trial of the store, which passes or fails",
     "guided": "twenty trainings of a policy, which take hours",
     "fuzz": "a trial of everything that is read, which passes or fails",
+    "repair": "eighty trainings and more of each model, which take an hour",
     "memory": "a trial of memory over minutes, which passes or fails",
     "mutation": "a trial of the tests, which takes hours",
 }

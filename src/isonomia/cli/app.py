@@ -22,6 +22,7 @@ from isonomia.cli.measure import measure
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import export, report, runs, show
+from isonomia.cli.repair import repair
 from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
         principal: "Check principal fairness: like people, treated alike.",
         responsiveness: "Check what people can do about a prediction.",
         plan: "Say how many people a check will take.",
+        repair: "Train a model again on its violations.",
     },
     "Records of earlier runs": {
         runs: "List the runs that are kept.",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
 
-__all__ = ["check", "ratio_property"]
+__all__ = ["check", "parse_group", "ratio_property"]
 
 SUFFIX = ".nom"
 """How the name of a specification ends."""
@@ -313,7 +313,7 @@ def _read_specification(
         allow_code=allow_code,
         corners=corners,
         label=label,
-        groups=dict(_group(item) for item in groups),
+        groups=dict(parse_group(item) for item in groups),
     )
 
 
@@ -326,7 +326,8 @@ def _refuse_without(texts: Sequence[str], **given: object) -> None:
         )
 
 
-def _group(item: str) -> tuple[str, list[str]]:
+def parse_group(item: str) -> tuple[str, list[str]]:
+    """Read ``NAME=COLUMN,COLUMN,...``: one-hot columns as a single feature."""
     name, _, columns = item.partition("=")
     names = [column.strip() for column in columns.split(",") if column.strip()]
     if not name or not names:

@@ -22,6 +22,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_delta, checked_population, checked_property
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
@@ -51,6 +52,8 @@ class Augmentation:
         The searches, in order; that of the first round is of the model before.
     kept
         The round whose model is the repaired one: the search found the fewest violations of it.
+    held_out
+        The numbers of the rows that were held out.
     """
 
     model: Any
@@ -58,6 +61,7 @@ class Augmentation:
     verdict: Verdict
     rounds: tuple[RepairRound, ...]
     kept: int
+    held_out: NDArray[np.intp]
 
     def record(self, folder: str | PathLike[str] = ".isonomia") -> str:
         """Keep the verdict in a folder of records; gives the name of the run."""
@@ -80,7 +84,7 @@ def augment(
     rule: Rule | None = None,
     rounds: int = 40,
     cases: int = 20_000,
-    most: float = 0.02,
+    most: float = 0.01,
     mix: float = 0.2,
     held_out: float = 1 / 3,
     fresh: Population | None = None,
@@ -186,12 +190,13 @@ def augment(
         rule,
     )
     risk = checked_delta(delta)
-    train, held = work.split(share)
-    before, models, history = work.repaired(train, rounds, tell)
+    trained, held_out = work.split(share)
+    train, held = work.table.take(trained), work.table.take(held_out)
+    models, history = work.repaired(train, rounds, tell)
     kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
-    after = models[kept]
-    audited = Certificate(work, type(people), held, claim, risk)
-    return Augmentation(after, before, audited.verdict(train, before, after, history, kept, began), history, kept)
+    before, after = models[0], models[kept]
+    verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
+    return Augmentation(after, before, verdict, history, kept, held_out)
 
 
 def _checked_props(value: Any) -> tuple[Safety, ...]:

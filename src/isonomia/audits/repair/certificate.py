@@ -30,7 +30,7 @@ from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.nomos.tree import Binary, FunctionCall, Name
 from isonomia.spec.safety import Safety
-from isonomia.wording import number, plural
+from isonomia.wording import listed, number, plural
 
 __all__ = ["Certificate", "RepairClaim"]
 
@@ -92,7 +92,7 @@ class Certificate:
         answers = [item.settled for item in claims]
         answer = False if False in answers else None if None in answers else True
         leaves = [
-            _leaf(f"violates {called(prop)}, {when}", counts, self.delta)
+            _leaf(f"violates {called(prop)}, {when}", counts, self.each)
             for prop, pair in zip(props, asked, strict=True)
             for when, counts in zip(("before", "after"), pair, strict=True)
         ]
@@ -154,7 +154,7 @@ class Certificate:
 
     def accuracy(self, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[list[LeafRecord], Expression]:
         """The accuracy of both models, and what was lost of it."""
-        n, risk = self.held.rows, self.delta
+        n, risk = self.held.rows, self.each
         exact = self.kind is Census
         leaves = []
         for when, right in (("before", before), ("after", after)):
@@ -267,8 +267,9 @@ def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, es
         return []
     many = option == "monotonic_cst" and len(getattr(estimator, "classes_", ())) > 2
     classes = "; scikit-learn has it for two classes: of more, train one such model for each threshold" if many else ""
+    signs = listed(f"{sign} for {name}" for name, sign in found.items())
     return [
-        f"{type(last).__name__} can be trained monotone, which is the better repair: {option}={found!r} rules these "
+        f"{type(last).__name__} can be trained monotone, which is the better repair: {option} with {signs} rules these "
         f"violations out for every input, where this repair makes them rare{classes}"
     ]
 

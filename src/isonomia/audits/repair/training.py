@@ -72,8 +72,8 @@ class Training:
         """A seed for one use."""
         return int(self.rng(use, *keys).integers(2**32))
 
-    def split(self, share: float) -> tuple[Table, Table]:
-        """The training rows and the held-out rows, split at random."""
+    def split(self, share: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The numbers of the training rows and of the held-out rows, split at random."""
         order = self.rng(SPLIT).permutation(self.table.rows)
         size = round(share * self.table.rows)
         if not 0 < size < self.table.rows:
@@ -81,7 +81,7 @@ class Training:
                 f"expected rows to train on and rows to hold out, but held_out={share!r} of {self.table.rows:,} rows "
                 f"is {size:,}"
             )
-        return self.table.take(np.sort(order[size:])), self.table.take(np.sort(order[:size]))
+        return np.sort(order[size:]), np.sort(order[:size])
 
     def columns(self, prop: Safety) -> tuple[str, ...]:
         """The columns that a property may speak of: the label among them where it names it."""
@@ -105,8 +105,8 @@ class Training:
 
     def repaired(
         self, train: Table, rounds: int, tell: Callable[[RepairRound], None] | None
-    ) -> tuple[Any, list[Any], tuple[RepairRound, ...]]:
-        """The model before, the model of each round, and what each search found."""
+    ) -> tuple[list[Any], tuple[RepairRound, ...]]:
+        """The model before and those of later rounds, and what each search found."""
         rows, labels = [train.select(self.features)], [train.column(self.label)]
         models, history = [self.fitted(rows[0], labels[0])], list[RepairRound]()
         limit = max(ceil(self.most * train.rows), 1)
@@ -127,7 +127,7 @@ class Training:
                     "expected model_factory to give a new classifier at each call, but it gave the same one twice: "
                     "make it inside the function"
                 )
-        return models[0], models, tuple(history)
+        return models, tuple(history)
 
     def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
         """Try random cases of every property."""
