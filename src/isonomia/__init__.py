@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from isonomia.spec.principal import PrincipalFairness
     from isonomia.spec.responsiveness import Responsiveness
+    from isonomia.watch import Watch
 
 __all__ = [
     "Additive",
@@ -123,6 +124,7 @@ __all__ = [
     "UnreliableModelError",
     "UsageError",
     "Verdict",
+    "Watch",
     "Weighted",
     "__version__",
     "as_if",
@@ -190,6 +192,7 @@ _LATER = {
     "PropertyFailure": "isonomia.audits.assert_holds",
     "Responsiveness": "isonomia.spec.responsiveness",
     "Verdict": "isonomia.audits.registry",
+    "Watch": "isonomia.watch",
     "assert_holds": "isonomia.audits.assert_holds",
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",

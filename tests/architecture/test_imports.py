@@ -13,6 +13,7 @@ SOURCE = Path(isonomia.__file__).parent
 LEVELS = (
     ("cli", "pytest_plugin"),
     ("report",),
+    ("watch",),
     ("audits",),
     ("engine",),
     ("models", "interventions"),

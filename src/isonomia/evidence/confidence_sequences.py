@@ -30,6 +30,7 @@ __all__ = [
     "PSEUDO_COUNT",
     "anytime_interval",
     "divergence",
+    "drifting_interval",
     "finite_interval",
     "interval_within",
     "log_evidence",
@@ -379,3 +380,39 @@ def _mean_limit(unit: Floats, batches: Floats, delta: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
+
+
+TILTS = 2.0 ** np.arange(-11.0, 3.5, 0.5)
+"""The exponents that :func:`drifting_interval` mixes; changes width only."""
+
+
+def drifting_interval(total: float, n: float, delta: float) -> tuple[float, float]:
+    """An interval for the mean of the means of ``n`` draws between 0 and 1 that add up to ``total``.
+
+    Guarantee: the draws may each have a law of their own, chosen in view of those before. With probability at least
+    ``1 - delta`` the mean of their conditional means lies in the interval after every draw. Proof: for one exponent
+    ``l`` the product of ``exp(l x_i) / (1 - m_i + m_i e^l)`` is a supermartingale, and since ``log(1 - m + m e^l)`` is
+    concave in ``m``, that product is at least ``exp(l total) / (1 - m + m e^l)^n`` at the mean ``m`` of the means. Each
+    end has half of ``delta``, and a mixture of exponents.
+    """
+    check_delta(delta)
+    if n <= 0:
+        return 0.0, 1.0
+    need = np.log(2.0 / delta)
+    return 1.0 - _drifting_end(n - total, n, need), _drifting_end(total, n, need)
+
+
+def _drifting_end(total: float, n: float, need: float) -> float:
+    """The largest mean that is not refuted by exponents below 0."""
+    inside, outside = total / n, 1.0
+    for _ in range(60):
+        middle = 0.5 * (inside + outside)
+        logs = -TILTS * total - n * np.log1p(middle * np.expm1(-TILTS))
+        highest = logs.max()
+        if highest + np.log(np.exp(logs - highest).mean()) >= need:
+            outside = middle
+        else:
+            inside = middle
+        if outside - inside <= END_TOLERANCE:
+            break
+    return float(outside)

@@ -91,6 +91,13 @@ class Reader:
             columns.append(values if chosen is None else np.where(chosen, values, absent))
         return channel.grid.tally(columns)
 
+    def numbers(self, leaf: Leaf, chosen: Booleans, span: tuple[float, float]) -> NDArray[np.float64]:
+        """A leaf's value for each of the chosen people: 0 or 1 for a rate, a number within its range for a mean."""
+        values = self._values(leaf)[chosen]
+        if isinstance(leaf, Mean):
+            self._check_range(leaf, values, chosen, span)
+        return np.asarray(values, dtype=float)
+
     def exact(self, leaf: Leaf) -> tuple[int, Fraction]:
         """How many people a leaf's group has in this batch, and the sum of its values over them, without rounding."""
         chosen = self.members(leaf.given)

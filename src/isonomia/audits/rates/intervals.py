@@ -40,7 +40,7 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import leaves_of, links_of, nodes
 from isonomia.wording import number
 
-__all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for"]
+__all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", "over_box"]
 
 MANY = 12
 """From how many leaves on their intervals come from the region, which is quicker and wider, and of compared quantities
@@ -128,7 +128,7 @@ class Knowledge:
             region = Region(tallies, independent_classes(leaves, self.streams), self.delta)
             return _corners(quantity, region) or region.quantity_interval(quantity)
         box = {leaf: self._leaf_interval(leaf, self.delta / len(leaves)) for leaf in leaves}
-        return _over(quantity, box)
+        return over_box(quantity, box)
 
     def _inverted(self, quantity: Quantity) -> tuple[float, float] | None:
         """What the bets have not refuted; ``None`` where there are none, or a leaf was never or is fully seen."""
@@ -137,7 +137,7 @@ class Knowledge:
             return None
         if self.sizes is not None and all(self.tallies[leaf].n >= self.sizes[leaf] for leaf in leaves):
             return None
-        limits = _over(quantity, {leaf: inversion.ranges[leaf] for leaf in leaves})
+        limits = over_box(quantity, {leaf: inversion.ranges[leaf] for leaf in leaves})
         near = self._near(quantity, leaves)
         if near is None:
             return None
@@ -154,11 +154,11 @@ class Knowledge:
             weights = weights + np.where((nodes_ == nodes_[0]) | (nodes_ == nodes_[-1]), 0.5, 0.0)
             means[leaf] = float(nodes_ @ weights / weights.sum())
             errors[leaf] = sqrt(max(float((nodes_ - means[leaf]) ** 2 @ weights), 0.0)) / float(weights.sum())
-        centre, square = sum(_over(quantity, {leaf: (mean, mean) for leaf, mean in means.items()})) / 2.0, 0.0
+        centre, square = sum(over_box(quantity, {leaf: (mean, mean) for leaf, mean in means.items()})) / 2.0, 0.0
         for leaf in leaves:
             step = 0.5 * errors[leaf]
             moved = {other: (mean, mean) for other, mean in means.items()} | {leaf: (means[leaf] + step,) * 2}
-            square += (2.0 * (sum(_over(quantity, moved)) / 2.0 - centre)) ** 2
+            square += (2.0 * (sum(over_box(quantity, moved)) / 2.0 - centre)) ** 2
         return (centre, sqrt(square)) if np.isfinite(centre) and 0.0 < square < inf else None
 
     def _leaf_interval(self, leaf: Leaf, delta: float) -> tuple[float, float]:
@@ -171,7 +171,7 @@ class Knowledge:
         leaves = leaves_of(quantity)
         if any(self.tallies[leaf].n == 0 for leaf in leaves):
             return None
-        low, high = _over(quantity, {leaf: (self.tallies[leaf].mean,) * 2 for leaf in leaves})
+        low, high = over_box(quantity, {leaf: (self.tallies[leaf].mean,) * 2 for leaf in leaves})
         return 0.5 * (low + high) if np.isfinite(low) and np.isfinite(high) else None
 
 
@@ -249,11 +249,12 @@ def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:
     used = [node for node in nodes(quantity) if isinstance(node, Rate | Mean)]
     if len(used) < 2 or len(set(used)) < len(used) or any(len(members) > 1 for members in region.classes):
         return None
-    low, high = (0.0 if abs(end) < 1e-300 else end for end in _over(quantity, region.box))
+    low, high = (0.0 if abs(end) < 1e-300 else end for end in over_box(quantity, region.box))
     return (low, high) if np.isfinite(low) and np.isfinite(high) else None
 
 
-def _over(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+def over_box(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+    """The least and the greatest value of a quantity, or values beyond, where each leaf is within an interval."""
     value = enclose(
         quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )

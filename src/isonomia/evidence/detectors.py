@@ -1,0 +1,387 @@
+"""E-detectors: whether a claim about a stream has stopped holding, and since when.
+
+The claim is a half-space: *the sum over groups of the mean payoff of each is at most a bound*. Draws come one by one,
+in an order that nobody chose, and their law may change. Draws are gathered into **blocks**: a block ends as soon as
+each group has a few draws in it, which is known before any outcome of it is looked at. On every block several bettors
+bet. Each supposes that the truth lies a certain distance outside of the half-space: a draw of group ``g`` with the
+payoff ``y`` multiplies the wealth of a bettor by
+
+    1 + s (n / n_g) (y - m_g),        the m_g adding up to the bound,
+
+where the block has ``n_g`` draws of the group among ``n``. *Guarantee*: while the claim holds for the law of a block,
+the expected factor of the block is at most 1, for any stake ``s >= 0`` with positive factors and any ``m_g`` fixed
+before: it is at most ``exp(s n (sum of the true means - bound))``.
+
+An **e-detector** adds up one bet for every moment at which the claim may have begun to fail: before each block it is
+lent some money, and everything that it has is bet on the block. It never has more, in expectation, than it was lent. So
+if it is lent 1 for each draw, the mean number of draws to a false alarm is at least the threshold (Shin, Ramdas and
+Rinaldo, "E-detectors", 2022). If it is lent less and less, 1 in all, it ever reaches ``1/alpha`` with probability at
+most ``alpha``. A bettor who is lent 1 at the start, and nothing later, tests whether the claim has always held.
+Nothing is assumed about the law from block to block; within a block it must not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DISTANCES", "Detector", "DetectorState", "Loan", "Onset"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DISTANCES = np.asarray([0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
+"""How far outside the truth is supposed to lie by the bettors, in standard deviations of a draw. A truth at half or
+twice a distance is found nearly as soon. Changes power only."""
+
+ALARM_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
+"""What each bettor has of the money that is lent to an alarm: a change that takes longer to see than the run length
+between false alarms is not worth much. Validity needs only that they add up to 1."""
+
+ALWAYS_SHARES = np.asarray([0.125] * 8)
+"""The same for the test whether the claim has always held, which has all the time there is."""
+
+LEAST_IN_BLOCK = 2
+"""Draws of each group in a block of several groups. More of them make a block more even, and the alarm later."""
+
+MOST_IN_BLOCK = 64
+"""Draws of one group that a block uses at most: beyond, the scarcest group decides what can be seen, and memory would
+grow with its scarcity."""
+
+MEMORY = 2_000.0
+"""Draws of a group after which what was seen weighs half as much in the estimate that the stakes go by."""
+
+SAFETY = 0.9
+"""The most that one draw may lose of a wealth; below 1, so that factors are positive."""
+
+EDGES_AN_OCTAVE = 32
+"""How many moments are remembered among those that are between so long and twice as long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """How much an e-detector is lent before each draw.
+
+    ``run_length``: 1 each time, and the threshold is the run length. Otherwise the loans add up to 1 over all time, as
+    ``1 - 1 / (1 + log(1 + t / scale))`` after ``t`` draws.
+    """
+
+    run_length: bool
+    scale: float = 100.0
+
+    def between(self, start: Integers, end: Integers) -> Floats:
+        """What is lent after ``start`` draws and before the one after ``end``."""
+        if self.run_length:
+            return (end - start).astype(float)
+        a, b = (1.0 + np.log1p(t / self.scale) for t in (start, end))
+        return np.asarray(np.log((self.scale + end) / (self.scale + start)) / (a * b))
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """When the claim began to fail: the most likely number of draws before it, the least and the most.
+
+    ``means`` are the mean payoffs of the groups since the most likely moment; ``None`` for a group that had no draws.
+    """
+
+    estimate: int
+    low: int
+    high: int
+    means: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorState:
+    """What an e-detector remembers: of constant size but for the remembered moments, whose number grows as a logarithm.
+
+    Attributes
+    ----------
+    draws
+        How many draws of the stream were seen, in these groups or not.
+    used, blocks
+        At which draw the last block ended, and how many there were.
+    moments
+        For each group the weight, the sum and the sum of squares of payoffs, old ones discounted.
+    fresh
+        The same of blocks since the stakes were last set.
+    stake_moments, stakes_until
+        What the stakes go by, and the number of blocks at which they are set anew.
+    always
+        The log wealth of each bettor who started at the first draw: those against the claim, then those against its
+        opposite.
+    peaks
+        The highest that all bettors of each kind ever had together, as a logarithm.
+    lent
+        The log wealth of each bettor against the claim who is lent money all the time.
+    waiting
+        The groups and payoffs of the block that is not full yet.
+    sums
+        For each group how many draws were bet on, and the sum of their payoffs.
+    edges, edge_wealth, edge_sums
+        Remembered moments (draws), and what ``always`` and ``sums`` were then.
+    """
+
+    draws: int
+    used: int
+    blocks: int
+    moments: Floats
+    fresh: Floats
+    stake_moments: Floats
+    stakes_until: int
+    always: Floats
+    peaks: tuple[float, float]
+    lent: Floats
+    waiting: tuple[Integers, Floats]
+    sums: Floats
+    edges: Integers
+    edge_wealth: Floats
+    edge_sums: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """The e-detector of one half-space.
+
+    Attributes
+    ----------
+    lows, highs
+        The range of the payoff of each group.
+    bound
+        What the mean payoffs add up to at most, while the claim holds.
+    loan
+        How much is lent when.
+    """
+
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    bound: float
+    loan: Loan
+
+    def begin(self) -> DetectorState:
+        """Nothing seen."""
+        groups, bettors = len(self.lows), len(DISTANCES)
+        middle = 0.5 * (np.asarray(self.lows) + np.asarray(self.highs))
+        spread = np.asarray(self.highs) - middle
+        prior = np.stack([np.full(groups, 2.0), 2.0 * middle, 2.0 * (middle**2 + spread**2)], axis=-1)
+        return DetectorState(
+            draws=0,
+            used=0,
+            blocks=0,
+            moments=prior,
+            fresh=np.zeros((groups, 3)),
+            stake_moments=prior,
+            stakes_until=0,
+            always=np.zeros(2 * bettors),
+            peaks=(0.0, 0.0),
+            lent=np.full(bettors, -np.inf),
+            waiting=(np.zeros(0, dtype=np.int64), np.zeros(0)),
+            sums=np.zeros((groups, 2)),
+            edges=np.zeros(1, dtype=np.int64),
+            edge_wealth=np.zeros((1, 2 * bettors)),
+            edge_sums=np.zeros((1, groups, 2)),
+        )
+
+    def observe(
+        self, state: DetectorState, groups: Integers, payoffs: Floats, enough: float = np.inf
+    ) -> tuple[DetectorState, tuple[DetectorState, int] | None]:
+        """Bet on draws: for each its group (-1 for none) and payoff.
+
+        Returned are the state, and where the log wealth reached ``enough``: the number of draws of the stream by then,
+        and a state that remembers that time best. Neither depends on how a stream is cut into calls.
+        """
+        first = state.draws - len(state.waiting[0])  # waiting draws get places before the new ones; no block ends there
+        within = np.flatnonzero(groups >= 0)
+        label = np.concatenate([state.waiting[0], groups[within]])
+        value = np.concatenate([state.waiting[1], payoffs[within]])
+        place = np.concatenate([first + np.arange(len(state.waiting[0])), state.draws + within]) + 1
+        ends, kept = _blocks(label, len(self.lows))
+        state = replace(state, draws=state.draws + len(groups))
+        starts = np.append(0, ends[:-1])
+        alarm: tuple[DetectorState, int] | None = None
+        block = 0
+        while block < len(ends):
+            if state.blocks >= state.stakes_until:
+                state = self._set_stakes(state)
+            until = min(len(ends), block + state.stakes_until - state.blocks)
+            rows = slice(starts[block], ends[until - 1])
+            number = np.repeat(np.arange(until - block), ends[block:until] - starts[block:until])
+            finished = place[ends[block:until] - 1]
+            state, heights = self._bet(state, label[rows], value[rows], kept[rows], number, finished)
+            if alarm is None and heights.max() >= enough:
+                alarm = state, int(finished[np.argmax(heights >= enough)])
+            block = until
+        left = slice(ends[-1] if len(ends) else 0, None)
+        keep = kept[left]
+        return replace(state, waiting=(label[left][keep], value[left][keep])), alarm
+
+    def _set_stakes(self, state: DetectorState) -> DetectorState:
+        """Let the stakes go by everything that was seen before; seldom, once much was seen."""
+        weight = 0.5 ** (state.fresh[:, :1] / MEMORY)
+        moments = state.moments * weight + state.fresh
+        until = state.blocks + min(max(8, state.blocks // 8), 1024)
+        kept = _thinned(state.edges, state.used)
+        return replace(
+            state,
+            moments=moments,
+            fresh=np.zeros_like(moments),
+            stake_moments=moments,
+            stakes_until=until,
+            edges=state.edges[kept],
+            edge_wealth=state.edge_wealth[kept],
+            edge_sums=state.edge_sums[kept],
+        )
+
+    def _bet(
+        self,
+        state: DetectorState,
+        label: Integers,
+        value: Floats,
+        kept: NDArray[np.bool_],
+        block: Integers,
+        ends: Integers,
+    ) -> tuple[DetectorState, Floats]:
+        """Bet on finished blocks with the stakes that are set."""
+        label, value, block = label[kept], value[kept], block[kept]
+        groups, blocks = len(self.lows), len(ends)
+        counts = np.bincount(block * groups + label, minlength=blocks * groups).reshape(blocks, groups)
+        gains = self._gains(state.stake_moments, label, value, block, counts)
+        always = state.always + np.cumsum(gains, axis=0)
+        against, in_favour = always[:, : len(DISTANCES)], always[:, len(DISTANCES) :]
+        before = np.append(state.used, ends[:-1])
+        lent = _lent(state.lent, gains[:, : len(DISTANCES)], self.loan.between(before, ends))
+        totals = np.bincount(block * groups + label, weights=value, minlength=blocks * groups).reshape(blocks, groups)
+        sums = state.sums + np.cumsum(np.stack([counts, totals], axis=-1), axis=0)
+        squares = np.bincount(label, weights=value**2, minlength=groups)
+        fresh = state.fresh + np.stack([counts.sum(axis=0), totals.sum(axis=0), squares], axis=-1)
+        after = replace(
+            state,
+            used=int(ends[-1]),
+            blocks=state.blocks + blocks,
+            fresh=fresh,
+            always=always[-1],
+            peaks=(
+                max(state.peaks[0], float(_pooled(against, ALWAYS_SHARES).max())),
+                max(state.peaks[1], float(_pooled(in_favour, ALWAYS_SHARES).max())),
+            ),
+            lent=lent[-1],
+            sums=sums[-1],
+            edges=np.append(state.edges, ends),
+            edge_wealth=np.concatenate([state.edge_wealth, always]),
+            edge_sums=np.concatenate([state.edge_sums, sums]),
+        )
+        return after, _pooled(lent, ALARM_SHARES)
+
+    def _gains(self, moments: Floats, label: Integers, value: Floats, block: Integers, counts: Integers) -> Floats:
+        """The log factor of each block for each bettor: those against the claim, then those against its opposite."""
+        mean = moments[:, 1] / moments[:, 0]
+        variance = np.maximum(moments[:, 2] / moments[:, 0] - mean**2, 1e-12 * (1.0 + mean**2))
+        share = counts / counts.sum(axis=1, keepdims=True)
+        if len(self.lows) == 1:
+            middles = np.full((len(counts), 1), self.bound)
+        else:
+            middles = self._on_the_boundary(mean, variance, share)
+        variance = self._spread_at(middles, variance)
+        scale = 1.0 / np.sqrt((variance / share).sum(axis=1))
+        down = ((middles - np.asarray(self.lows)) / share).max(axis=1)
+        up = ((np.asarray(self.highs) - middles) / share).max(axis=1)
+        wanted = scale[:, None] * DISTANCES
+        against = np.minimum(wanted, SAFETY / np.maximum(down, 1e-300)[:, None])
+        in_favour = np.minimum(wanted, SAFETY / np.maximum(up, 1e-300)[:, None])
+        stakes = np.concatenate([against, -in_favour], axis=1)
+        pull = (value - middles[block, label]) / share[block, label]
+        logs = np.log1p(stakes[block] * pull[:, None])
+        if len(block) == len(counts):
+            return np.asarray(logs)
+        return np.asarray(np.add.reduceat(logs, np.flatnonzero(np.diff(block, prepend=-1)), axis=0))
+
+    def _on_the_boundary(self, mean: Floats, variance: Floats, share: Floats) -> Floats:
+        """For each block the means that add up to the bound and are nearest to the estimate, within their ranges."""
+        low, high = np.asarray(self.lows), np.asarray(self.highs)
+        missing = self.bound - mean.sum()
+        give = variance / share
+        middles = mean + missing * give / give.sum(axis=1, keepdims=True)
+        for _ in range(len(low)):  # what one group cannot give, the others do
+            middles = np.clip(middles, low, high)
+            missing = self.bound - middles.sum(axis=1, keepdims=True)
+            room = np.where(missing > 0, high - middles, middles - low)
+            total = room.sum(axis=1, keepdims=True)
+            middles = middles + np.where(total > 0, missing * room / np.maximum(total, 1e-300), 0.0)
+        return np.asarray(middles)
+
+    def _spread_at(self, middles: Floats, variance: Floats) -> Floats:
+        """The variance of a payoff with these means: of those with two values exactly, else at most the estimate."""
+        low, high = np.asarray(self.lows), np.asarray(self.highs)
+        most = (middles - low) * (high - middles)
+        return np.asarray(np.maximum(np.minimum(most, np.maximum(variance, 0.05 * most)), 1e-12 * (high - low) ** 2))
+
+    def onset(self, state: DetectorState, risk: float, alarm: int) -> Onset:
+        """When the claim began to fail, judged at an alarm.
+
+        Suppose that the claim has failed without a break since a moment ``k``. Then its opposite holds since ``k``, and
+        a bet against that which started at ``k`` reaches ``1/risk`` with probability at most ``risk``: moments from
+        which it did are left out.
+        """
+        seen = state.edges <= alarm
+        end = int(np.flatnonzero(seen)[-1])
+        won = state.edge_wealth[end] - state.edge_wealth[seen]
+        best = int(np.argmax(_pooled(won[:, : len(DISTANCES)], ALARM_SHARES)))
+        estimate = int(state.edges[best])
+        possible = state.edges[seen][_highest_since(state.edge_wealth[seen][:, len(DISTANCES) :]) < np.log(1.0 / risk)]
+        sums = state.edge_sums[end] - state.edge_sums[best]
+        means = tuple(float(total / count) if count else None for count, total in sums)
+        return Onset(estimate, min(int(possible[0]) if len(possible) else estimate, estimate), alarm, means)
+
+
+def _highest_since(wealth: Floats) -> Floats:
+    """For each moment, the highest log wealth that bets which started there ever had together."""
+    highest = [_pooled(wealth[start:] - wealth[start], ALARM_SHARES).max() for start in range(len(wealth))]
+    return np.asarray(highest)
+
+
+def _pooled(logs: Floats, shares: Floats) -> Floats:
+    """The log wealth of all bettors together, in the last axis."""
+    highest = logs.max(axis=-1, keepdims=True)
+    safe = np.where(np.isfinite(highest), highest, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(safe[..., 0] + np.log(np.exp(logs - safe) @ shares))
+
+
+def _lent(before: Floats, gains: Floats, loans: Floats) -> Floats:
+    """The log wealth after each block of a bettor who is lent so much before each: ``(wealth + loan) * factor``."""
+    total = np.cumsum(gains, axis=0)
+    with np.errstate(divide="ignore"):
+        borrowed = np.log(loans)[:, None] - (total - gains)
+    collected = np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:]
+    return np.asarray(collected + total)
+
+
+def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
+    """Where each finished block ends, and which draws are used: of each group the first in a block, up to a limit."""
+    if groups == 1:
+        return np.arange(1, len(label) + 1), np.ones(len(label), dtype=bool)
+    places = [np.flatnonzero(label == group) for group in range(groups)]
+    next_ones = [0] * groups
+    ends: list[int] = []
+    kept = np.ones(len(label), dtype=bool)
+    limit = [len(place) for place in places]
+    while True:
+        last = [after + LEAST_IN_BLOCK - 1 for after in next_ones]
+        full = all(each < most for each, most in zip(last, limit, strict=True))
+        end = 1 + max(int(place[k]) for place, k in zip(places, last, strict=True)) if full else len(label)
+        for group, place in enumerate(places):
+            upto = int(np.searchsorted(place, end))
+            if upto - next_ones[group] > MOST_IN_BLOCK:
+                kept[place[next_ones[group] + MOST_IN_BLOCK : upto]] = False
+            next_ones[group] = upto
+        if not full:
+            return np.asarray(ends, dtype=np.int64), kept
+        ends.append(end)
+
+
+def _thinned(edges: Integers, now: int) -> NDArray[np.bool_]:
+    """Which of the remembered moments are kept: some for each octave of their age."""
+    octave = np.floor(np.log2(now - edges + 1)).astype(np.int64)
+    cell = edges // np.maximum(2**octave // EDGES_AN_OCTAVE, 1)
+    return np.append(True, (cell[1:] != cell[:-1]) | (octave[1:] != octave[:-1]))

@@ -1,0 +1,206 @@
+"""What a stream leaves behind: sums since some moments, and samples that wait for their outcomes.
+
+*Sums.* Of every rate and mean, the samples and the sum of their values: of the whole stream, and since every quarter of
+a window.
+
+*Outcomes that come late.* Samples wait for them, and are judged in the order in which the samples came. That order is
+fixed before any outcome is seen, so outcomes that come sooner for some than for others change nothing but the delay.
+Judged as outcomes come, a stream whose good outcomes come first would look good, and then bad.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import DataError, UsageError
+from isonomia.populations.table import Table
+
+__all__ = ["StreamTally", "Sums", "Waiting", "from_plain", "to_plain"]
+
+Floats = NDArray[np.float64]
+
+PARTS = 4
+"""Into how many parts a window is cut: it is between as long as asked for and a part longer."""
+
+
+@dataclass(slots=True)
+class StreamTally:
+    """How many samples informed each leaf since some moment, and the sum of their values.
+
+    ``start`` is the number of samples before it, ``number`` counts the moments.
+    """
+
+    start: int
+    number: int
+    counts: Floats
+    totals: Floats
+
+
+@dataclass(slots=True)
+class Sums:
+    """The tallies of a stream: of all of it, and since every quarter of the last window."""
+
+    window: int
+    everything: StreamTally
+    parts: list[StreamTally]
+
+    @classmethod
+    def empty(cls, leaves: int, window: int) -> Sums:
+        """Nothing seen."""
+        return cls(window, _empty(0, 0, leaves), [_empty(0, 0, leaves)])
+
+    @property
+    def recent(self) -> StreamTally:
+        """The tally of the last window, or of all samples where there were not so many."""
+        return self.parts[0]
+
+    def add(self, before: int, inside: Sequence[NDArray[np.bool_]], values: Sequence[Floats], rows: int) -> None:
+        """Count samples: for each leaf who informs it, and its value for each, 0 for others."""
+        part, done = max(self.window // PARTS, 1), 0
+        while done < rows:
+            upto = min(rows, done + part - (before + done) % part)
+            counts = np.asarray([who[done:upto].sum() for who in inside], dtype=float)
+            totals = np.asarray([numbers[done:upto].sum() for numbers in values])
+            for tally in (self.everything, *self.parts):
+                tally.counts += counts
+                tally.totals += totals
+            done = upto
+            now = before + done
+            if now % part == 0:
+                self.parts = [each for each in self.parts if now - each.start < self.window + part]
+                self.parts.append(_empty(now, self.parts[-1].number + 1, len(counts)))
+
+
+def _empty(start: int, number: int, leaves: int) -> StreamTally:
+    return StreamTally(start, number, np.zeros(leaves), np.zeros(leaves))
+
+
+class Waiting:
+    """The samples that have come and are not judged yet, in the order in which they came.
+
+    Parameters
+    ----------
+    outcome, id
+        The column of the outcome, and the one that tells samples apart.
+    patience
+        After how many later samples one without an outcome is left out; ``None`` for never.
+    """
+
+    def __init__(self, outcome: str | None, id: str | None, patience: int | None) -> None:  # noqa: A002
+        if outcome is None or id is None:
+            raise UsageError(
+                "expected both outcome and id for outcomes that come late: the column of the outcome, and the one that "
+                "tells samples apart"
+            )
+        if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
+            raise UsageError(f"expected patience as a number of samples, but patience={patience!r} came")
+        self.outcome, self.id, self.patience = outcome, id, patience
+        self.missing = 0
+        self._came = 0
+        self._rows: dict[Any, tuple[int, dict[str, Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, people: Table, names: Sequence[str]) -> None:
+        """Let samples wait; one whose outcome is there already waits for those before it only."""
+        ids = [_key(value) for value in people.column(self.id)] if self.id in people.names else None
+        if ids is None:
+            raise DataError(f"expected the column {self.id!r}, which tells samples apart, but this update has none")
+        for key in ids:
+            if key is None:
+                raise DataError(f"expected {self.id!r} of every sample, but one has none")
+        twice = next((key for k, key in enumerate(ids) if key in self._rows or key in ids[:k]), None)
+        if twice is not None:
+            raise DataError(f"expected every sample once, but {self.id} {twice!r} came a second time")
+        kept = [name for name in names if name in people.names and name != self.outcome]
+        columns = {name: people.column(name) for name in kept}
+        outcomes = people.column(self.outcome) if self.outcome in people.names else None
+        for k, key in enumerate(ids):
+            row = {name: _value(column[k]) for name, column in columns.items()}
+            value = None if outcomes is None else _value(outcomes[k])
+            if value is not None:
+                row[self.outcome] = value
+            self._rows[key] = self._came, row
+            self._came += 1
+
+    def label(self, ids: Any, outcomes: Any) -> None:
+        """Note outcomes. Of samples that are not known, or were judged or left out before, nothing is said."""
+        keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
+        if len(keys) != len(values):
+            raise DataError(f"expected an outcome for each id, but {len(keys)} ids and {len(values)} outcomes came")
+        for key, value in zip(map(_key, keys), map(_value, values), strict=True):
+            if value is None:
+                raise DataError(f"expected the outcome of {self.id} {key!r}, but it is missing")
+            if key in self._rows:
+                self._rows[key][1][self.outcome] = value
+
+    def ready(self) -> dict[str, list[Any]] | None:
+        """The samples that can be judged now, as columns: those before the first whose outcome is waited for."""
+        found = []
+        for key, (number, row) in list(self._rows.items()):
+            if self.outcome in row:
+                found.append(row)
+            elif self.patience is not None and self._came - number > self.patience:
+                self.missing += 1
+            else:
+                break
+            del self._rows[key]
+        return {name: [row[name] for row in found] for name in found[0]} if found else None
+
+    def state(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        rows = [[key, number, row] for key, (number, row) in self._rows.items()]
+        return {"missing": self.missing, "came": self._came, "rows": rows}
+
+    def restore(self, content: dict[str, Any]) -> None:
+        """Go on from plain values."""
+        self.missing, self._came = int(content["missing"]), int(content["came"])
+        self._rows = {key: (int(number), dict(row)) for key, number, row in content["rows"]}
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, str | bytes) or not hasattr(value, "__len__")
+
+
+def _key(value: Any) -> Any:
+    """An id that is equal to itself after it was written down: text or a whole number."""
+    plain = _value(value)
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def _value(value: Any) -> Any:
+    """A value of a column as JSON has it; ``None`` where it is missing."""
+    if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def to_plain(item: Any) -> dict[str, Any]:
+    """The fields of a dataclass as JSON can hold them; arrays bit for bit."""
+    return {each.name: _plain_value(getattr(item, each.name)) for each in fields(item)}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+        return {"dtype": value.dtype.str, "shape": list(value.shape), "data": data}
+    return [_plain_value(each) for each in value] if isinstance(value, tuple) else value
+
+
+def from_plain(kind: Any, content: Mapping[str, Any]) -> Any:
+    """Undo :func:`to_plain`."""
+    return kind(**{each.name: _unplain_value(content[each.name]) for each in fields(kind)})
+
+
+def _unplain_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        data = base64.b64decode(value["data"], validate=True)
+        return np.frombuffer(data, dtype=np.dtype(value["dtype"])).reshape(value["shape"]).copy()
+    return tuple(_unplain_value(each) for each in value) if isinstance(value, list) else value

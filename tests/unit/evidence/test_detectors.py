@@ -1,0 +1,156 @@
+"""E-detectors: what a block is expected to win, where blocks end, and what is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from isonomia.evidence.detectors import (
+    DISTANCES,
+    LEAST_IN_BLOCK,
+    MOST_IN_BLOCK,
+    Detector,
+    DetectorState,
+    Loan,
+)
+
+RATE = Detector((0.0,), (1.0,), 0.3, Loan(run_length=True))
+RATIO = Detector((-1.0, 0.0), (0.0, 0.8), 0.0, Loan(run_length=True))
+
+
+def _seen(detector: Detector, rates: tuple[float, ...], draws: int, seed: int) -> DetectorState:
+    """A state in which the stakes go by some past."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(len(rates), size=draws)
+    payoffs = _payoffs(detector, groups, rng.random(draws) < np.asarray(rates)[groups])
+    state, _ = detector.observe(detector.begin(), groups, payoffs)
+    return replace(state, waiting=(np.zeros(0, dtype=np.int64), np.zeros(0)))
+
+
+def _payoffs(detector: Detector, groups: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    far = np.where(np.asarray(detector.lows) < 0, detector.lows, detector.highs)
+    return np.where(yes, far[groups], 0.0)
+
+
+@pytest.mark.parametrize("past", [(0.25, 0.3), (0.05, 0.9), (0.6, 0.2)])
+@pytest.mark.parametrize("rates", [(0.24, 0.3), (0.04, 0.05), (0.8, 1.0), (0.5, 0.3)])
+def test_a_block_is_expected_to_win_nothing_while_the_claim_holds(
+    past: tuple[float, float], rates: tuple[float, float]
+):
+    """Every outcome of a block, with its probability, for a past that may have been quite different."""
+    state = _seen(RATIO, past, 400, 1)
+    state = replace(state, always=np.zeros(2 * len(DISTANCES)))
+    labels = np.asarray([1, 0, 1, 1, 0])
+    expected = np.zeros(len(DISTANCES))
+    for outcome in product([False, True], repeat=len(labels)):
+        yes = np.asarray(outcome)
+        after, _ = RATIO.observe(state, labels, _payoffs(RATIO, labels, yes))
+        assert after.blocks == state.blocks + 1
+        chance = np.where(yes, np.asarray(rates)[labels], 1.0 - np.asarray(rates)[labels]).prod()
+        expected += chance * np.exp(after.always[: len(DISTANCES)])
+    assert (expected <= 1.0 + 1e-12).all()
+
+
+def test_at_the_boundary_one_rate_is_expected_to_win_exactly_nothing_and_a_bound_a_fifth_too_tight_is_noticed() -> None:
+    state = replace(_seen(RATE, (0.4,), 100, 2), always=np.zeros(2 * len(DISTANCES)))
+    one = np.zeros(1, dtype=np.int64)
+    factors = [np.exp(RATE.observe(state, one, np.asarray([y]))[0].always) for y in (0.0, 1.0)]
+    assert 0.7 * factors[0] + 0.3 * factors[1] == pytest.approx(1.0, abs=1e-12)
+    assert (0.64 * factors[0] + 0.36 * factors[1] > 1.0)[: len(DISTANCES)].all()
+
+
+def test_the_bets_against_the_opposite_are_those_of_the_opposite_claim() -> None:
+    opposite = Detector((-1.0,), (0.0,), -0.3, Loan(run_length=True))
+    yes = (np.random.default_rng(3).random(500) < 0.2).astype(float)
+    groups = np.zeros(500, dtype=np.int64)
+    mine, _ = RATE.observe(RATE.begin(), groups, yes)
+    theirs, _ = opposite.observe(opposite.begin(), groups, -yes)
+    assert mine.always[len(DISTANCES) :] == pytest.approx(theirs.always[: len(DISTANCES)])
+    assert mine.peaks == pytest.approx(theirs.peaks[::-1])
+
+
+@pytest.mark.parametrize("detector", [RATE, RATIO])
+def test_how_a_stream_is_cut_does_not_matter(detector: Detector) -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.integers(-1, len(detector.lows), size=3_000)
+    payoffs = np.where(groups >= 0, _payoffs(detector, np.maximum(groups, 0), rng.random(3_000) < 0.45), 0.0)
+    whole, alarm = detector.observe(detector.begin(), groups, payoffs, 8.0)
+    state, raised = detector.begin(), None
+    cuts = np.unique(rng.integers(0, 3_000, size=200))
+    for part in np.split(np.arange(3_000), cuts):
+        state, found = detector.observe(state, groups[part], payoffs[part], 8.0)
+        raised = raised or found
+    for name in ("draws", "used", "blocks", "stakes_until"):
+        assert getattr(state, name) == getattr(whole, name)
+    for name in ("always", "lent", "sums", "edges", "edge_wealth", "edge_sums"):
+        assert getattr(state, name) == pytest.approx(getattr(whole, name)), name
+    assert (raised is None) == (alarm is None)
+    if alarm and raised:
+        assert raised[1] == alarm[1]
+        assert detector.onset(raised[0], 0.05, raised[1]) == detector.onset(alarm[0], 0.05, alarm[1])
+
+
+def test_the_sum_over_starts_is_that_of_bets_that_start_with_every_draw() -> None:
+    yes = (np.random.default_rng(5).random(60) < 0.3).astype(float)
+    groups = np.zeros(60, dtype=np.int64)
+    state, _ = RATE.observe(RATE.begin(), groups, yes)
+    factors = np.exp(np.diff(state.edge_wealth[:, : len(DISTANCES)], axis=0))
+    assert len(factors) == 60
+    expected = sum(factors[start:].prod(axis=0) for start in range(60))
+    assert np.exp(state.lent) == pytest.approx(expected)
+
+
+def test_loans_add_up_to_one_or_to_the_number_of_draws() -> None:
+    ever = Loan(run_length=False)
+    starts, ends = np.arange(0, 10_000, 10), np.arange(10, 10_010, 10)
+    total = ever.between(starts, ends).sum()
+    assert total == pytest.approx(1.0 - 1.0 / (1.0 + np.log1p(100.0)))
+    assert float(ever.between(np.asarray([0]), np.asarray([2**62]))[0]) < 1.0
+    assert Loan(run_length=True).between(starts, ends).sum() == 10_000
+
+
+def test_a_block_has_enough_of_every_group_and_not_too_much_of_any() -> None:
+    labels = np.asarray([1] * 500 + [0] * LEAST_IN_BLOCK + [1, 1, 0, 0])
+    state, _ = RATIO.observe(RATIO.begin(), labels, np.zeros(len(labels)))
+    assert state.blocks == 2
+    assert state.edges.tolist() == [0, 500 + LEAST_IN_BLOCK, len(labels)]
+    assert state.sums[:, 0].tolist() == [2 * LEAST_IN_BLOCK, MOST_IN_BLOCK + 2]
+
+
+def test_what_waits_and_what_is_remembered_stay_small() -> None:
+    state = RATIO.begin()
+    for _ in range(40):
+        state, _ = RATIO.observe(state, np.ones(1_000, dtype=np.int64), np.zeros(1_000))
+    assert len(state.waiting[0]) == MOST_IN_BLOCK
+    one = RATE.begin()
+    sizes = []
+    for _ in range(60):
+        one, _ = RATE.observe(one, np.zeros(5_000, dtype=np.int64), np.zeros(5_000))
+        sizes.append(len(one.edges))
+    assert max(sizes) < 2_000
+    assert max(sizes[40:]) <= 1.1 * max(sizes[20:40])
+
+
+def test_a_change_is_found_soon_and_dated() -> None:
+    rng = np.random.default_rng(6)
+    yes = np.concatenate([rng.random(4_000) < 0.25, rng.random(4_000) < 0.5]).astype(float)
+    _, alarm = RATE.observe(RATE.begin(), np.zeros(8_000, dtype=np.int64), yes, float(np.log(10_000)))
+    assert alarm is not None
+    state, sample = alarm
+    onset = RATE.onset(state, 0.05, sample)
+    assert 4_000 < sample < 4_400
+    assert onset.low <= 4_000 <= onset.high == sample
+    assert 3_900 <= onset.estimate <= 4_150
+    assert onset.means[0] == pytest.approx(0.5, abs=0.12)
+
+
+def test_numbers_are_watched_within_their_range() -> None:
+    mean = Detector((0.0,), (100.0,), 50.0, Loan(run_length=True))
+    rng = np.random.default_rng(7)
+    values = np.concatenate([rng.uniform(20, 70, 3_000), rng.uniform(30, 80, 2_000)])
+    _, alarm = mean.observe(mean.begin(), np.zeros(5_000, dtype=np.int64), values, float(np.log(10_000)))
+    assert alarm is not None
+    assert 3_000 < alarm[1] < 3_300

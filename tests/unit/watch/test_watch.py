@@ -1,0 +1,206 @@
+"""A watch: alarms that name the group and the time, verdicts so far, the last samples, late outcomes, its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.errors import DataError, RecordError, SpecError, UsageError
+
+FOUR_FIFTHS = "P[hired | sex == 'F'] >= 0.8 * P[hired | sex == 'M']"
+
+
+def _people(rng: np.random.Generator, rows: int, women: float, men: float = 0.3) -> dict[str, Any]:
+    sex = rng.choice(["F", "M"], rows, p=[0.3, 0.7])
+    return {
+        "sex": sex,
+        "race": rng.choice(["A", "B", "C"], rows),
+        "pay": rng.uniform(10, 50, rows),
+        "hired": rng.random(rows) < np.where(sex == "F", women, men),
+    }
+
+
+def test_an_alarm_names_the_property_the_group_and_when_it_began() -> None:
+    rng = np.random.default_rng(1)
+    watch = iso.Watch(iso.parse(FOUR_FIFTHS).named("four fifths"), run_length=10_000)
+    assert watch.update(_people(rng, 6_000, 0.28)) == ()
+    assert watch.alarm is None
+    (alarm,) = watch.update(_people(rng, 2_000, 0.12))
+    assert alarm.property == "four fifths"
+    assert 6_000 < alarm.sample < 6_600
+    assert alarm.onset.low <= 6_000 <= alarm.onset.high == alarm.sample
+    assert alarm.estimate is not None
+    assert alarm.estimate < 0.8
+    assert watch.alarm == alarm
+    assert "has stopped holding" in str(alarm)
+    assert f"{alarm.sample:,}" in str(alarm)
+
+
+def test_of_many_groups_the_one_that_changed_is_named() -> None:
+    rng = np.random.default_rng(2)
+    watch = iso.Watch("for g in race: P[hired | race == g] >= 0.2", alpha=0.01, window=2_500, values={"race": list("ABC")})
+    watch.update(_people(rng, 3_000, 0.3))
+    table = _people(rng, 3_000, 0.3)
+    table["hired"] &= (table["race"] != "B") | (rng.random(3_000) < 0.2)
+    (alarm,) = watch.update(table)
+    assert alarm.group == "race == 'B'"
+    answers = {standing.group: standing.answer for standing in watch.now}
+    assert answers["race == 'B'"] == "violated"
+    assert {record.group for record in watch.verdict.groups} == {f"race == '{each}'" for each in "ABC"}
+
+
+def test_a_mean_and_overlapping_groups_are_watched() -> None:
+    rng = np.random.default_rng(3)
+    watch = iso.Watch(
+        ["E[pay] >= 25", "P[hired | sex == 'F'] >= P[hired] - 0.1"], run_length=1e5, ranges={"pay": (0, 100)}
+    )
+    assert not watch.update(_people(rng, 5_000, 0.29))
+    table = _people(rng, 5_000, 0.05)
+    table["pay"] = rng.uniform(0, 30, 5_000)
+    assert {alarm.text for alarm in watch.update(table)} == {
+        "E[pay] >= 25",
+        "P[hired | sex == 'F'] >= P[hired] - 0.1",
+    }
+
+
+def test_one_sample_at_a_time_is_the_same_as_all_at_once() -> None:
+    rng = np.random.default_rng(4)
+    table = _people(rng, 700, 0.05)
+    whole, single = iso.Watch(FOUR_FIFTHS, alpha=0.05), iso.Watch(FOUR_FIFTHS, alpha=0.05)
+    alarms = whole.update(table)
+    found = [alarm for row in range(700) for alarm in single.update({name: table[name][row] for name in table})]
+    assert alarms == tuple(found) != ()
+    assert single.verdict == whole.verdict
+    assert single.now == whole.now
+
+
+def test_a_watch_goes_on_from_its_state() -> None:
+    rng = np.random.default_rng(5)
+    first, second = _people(rng, 3_000, 0.28), _people(rng, 3_000, 0.1)
+    watch = iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500)
+    watch.update(first)
+    other = iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state)
+    assert watch.update(second) == other.update(second) != ()
+    assert other.state == watch.state
+    assert other.alarms == watch.alarms
+    with pytest.raises(RecordError, match="same properties"):
+        iso.Watch(FOUR_FIFTHS, alpha=0.01, window=500).restore(watch.state)
+    with pytest.raises(RecordError, match="cannot be read"):
+        iso.Watch(FOUR_FIFTHS, alpha=0.05).restore(b"{}")
+
+
+def test_an_alarm_that_was_acknowledged_is_given_again_while_it_does_not_hold() -> None:
+    rng = np.random.default_rng(6)
+    watch = iso.Watch("P[hired] >= 0.3", alpha=0.05)
+    assert watch.update({"hired": rng.random(2_000) < 0.1})
+    assert not watch.update({"hired": rng.random(2_000) < 0.1})
+    watch.acknowledge()
+    assert watch.alarm is None
+    assert watch.update({"hired": rng.random(2_000) < 0.1})
+    watch.acknowledge()
+    assert not watch.update({"hired": rng.random(4_000) < 0.4})
+    assert len(watch.alarms) == 2
+
+
+def test_verdicts_so_far_say_what_they_claim() -> None:
+    rng = np.random.default_rng(7)
+    watch = iso.Watch("P[hired] >= 0.3", alpha=0.05)
+    assert watch.verdict.answer == "undecided"
+    watch.update({"hired": rng.random(3_000) < 0.4})
+    held = watch.verdict
+    assert held.answer == "holds"
+    assert held.interval[0] >= 0.3
+    assert any("violated the whole time" in remark for remark in held.remarks)
+    watch.update({"hired": rng.random(9_000) < 0.1})
+    broken = watch.verdict
+    assert broken.answer == "violated"
+    assert broken.interval[1] <= 0.3
+    assert any("at some time it did not hold" in remark for remark in broken.remarks)
+
+
+def test_now_is_about_the_last_samples_only() -> None:
+    rng = np.random.default_rng(8)
+    watch = iso.Watch("P[hired] >= 0.3", alpha=0.05, window=2_000)
+    watch.update({"hired": rng.random(10_000) < 0.1})
+    watch.update({"hired": rng.random(3_000) < 0.6})
+    (standing,) = watch.now
+    assert standing.answer == "holds"
+    assert 2_000 <= standing.samples <= 2_500
+    assert standing.expression.low < 0.6 < standing.expression.high
+
+
+def test_late_outcomes_are_judged_in_the_order_of_coming() -> None:
+    rng = np.random.default_rng(9)
+    rows, text = 1_500, "P[paid == 1 | prediction == 1] >= 0.5"
+    table = {"id": np.arange(rows), "prediction": rng.integers(0, 2, rows)}
+    paid = (rng.random(rows) < 0.3).astype(int)
+    at_once = iso.Watch(text, alpha=0.05)
+    expected = at_once.update({**table, "paid": paid})
+    late = iso.Watch(text, alpha=0.05, outcome="paid", id="id")
+    assert late.update(table) == ()
+    assert (late.samples, late.pending) == (0, rows)
+    good = np.flatnonzero(paid == 1)
+    assert late.label(good, paid[good]) == ()  # good outcomes come first, and say nothing by themselves
+    half = np.flatnonzero(paid == 0)
+    found = [*late.label(half[:100], paid[half[:100]]), *late.label(half[100:], paid[half[100:]])]
+    assert tuple(found) == expected != ()
+    assert late.verdict == at_once.verdict
+    assert late.pending == 0
+
+
+def test_outcomes_that_never_come_are_left_out_and_bounded() -> None:
+    late = iso.Watch("P[paid == 1] >= 0.5", alpha=0.05, outcome="paid", id="id", patience=100)
+    late.update({"id": [f"n{k}" for k in range(50)]})
+    late.update({"id": [f"m{k}" for k in range(150)], "paid": [1] * 150})
+    assert (late.samples, late.missing, late.pending) == (150, 50, 0)
+    assert late.bounds == {"P[paid == 1]": (0.75, 1.0)}
+    other = iso.Watch("P[paid == 1] >= 0.5", alpha=0.05, outcome="paid", id="id", patience=100).restore(late.state)
+    assert other.missing == 50
+    with pytest.raises(DataError, match="second time"):
+        late.update({"id": ["a", "a"]})
+    with pytest.raises(DataError, match="an outcome for each id"):
+        late.label(["a", "b"], [1])
+
+
+def test_a_model_is_asked_about_every_sample() -> None:
+    rng = np.random.default_rng(10)
+    watch = iso.Watch("P[prediction == 1] >= 0.4", alpha=0.05, model=lambda table: np.asarray(table["x"]) > 0.5)
+    assert not watch.update({"x": rng.random(500)})
+    assert watch.update({"x": rng.random(1_000) * 0.6})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"properties": "P[a] >= 0.5"}, UsageError, "either alpha"),
+        ({"properties": "P[a] >= 0.5", "alpha": 0.1, "run_length": 10}, UsageError, "either alpha"),
+        ({"properties": "P[a] >= 0.5", "alpha": 5}, UsageError, "between 0 and 1"),
+        ({"properties": "P[a] >= 0.5", "run_length": 0.5}, UsageError, "at least 1"),
+        ({"properties": "P[a] >= 0.5", "alpha": 0.1, "window": 0}, UsageError, "window"),
+        ({"properties": [], "alpha": 0.1}, UsageError, "at least one property"),
+        ({"properties": 5, "alpha": 0.1}, UsageError, "about rates"),
+        ({"properties": "P[a] >= 0.5 or P[b] >= 0.5", "alpha": 0.1}, SpecError, "joined by 'and'"),
+        ({"properties": "P[a] * P[b] >= 0.5", "alpha": 0.1}, SpecError, "linear"),
+        ({"properties": "P[a] >= 0", "alpha": 0.1}, SpecError, "arithmetic decides"),
+        ({"properties": "E[a] >= 0.5", "alpha": 0.1}, SpecError, "range"),
+        ({"properties": "for g in c: P[a | c == g] >= 0.5", "alpha": 0.1}, SpecError, "values="),
+        ({"properties": "P[a] >= 0.5", "alpha": 0.1, "outcome": "a"}, UsageError, "both outcome and id"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        iso.Watch(**arguments)
+
+
+def test_columns_that_are_not_there_are_named() -> None:
+    watch = iso.Watch("P[hired] >= 0.3", alpha=0.05)
+    with pytest.raises(SpecError, match="hired"):
+        watch.update({"hird": [1, 0]})
+    watch.update({"hired": [1, 0]})
+    with pytest.raises(DataError, match="as in the updates before"):
+        watch.update({"other": [1]})
+    with pytest.raises(UsageError, match="late outcomes"):
+        watch.label([1], [1])
