@@ -13,7 +13,10 @@ from simulation import most_errors
 
 from isonomia.evidence.channels import grid_for
 from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.looks import looks_for
 from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, proves_above
+from isonomia.spec.property import parse
+from isonomia.spec.walk import leaves_of
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 
@@ -84,3 +87,21 @@ def test_limits_of_a_mean_miss_it_with_probability_at_most_delta_and_are_narrow(
     # Two ends, each at delta; a betting interval costs about sqrt(2 log(1 / delta)) over the normal quantile.
     assert missed <= most_errors(repetitions, 2 * delta)
     assert np.median(widths) <= 1.6
+
+
+def test_groups_on_the_boundary_are_named_with_probability_at_most_delta() -> None:
+    delta, repetitions, sizes = 0.2, 300, (40, 60, 80)
+    formula = parse(" and ".join(f"P[hired | race == '{name}'] >= 0.3" for name in "ABC")).formula
+    comparisons = formula.operands
+    evidence = looks_for(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,), delta, (1,))
+    rng, errors = np.random.default_rng(5), {True: 0, False: 0}
+    for _ in range(repetitions):
+        yes = rng.binomial(sizes, 0.3)
+        pairs = zip(evidence.channels, sizes, yes, strict=True)
+        tallies = {channel: np.asarray([n - hit, hit], dtype=float) for channel, n, hit in pairs}
+        found = evidence.by_comparison(evidence.step(evidence.begin(), tallies), comparisons, False)
+        for answer in errors:
+            errors[answer] += any(each is answer for each, _ in found)
+    # On the boundary every group holds, and comes as near to not holding as can be.
+    assert max(errors.values()) <= most_errors(repetitions, delta)
+    assert min(errors.values()) > 0

@@ -331,12 +331,13 @@ def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Flo
     else; then the shape is ``(rows, bounds, distances)``.
     """
     if len(payoffs) == 1 and payoffs.shape[-1] == 2 and bounds.ndim == 1 and not payoffs[..., 0].any():
-        y, arrays = payoffs[0, 0, :, 1].tolist(), (array[0].tolist() for array in (estimate, weights, counts))
-        return np.asarray([one_steady_gains(y, float(bounds[0]), *arrays, DISTANCES.tolist())])
+        arrays = payoffs[0, 0, :, 1], estimate[0], weights[0], counts[0]
+        y, shares, parts, draws = (array.tolist() for array in arrays)
+        return np.asarray([one_steady_gains(y, float(bounds[0]), shares, parts, draws, DISTANCES.tolist())])
     amounts, intercepts, factors = steady_stakes(payoffs, estimate, weights, DISTANCES)
-    draws = counts.sum(axis=-1)
-    won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - intercepts, draws)
-    total = draws.sum(axis=-1)
+    numbers = counts.sum(axis=-1)
+    won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - intercepts, numbers)
+    total = numbers.sum(axis=-1)
     if bounds.ndim == 2:
         amounts, won, total = amounts[:, None], won[:, None], total[:, None]
     return np.where(amounts > 0, won - amounts * (total * bounds)[..., None], 0.0)

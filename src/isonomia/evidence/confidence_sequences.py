@@ -328,7 +328,9 @@ def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Float
     return s, total
 
 
-def mean_ends(nodes: Floats, batches: Floats, delta_low: float, delta_high: float) -> tuple[float, float]:
+def mean_ends(
+    nodes: Floats, batches: Floats, delta_low: float, delta_high: float, order: float | None = None
+) -> tuple[float, float]:
     """Limits of a mean of numbers in a range, for one look after a number of draws that was fixed beforehand.
 
     Guarantee: for independent draws, ``P(mean < low) <= delta_low`` and ``P(mean > high) <= delta_high``. The wealth of
@@ -344,10 +346,12 @@ def mean_ends(nodes: Floats, batches: Floats, delta_low: float, delta_high: floa
         The counts of each batch, in the order in which they came: shape ``(batches, nodes)``.
     delta_low, delta_high
         The risk of each end.
+    order
+        The risk that stakes are made for, where several risks are to be compared with the same wealth.
     """
     unit = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
-    low = _mean_limit(unit, batches, delta_low)
-    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta_high)
+    low = _mean_limit(unit, batches, delta_low, order or delta_low)
+    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta_high, order or delta_high)
     span = float(nodes[-1] - nodes[0])
     return float(nodes[0]) + span * low, float(nodes[0]) + span * high
 
@@ -356,7 +360,7 @@ MOST_STAKE = 0.75
 """The part of the wealth that one draw can lose at most. Any part below 1 is valid; the source takes 1/2 or 3/4."""
 
 
-def _mean_limit(unit: Floats, batches: Floats, delta: float) -> float:
+def _mean_limit(unit: Floats, batches: Floats, delta: float, order: float) -> float:
     check_delta(delta)
     total = float(batches.sum())
     if total <= 0.0:
@@ -366,7 +370,7 @@ def _mean_limit(unit: Floats, batches: Floats, delta: float) -> float:
     spread = np.maximum((earlier @ unit**2) - n * (earlier @ unit / np.maximum(n, 1.0)) ** 2, 0.0)
     variance = (0.25 + spread) / (n + 1.0)
     # The best stake for a normal mean at a known number of draws: z / (sd * sqrt(n)) with z = sqrt(2 log(1 / delta)).
-    stakes = np.sqrt(2.0 * float(np.log(1.0 / delta)) / (variance * total))
+    stakes = np.sqrt(2.0 * float(np.log(1.0 / order)) / (variance * total))
 
     def refuted(m: float) -> bool:
         bounded = np.minimum(stakes, MOST_STAKE / max(m, 1e-300))

@@ -350,14 +350,23 @@ class _Batches:
     def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
         """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's."""
         batches, processes = len(self.counts), len(bounds)
-        repeated = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
-        left, none = remaining(repeated, np.zeros((batches, 1)), self.sizes, self.before)
+        every = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
+        left, none = remaining(every, np.zeros((batches, 1)), self.sizes, self.before)
         bound = bounds[:, 0] + none
         weights = weights_of(self._seen, self.counts)
         steady = steady_gains(left, bound, self._estimate, weights, self.counts)
-        rows = [np.repeat(array, processes, axis=0) for array in (self._estimate, weights, self.counts)]
-        flat = np.repeat(left, processes, axis=0), bound.reshape(-1, 1)
-        by_estimate = estimate_gains(*flat, *rows, TOLERANCE).reshape(batches, processes, 1)
+
+        def repeated(array: Floats) -> Floats:
+            return np.repeat(array, processes, axis=0)
+
+        by_estimate = estimate_gains(
+            repeated(left),
+            bound.reshape(-1, 1),
+            repeated(self._estimate),
+            repeated(weights),
+            repeated(self.counts),
+            TOLERANCE,
+        ).reshape(batches, processes, 1)
         return pooled(np.cumsum(np.concatenate([steady, by_estimate], axis=2), axis=0))
 
     @cached_property

@@ -28,14 +28,12 @@ from scipy.special import ndtri
 from isonomia.evidence.binomial import clopper_pearson
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
-from isonomia.evidence.normal_form import as_chosen, find_extreme
+from isonomia.evidence.normal_form import as_chosen, compared, find_extreme
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.evidence.protocol import Tallies
-from isonomia.spec.construct import constant_value
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
-    Arithmetic,
     Comparison,
     Each,
     Formula,
@@ -48,7 +46,7 @@ from isonomia.spec.tree import (
     Rate,
     Row,
 )
-from isonomia.spec.walk import leaves_of, links_of
+from isonomia.spec.walk import leaves_of
 
 __all__ = ["Findings", "LookEvidence", "LookState", "NoLookError", "looks_for", "people_for"]
 
@@ -197,23 +195,20 @@ class LookEvidence:
 
     def _look(self, state: LookState) -> Findings | None:
         """What a look finds; nothing where it decides nothing and others follow."""
-        risk = self.delta / len(self.after)
-        draws = {channel.leaves[0]: np.asarray(batches) for channel, batches in state.tallies.items()}
-        nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in state.tallies}
-        table = _Draws(draws, nodes)
+        risk, table = self.delta / len(self.after), _Draws.of(state)
         if (
             state.batches != self.after[-1]
             and self._judged(self.formula, risk, risk, replace(table, quick=True))[0] is None
         ):
             return None
-        answer, compared = self._judged(self.formula, risk, risk, table)
-        return Findings(answer, tuple(compared), {leaf: table.leaf_ends(leaf, risk) for leaf in draws})
+        answer, intervals = self._judged(self.formula, risk, risk, table)
+        return Findings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
 
     def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
         """Whether a formula holds, by the risks of either answer, and the intervals of what it compares."""
         match formula:
             case Comparison():
-                links = _links(formula)
+                links = list(compared(formula))
                 pairs = [self._compared(*link, true, false / len(links), table) for link in links]
                 return _all(answer for answer, _ in pairs), [ends for _, ends in pairs]
             case Not(operand=operand):
@@ -242,10 +237,57 @@ class LookEvidence:
         upward = relation in {">", ">="}
         low = table.low(part, true if upward else false, threshold)
         high = table.high(part, false if upward else true, threshold)
-        above = low > threshold or (low == threshold and relation in {">=", "<"})
-        below = high < threshold or (high == threshold and relation in {"<=", ">"})
-        answer = True if above else False if below else None
+        answer = True if _above(low, relation, threshold) else False if _below(high, relation, threshold) else None
         return (answer if upward or answer is None else not answer), (low, high)
+
+    def by_comparison(
+        self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
+    ) -> list[tuple[bool | None, Ends]]:
+        """Whether each of the comparisons holds that the claim is the conjunction of, and its interval.
+
+        Guarantee, for each direction: the probability that an answer is wrong for any of them is at most ``delta``, by
+        Holm's procedure over exact tests, whose levels are nested: a test of one order of tables rejects at a larger
+        level what it rejects at a smaller one. Where the whole claim holds, all do, at the risk of that answer. The
+        intervals are for all of them at once, each end at its part of the risk.
+        """
+        risk, table = self.delta / len(self.after), _Draws.of(state)
+        links = [next(compared(comparison)) for comparison in comparisons]
+        each = risk / len(links)
+        intervals = []
+        for quantity, _, threshold in links:
+            part = self.parts[quantity]
+            intervals.append((table.low(part, each, threshold), table.high(part, each, threshold)))
+        if state.findings is None:
+            return [(None, ends) for ends in intervals]
+        if whole:
+            return [(True, ends) for ends in intervals]
+        holds = self._rejected(links, True, risk, table)
+        violated = self._rejected(links, False, risk, table) if whole is False else set()
+        answers = [None if (k in holds) == (k in violated) else k in holds for k in range(len(links))]
+        return list(zip(answers, intervals, strict=True))
+
+    def _rejected(
+        self, links: Sequence[tuple[Quantity, str, float]], answer: bool, risk: float, table: _Draws
+    ) -> set[int]:
+        """Which comparisons are shown to hold, or to be violated, all of them together at one risk (Holm 1979)."""
+        quick = replace(table, quick=True, order=risk / len(links))
+        known = [all(table.batches[leaf].any() for leaf in leaves_of(quantity)) for quantity, _, _ in links]
+        left, found = {k for k, seen in enumerate(known) if seen}, set[int]()
+        while left:
+            level = risk / (len(links) - len(found))
+            more = {k for k in left if self._shown(*links[k], answer, level, quick)}
+            if not more:
+                break
+            left, found = left - more, found | more
+        return found
+
+    def _shown(
+        self, quantity: Quantity, relation: str, threshold: float, answer: bool, risk: float, table: _Draws
+    ) -> bool:
+        part = self.parts[quantity]
+        if (relation in {">", ">="}) is answer:
+            return _above(table.low(part, risk, threshold), relation, threshold)
+        return _below(table.high(part, risk, threshold), relation, threshold)
 
 
 def looks_for(
@@ -265,27 +307,19 @@ def looks_for(
     NoLookError
         Where a compared quantity has no limits for a fixed number of draws; the message says which and why.
     """
-    parts = {quantity: _part(quantity, ranges, streams) for quantity, _, _ in _links(formula)}
+    parts = {quantity: _part(quantity, ranges, streams) for quantity, _, _ in compared(formula)}
     return LookEvidence(formula, parts, ranges, tuple(streams), delta, tuple(after))
 
 
 # --------------------------------------------------------------------------------------------------- what is compared
 
 
-def _links(formula: Formula) -> list[tuple[Quantity, str, float]]:
-    """Every compared quantity with its relation and threshold, in the order of the formula."""
-    return [_link(left, right, relation) for left, relation, right in links_of(formula)]
+def _above(low: float, relation: str, threshold: float) -> bool:
+    return low > threshold or (low == threshold and relation in {">=", "<"})
 
 
-def _link(left: Quantity, right: Quantity, relation: str) -> tuple[Quantity, str, float]:
-    """A quantity against a number; where both sides vary, their difference against 0."""
-    threshold = constant_value(right)
-    if threshold is not None:
-        return left, relation, threshold
-    threshold = constant_value(left)
-    if threshold is not None:
-        return right, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[relation], threshold
-    return Arithmetic("-", left, right), relation, 0.0
+def _below(high: float, relation: str, threshold: float) -> bool:
+    return high < threshold or (high == threshold and relation in {"<=", ">"})
 
 
 def _all(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
@@ -360,12 +394,22 @@ def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -
 class _Draws:
     """What was drawn of each leaf, a row a batch, and the values in which it is counted.
 
-    Where it should be ``quick``, limits of rates only say on which side of the threshold they lie.
+    Where it should be ``quick``, limits of rates only say on which side of the threshold they lie. Where an ``order``
+    is given, tests are made for that risk whatever their level is, so that levels are nested.
     """
 
     batches: Mapping[Leaf, Floats]
     nodes: Mapping[Leaf, Floats]
     quick: bool = False
+    order: float | None = None
+
+    @classmethod
+    def of(cls, state: LookState) -> _Draws:
+        """All batches of a state."""
+        return cls(
+            {channel.leaves[0]: np.asarray(batches) for channel, batches in state.tallies.items()},
+            {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in state.tallies},
+        )
 
     def low(self, part: Part, risk: float, threshold: float) -> float:
         """A lower limit of a quantity, wrong with probability at most the risk."""
@@ -375,7 +419,7 @@ class _Draws:
             case RatesPart(leaves=leaves, fraction=fraction):
                 return self._of_rates(lower_end, leaves, fraction, risk, threshold)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk, self.order)
                 return offset + factor * (ends[0] if factor >= 0 else ends[1])
             case ExtremePart(largest=largest, parts=parts):
                 if largest:
@@ -390,7 +434,7 @@ class _Draws:
             case RatesPart(leaves=leaves, fraction=fraction):
                 return self._of_rates(upper_end, leaves, fraction, risk, threshold)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk, self.order)
                 return offset + factor * (ends[1] if factor >= 0 else ends[0])
             case ExtremePart(largest=largest, parts=parts):
                 if largest:
@@ -413,7 +457,7 @@ class _Draws:
         if self.quick:
             sign = 1.0 if end is lower_end else -1.0
             turned = fraction if end is lower_end else fraction.negated
-            proved = proves_above(turned, yes, n, risk, sign * threshold)
+            proved = proves_above(turned, yes, n, risk, sign * threshold, self.order)
             return nextafter(threshold, sign * inf) if proved else -sign * inf
         found = end(fraction, yes, n, risk, threshold)
         # Where nothing is known, the quantity has still its own range.
@@ -458,7 +502,7 @@ class _Guess:
     def people(self, formula: Formula, answer: bool, risk: float) -> float:
         match formula:
             case Comparison():
-                links = _links(formula)
+                links = list(compared(formula))
                 part_risk = risk if answer else risk / len(links)
                 found = [
                     self.people_beyond(self.parts[quantity], (relation in {">", ">="}) is answer, threshold, part_risk)

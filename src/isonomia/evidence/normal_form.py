@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 from isonomia.errors import SpecError
 from isonomia.evidence.exact import exact_value
 from isonomia.evidence.intervals import Interval, enclose
+from isonomia.spec.construct import constant_value
 from isonomia.spec.tree import (
     Arithmetic,
     Comparison,
@@ -29,9 +30,9 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
 )
-from isonomia.spec.walk import leaves_of, nodes
+from isonomia.spec.walk import leaves_of, links_of, nodes
 
-__all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "find_extreme", "normal_form"]
+__all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "compared", "find_extreme", "normal_form"]
 
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
@@ -226,3 +227,36 @@ def _sign(quantity: Quantity, ranges: Ranges) -> int:
     if value.low[0] >= -slack:
         return 1
     return -1 if value.high[0] <= slack else 0
+
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
+    """Every compared quantity with its relation and threshold, in the order of the formula.
+
+    Where both sides vary it is their difference with 0, or their ratio where one side is a share of the other.
+    """
+    return (_link(*link) for link in links_of(formula))
+
+
+def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float]:
+    threshold = constant_value(right)
+    if threshold is not None:
+        return left, relation, threshold
+    threshold = constant_value(left)
+    if threshold is not None:
+        return right, FLIPPED[relation], threshold
+    ratio = _as_ratio(left, relation, right) or _as_ratio(right, FLIPPED[relation], left)
+    return ratio or (Arithmetic("-", left, right), relation, 0.0)
+
+
+def _as_ratio(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float] | None:
+    """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people speak of, ``a / b``."""
+    match left, right:
+        case Rate(), Arithmetic("*", Constant(value=share), Rate() as rate) if share > 0:
+            return Arithmetic("/", left, rate), relation, share
+        case Rate(), Arithmetic("*", Rate() as rate, Constant(value=share)) if share > 0:
+            return Arithmetic("/", left, rate), relation, share
+        case _:
+            return None

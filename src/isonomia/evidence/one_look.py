@@ -159,10 +159,19 @@ def interval_of(
 
 
 def proves_above(
-    fraction: RateFraction, successes: Sequence[float], n: Sequence[float], delta: float, value: float
+    fraction: RateFraction,
+    successes: Sequence[float],
+    n: Sequence[float],
+    delta: float,
+    value: float,
+    order: float | None = None,
 ) -> bool:
-    """Whether the table proves, at this risk, that the quantity is above a value; the limit itself is not searched."""
-    test = _test_of(fraction, successes, n, delta, value)
+    """Whether the table proves, at this risk, that the quantity is above a value; the limit itself is not searched.
+
+    With an ``order``, a risk of at most ``delta`` for which tables are ordered and the box is made, it is one p-value
+    that is compared with ``delta``: what is proved at some risk is proved at every larger one.
+    """
+    test = _test_of(fraction, successes, n, delta, value, order)
     return test is not None and (value < test.low or test.rejects(value))
 
 
@@ -225,10 +234,16 @@ class _Test(Protocol):
 
 
 def _test_of(
-    fraction: RateFraction, successes: Sequence[float], n: Sequence[float], delta: float, threshold: float | None
+    fraction: RateFraction,
+    successes: Sequence[float],
+    n: Sequence[float],
+    delta: float,
+    threshold: float | None,
+    order: float | None = None,
 ) -> _Test | None:
     """The test of one quantity; ``None`` where a rate has no draws."""
     check_delta(delta)
+    order = delta if order is None else min(order, delta)
     table = _Table.of(fraction, successes, n)
     if not bool(np.all(table.n > 0)):
         return None
@@ -236,9 +251,9 @@ def _test_of(
         case 1:
             return _OneRate(table, delta)
         case 2:
-            return _TwoRates(table, delta)
+            return _TwoRates(table, delta, order)
         case _:
-            return _ManyRates(table, delta, threshold)
+            return _ManyRates(table, delta, order, threshold)
 
 
 def _searched(test: _Test, threshold: float | None) -> float:
@@ -296,12 +311,13 @@ class _TwoRates:
 
     table: _Table
     delta: float
+    order: float
 
     def __post_init__(self) -> None:
         table = self.table
         self.low = table.low
-        self.z = max(-float(ndtri(self.delta)), 0.0)
-        self.level = self.delta * (1.0 - NUISANCE_SHARE)
+        self.z = max(-float(ndtri(self.order)), 0.0)
+        self.level = self.delta - self.order * NUISANCE_SHARE
         shrunk = self._shrunk(table.yes, np.arange(2))
         self.centre = table.value(shrunk)
         spread = np.sqrt(shrunk * (1.0 - shrunk) / self._weights)
@@ -358,7 +374,7 @@ class _TwoRates:
     @cached_property
     def _box(self) -> tuple[float, float]:
         """The Clopper-Pearson interval of the rate across; half of gamma, since the table says which rate it is."""
-        yes, n, risk = self.table.yes[self.across], self.table.n[self.across], self.delta * NUISANCE_SHARE / 2.0
+        yes, n, risk = self.table.yes[self.across], self.table.n[self.across], self.order * NUISANCE_SHARE / 2.0
         return float(lower_limit(yes, n, risk / 2.0)), float(upper_limit(yes, n, risk / 2.0))
 
     @cached_property
@@ -490,10 +506,11 @@ class _ManyRates:
 
     table: _Table
     delta: float
+    order: float
     threshold: float | None
 
     def __post_init__(self) -> None:
-        table, gamma = self.table, self.delta * NUISANCE_SHARE
+        table, gamma = self.table, self.order * NUISANCE_SHARE
         risk = gamma / (2.0 * len(table.n))
         self.low = table.low
         self.box = lower_limit(table.yes, table.n, risk), upper_limit(table.yes, table.n, risk)
@@ -518,7 +535,7 @@ class _ManyRates:
         for _ in range(4):  # each time round the best so far, four times as near
             exponents = self._exponents(c, tilts, factors)
             i, j = np.unravel_index(int(np.argmin(exponents)), exponents.shape)
-            if exponents[i, j] <= log(self.delta * (1.0 - NUISANCE_SHARE)) - SLACK:
+            if exponents[i, j] <= log(self.delta - self.order * NUISANCE_SHARE) - SLACK:
                 return True
             width = (tilts[-1] / tilts[0]) ** 0.125
             tilts = tilts[i] * np.geomspace(1.0 / width, width, 17)

@@ -328,7 +328,7 @@ def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes
     part = _Rows(a, b, miss, h, weights, most).take(rows)
     here = [array[rows] for array in (mu, low, high, moved, no, yes)]
     for _ in range(MAX_ROUNDS):
-        here, gain = part.round(*here, tolerance)
+        here, gain = part.round(tolerance, *here)
         mu[rows], no[rows], yes[rows] = here[0], here[4], here[5]
         going = np.flatnonzero(gain >= tolerance)
         if not len(going):
@@ -353,7 +353,7 @@ class _Rows:
         return _Rows(*(getattr(self, name)[rows] for name in self.__slots__))
 
     def round(
-        self, mu: Floats, low: Floats, high: Floats, moved: Floats, no: Floats, yes: Floats, tolerance: float
+        self, tolerance: float, mu: Floats, low: Floats, high: Floats, moved: Floats, no: Floats, yes: Floats
     ) -> tuple[list[Floats], Floats]:
         """One round of Newton's method, and what it gained."""
         a = self.a

@@ -229,6 +229,13 @@ class VerifairEvidence:
 
     def decision(self, state: dict[Channel, NDArray[np.float64]]) -> bool | None:
         """Infer the formula from the lemmas of the leaves."""
+        truth, wrong = judge_formula(self.formula, self.lemmas(state))
+        # The leaves' risks are delta divided and added up again. The allowance for that rounding *can* change a
+        # verdict, and raises the risk by a factor of 1 + 1e-12 at most.
+        return truth if wrong <= self.delta * (1.0 + 1e-12) else None
+
+    def lemmas(self, state: dict[Channel, NDArray[np.float64]]) -> dict[Leaf, Lemma]:
+        """What is known of each leaf; all of it together is wrong with probability at most ``delta``."""
         risk = self.delta / max(count_leaves(self.formula), 1)
         lemmas: dict[Leaf, Lemma] = {}
         for channel, counts in state.items():
@@ -237,10 +244,7 @@ class VerifairEvidence:
             width = float(nodes[-1] - nodes[0])
             mean = float(counts @ nodes) / n if n else float(nodes[0])
             lemmas[channel.leaves[0]] = Lemma(mean, width * adaptive_error(risk, n), risk)
-        truth, wrong = judge_formula(self.formula, lemmas)
-        # The leaves' risks are delta divided and added up again. The allowance for that rounding *can* change a
-        # verdict, and raises the risk by a factor of 1 + 1e-12 at most.
-        return truth if wrong <= self.delta * (1.0 + 1e-12) else None
+        return lemmas
 
     def progress(self, state: dict[Channel, NDArray[np.float64]]) -> float:
         """1 when decided; unknown, so 0, before."""

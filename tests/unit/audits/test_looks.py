@@ -250,3 +250,41 @@ def test_a_rate_that_was_one_does_not_promise_a_table_of_nobody():
         verdict = iso.check("P[y] > 0.999", population=iso.Sample(table), seed=1)
         assert verdict.answer == "undecided"
         assert not any("about 0 people" in remark for remark in verdict.remarks)
+
+
+def groups(n: int = 3_000) -> dict[str, Any]:
+    """Four groups with exactly these rates, in no order."""
+    each = n // 4
+    hired = np.concatenate([np.arange(each) < round(rate * each) for rate in (0.3, 0.45, 0.1, 0.24)]).astype(int)
+    order = np.random.default_rng(2).permutation(4 * each)
+    return {"race": np.repeat(list("ABCD"), each)[order], "hired": hired[order]}
+
+
+@pytest.mark.parametrize("how", [{"looks": "once"}, {"looks": 3}, {"method": "verifair"}])
+def test_every_group_has_an_answer_however_often_it_is_looked_at(how: dict[str, Any]) -> None:
+    people = iso.Sample(groups(40_000 if "method" in how else 3_000))
+    claim = "for g in race: P[hired | race == g] >= 0.23"
+    verdict = iso.check(
+        claim, population=people, delta=0.05, seed=1, stop="all" if "method" in how else "decided", **how
+    )
+    answers = {each.group: each.answer for each in verdict.groups}
+    assert answers["race == 'C'"] == "violated" or (how.get("method") and verdict.answer == "undecided")
+    assert answers["race == 'B'"] == "holds"
+    assert answers["race == 'D'"] == "undecided"
+    for each in verdict.groups:
+        assert each.low <= each.estimate <= each.high
+        assert {"holds": each.low >= 0.23, "violated": each.high < 0.23}.get(each.answer, each.low < 0.23 <= each.high)
+
+
+def test_a_claim_that_holds_at_one_look_holds_for_every_group() -> None:
+    verdict = iso.check("for g in race: P[hired | race == g] >= 0.05", population=iso.Sample(groups()), looks="once")
+    assert verdict.answer == "holds"
+    assert {each.answer for each in verdict.groups} == {"holds"}
+
+
+@pytest.mark.parametrize("looks", ["once", 3, "any"])
+def test_a_share_of_another_rate_is_shown_as_a_ratio_however_often_it_is_looked_at(looks: str | int) -> None:
+    claim = "P[hired | sex == 'F'] >= 0.8 * P[hired | sex == 'M']"
+    verdict = iso.check(claim, population=iso.Sample(table()), looks=looks, seed=1)
+    assert verdict.expressions[0].text == "P[hired | sex == 'F'] / P[hired | sex == 'M']"
+    assert verdict.expressions[0].threshold == 0.8

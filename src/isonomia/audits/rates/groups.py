@@ -23,6 +23,7 @@ from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.multiple import closed_average, e_bh, locked
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
+from isonomia.evidence.verifair import VerifairEvidence, judge_formula
 from isonomia.records.display.words import ANSWERS
 from isonomia.records.verdict import Expression, GroupRecord
 from isonomia.spec.analysis import conjuncts
@@ -52,6 +53,7 @@ __all__ = [
     "group_records",
     "groups_of",
     "region_answers",
+    "verifair_answers",
 ]
 
 Floats = NDArray[np.float64]
@@ -388,6 +390,21 @@ def region_answers(
             answer = True if whole else asked.step(RegionState(state.tallies, None), nothing).answer
             answers.append(None if answer is False and whole is not False else answer)
     return answers
+
+
+def verifair_answers(
+    claims: Sequence[GroupClaim],
+    evidence: VerifairEvidence,
+    state: dict[Channel, Floats],
+    whole: bool | None,
+) -> list[bool | None]:
+    """Whether each comparison holds, as the rule of the VeriFair paper says it.
+
+    Every answer is right whenever all lemmas about leaves are, so that their one risk covers all of them.
+    """
+    lemmas = evidence.lemmas(state)
+    found = [judge_formula(comparison, lemmas)[0] for claim in claims for comparison in claim.comparisons]
+    return [True if whole else None if answer is False and whole is not False else answer for answer in found]
 
 
 # ------------------------------------------------------------------------------------------------------------ records

@@ -16,15 +16,13 @@ from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.inversion import Inversion, inversion_for
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.records.verdict import Expression, LeafRecord
-from isonomia.spec.construct import constant_value
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
-    Arithmetic,
     Comparison,
-    Constant,
     Each,
     Extreme,
     Formula,
@@ -37,7 +35,7 @@ from isonomia.spec.tree import (
     Rate,
     Row,
 )
-from isonomia.spec.walk import leaves_of, links_of, nodes
+from isonomia.spec.walk import leaves_of, nodes
 from isonomia.wording import number
 
 __all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", "over_box"]
@@ -45,13 +43,6 @@ __all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", 
 MANY = 12
 """From how many leaves on their intervals come from the region, which is quicker and wider, and of compared quantities
 on their intervals' ends are looked for only once. Changes width and cost only."""
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
-    """Every compared quantity with its relation and threshold; where both sides vary, their difference with 0."""
-    return (_link(*link) for link in links_of(formula))
 
 
 def inversions_for(
@@ -216,28 +207,6 @@ def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
 def closing_in(item: Expression) -> str:
     """One line on a compared quantity."""
     return f"[{number(item.low)}, {number(item.high)}] {item.relation} {number(item.threshold)}?"
-
-
-def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float]:
-    threshold = constant_value(right)
-    if threshold is not None:
-        return left, relation, threshold
-    threshold = constant_value(left)
-    if threshold is not None:
-        return right, FLIPPED[relation], threshold
-    ratio = _as_ratio(left, relation, right) or _as_ratio(right, FLIPPED[relation], left)
-    return ratio or (Arithmetic("-", left, right), relation, 0.0)
-
-
-def _as_ratio(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float] | None:
-    """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people speak of, ``a / b``."""
-    match left, right:
-        case Rate(), Arithmetic("*", Constant(value=share), Rate() as rate) if share > 0:
-            return Arithmetic("/", left, rate), relation, share
-        case Rate(), Arithmetic("*", Rate() as rate, Constant(value=share)) if share > 0:
-            return Arithmetic("/", left, rate), relation, share
-        case _:
-            return None
 
 
 def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:

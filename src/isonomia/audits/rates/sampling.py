@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart
-from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers
+from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
@@ -41,7 +41,7 @@ from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Formula, Leaf, Other, Quantity, Rate, Version
+from isonomia.spec.tree import Comparison, Formula, Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
@@ -450,15 +450,22 @@ class RatesSampling(Generic[S]):
         """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
 
         The intervals are for all of them at once, and agree with the answers. None for a claim that is not about every
-        group, or that was decided by another rule.
+        group, or that is about more than bets can be made on.
         """
-        claims, question = self.question.claims, self.question
+        claims, question, own = self.question.claims, self.question, state.evidence
         comparisons = [comparison for claim in claims for comparison in claim.comparisons]
+        if not comparisons:
+            return []
+        if isinstance(own, LookState):
+            return self._at_look(own, comparisons, whole)
+        rule: object = self.evidence
         if self.family is not None:
             answers = self.family.answers(state.history, whole)
-        elif claims and self.region is not None and isinstance(state.evidence, RegionState):
+        elif self.region is not None and isinstance(state.evidence, RegionState):
             streams = self.population.streams
             answers = region_answers(claims, self.region, state.evidence, question.ranges, streams, whole)
+        elif isinstance(rule, VerifairEvidence) and isinstance(own, dict):
+            answers = verifair_answers(claims, rule, own, whole)
         else:
             return []
         known = self.knowledge(state)
@@ -466,17 +473,41 @@ class RatesSampling(Generic[S]):
         # Intervals for all groups at once share the risk out.
         known = replace(known, delta=self.delta / len(comparisons))
         items = [known.expression(*item) for each in comparisons for item in compared(each)]
-        means = {leaf: tally.mean for leaf, tally in known.tallies.items()}
-        zero = [any(_value(p, means) == 0 for p in denominators_of(each, question.ranges)) for each in comparisons]
-        answers = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
-        return [(answer, item.agreeing(answer)) for answer, item in zip(answers, items, strict=True)]
+        return self._sayable(comparisons, answers, items, known.tallies)
+
+    def _at_look(
+        self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
+    ) -> list[tuple[bool | None, Expression]]:
+        """The same at a planned look; nothing between looks."""
+        planned: object = self.evidence
+        if not isinstance(planned, LookEvidence) or state.findings is None:
+            return []
+        found = planned.by_comparison(state, comparisons, whole)
+        order = tuple(next(compared(each)) for each in comparisons)
+        drawn = {channel: np.sum(batches, axis=0) for channel, batches in state.tallies.items()}
+        tallies = {channel.leaves[0]: _leaf_tally(channel, counts) for channel, counts in drawn.items()}
+        known = LookKnowledge(
+            tallies, self.question.ranges, replace(state.findings, compared=tuple(ends for _, ends in found)), order
+        )
+        answers, items = [answer for answer, _ in found], [known.expression(*item) for item in order]
+        return self._sayable(comparisons, answers, items, tallies)
+
+    def _sayable(
+        self,
+        comparisons: Sequence[Comparison],
+        answers: Sequence[bool | None],
+        items: Sequence[Expression],
+        tallies: Mapping[Leaf, LeafTally],
+    ) -> list[tuple[bool | None, Expression]]:
+        """Answers without those that divide by what may be zero, and intervals that agree with them."""
+        means, ranges = {leaf: tally.mean for leaf, tally in tallies.items()}, self.question.ranges
+        zero = [any(_value(p, means) == 0 for p in denominators_of(each, ranges)) for each in comparisons]
+        said = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
+        return [(answer, item.agreeing(answer)) for answer, item in zip(said, items, strict=True)]
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
         """The counts of each leaf."""
-        return {
-            channel.leaves[0]: LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
-            for channel, counts in state.leaves.items()
-        }
+        return {channel.leaves[0]: _leaf_tally(channel, counts) for channel, counts in state.leaves.items()}
 
     def zero_denominators(self, state: SamplingState[S]) -> tuple[Polynomial, ...]:
         """The denominators that no draw so far has shown to differ from zero."""
@@ -505,6 +536,10 @@ class RatesSampling(Generic[S]):
             channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
             for channel in served
         }
+
+
+def _leaf_tally(channel: Channel, counts: NDArray[np.float64]) -> LeafTally:
+    return LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
 
 
 def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
