@@ -6,9 +6,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from page_audits import closing, every_kind, rates
 
+import isonomia as iso
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.page import write_page
 
@@ -199,3 +201,55 @@ def test_very_long_names_and_writing_from_right_to_left_fit_a_phone(open_page, t
     page.evaluate(DRAW_ALL)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
     assert page.complaints == []
+
+
+# ------------------------------------------------------------------------------------------ a table by group
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng, n = np.random.default_rng(1), 600
+    sex = rng.choice(["Female", "Male", None], n, p=[0.45, 0.53, 0.02])
+    score = np.clip(rng.normal(np.where(sex == "Male", 0.5, 0.4), 0.2), 0, 1)
+    people = {
+        "sex": sex,
+        "race": rng.choice(["White", "<script>window.owned = 1</script>", "Asian or Pacific Islander", "Rare"], n),
+        "approved": (score > 0.45).astype(int),
+        "repaid": (rng.random(n) < score).astype(int),
+        "score": score,
+    }
+    people["race"][:595][people["race"][:595] == "Rare"] = "White"
+    path = tmp_path_factory.mktemp("measure") / "measure.html"
+    iso.measure(
+        people, by=["sex", "race"], decision="approved", outcome="repaid", score="score", reference=["Male"]
+    ).to_html(path)
+    return path
+
+
+@pytest.fixture(scope="module", params=[WINDOWS[0], WINDOWS[-1]])
+def group_window(request: pytest.FixtureRequest, measured, open_page):
+    page = open_page(measured, **request.param)
+    page.evaluate(DRAW_ALL)
+    return page
+
+
+def test_every_chart_is_drawn_with_the_names_of_the_groups(group_window, measured) -> None:
+    figures = group_window.locator("figure.chart")
+    assert group_window.locator('figure.chart[data-drawn="yes"]').count() == figures.count() >= 16
+    ratios = group_window.locator('figure[data-kind="ratios"]').first
+    words = ratios.locator("svg text").all_text_contents()
+    assert {"Female", "Male (reference)"} <= set(words)
+    assert "four-fifths rule of thumb" in ratios.locator("figcaption").inner_text()
+    legend = group_window.locator('figure[data-kind="reliability"] svg').first.locator("text").all_text_contents()
+    assert {"Female", "Male"} <= set(legend)
+    assert group_window.asked == [measured.as_uri()]
+    assert group_window.complaints == []
+    assert group_window.evaluate("window.owned") is None
+
+
+def test_the_page_fits_the_window_and_axe_finds_nothing(group_window) -> None:
+    group_window.evaluate(OPEN_ALL)
+    assert group_window.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(group_window).response["violations"]
+    assert [(item["id"], item["impact"], item["nodes"][0]["html"]) for item in found] == []

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from isonomia.evidence.binomial import lower_limit, upper_limit
-from isonomia.evidence.one_look import NUISANCE_SHARE, RateFraction, lower_end, upper_end
+from isonomia.evidence.one_look import NUISANCE_SHARE, RateFraction, lower_end, proves_above, upper_end
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 DIFFERENCE = RateFraction(0.0, (1.0, -1.0))
@@ -118,3 +118,13 @@ def test_three_rates_miss_with_probability_at_most_delta() -> None:
         chance = np.prod([binom.pmf(tables[:, g], sizes[g], rates[g]) for g in range(3)], axis=0)
         worst = max(worst, float(chance[limits > np.dot(mixed.top, rates) + 1e-12].sum()))
     assert 0.01 * delta < worst <= delta
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "value", "above"),
+    [((7, 4), (37, 37), 0.0, True), ((11, 9), (13, 10), 0.0, True), ((12, 17), (17, 19), 5.0, False)],
+)
+def test_a_value_that_no_likely_rate_has_is_refuted(successes, n, value: float, above: bool) -> None:
+    ratio = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
+    assert proves_above(ratio, successes, n, 0.05, value) is above
+    assert proves_above(ratio.negated, successes, n, 0.05, -value) is not above

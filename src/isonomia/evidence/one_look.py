@@ -414,6 +414,8 @@ class _TwoRates:
         for depth in range(depths + 1):
             along = self._along(c, left)
             possible = along >= 0.0
+            if not possible.any():
+                return True  # no rate in the box has such a value
             left, right, along = left[possible], right[possible], along[possible]
             likely = self._probability(np.minimum(along, 1.0), right) > self.level * (1.0 - 4.0 * SLACK)
             if not likely.any():

@@ -40,10 +40,6 @@ SECTIONS = {
 """The measures that stand side by side."""
 
 
-CELL = len("0.484 [0.477, 0.491]")
-"""Characters of a rate with its interval, which should not be broken: three of them fit a terminal of 80."""
-
-
 @dataclass(frozen=True, slots=True)
 class TableSection:
     """Measures that are shown together, of every group."""
@@ -133,7 +129,7 @@ def show_table(table: GroupTable, console: Any) -> None:
 
     for position, section in enumerate(sections_of(table)):
         console.print(Text(section.title, style="bold"))
-        console.print(_grid(section, people=position == 0))
+        console.print(_grid(section, console.width, people=position == 0))
         console.print()
     for line in _notes(table):
         console.print(Text(line))
@@ -148,16 +144,18 @@ def _notes(table: GroupTable) -> Iterator[str]:
         yield f"note: {remark}"
 
 
-def _grid(section: TableSection, *, people: bool) -> Any:
+def _grid(section: TableSection, width: int, *, people: bool) -> Any:
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 1, 0, 0), show_edge=False)
+    # Numbers are not broken as long as the names of groups have some room beside them.
+    whole = width >= 16 + (16 if people else 0) + sum(_width(section, name) + 1 for name in section.measures)
     grid.add_column("group", overflow="fold", min_width=8)
     for heading in ("n", "share") if people else ():
         grid.add_column(heading, justify="right", no_wrap=True)
     for name in section.measures:
-        grid.add_column(words_of(name), overflow="fold", min_width=CELL)
+        grid.add_column(words_of(name), overflow="fold", no_wrap=whole)
     previous: tuple[str, ...] = ()
     for row in section.rows:
         if row.by != previous:
@@ -168,6 +166,10 @@ def _grid(section: TableSection, *, people: bool) -> Any:
         indent = "  " if row.by else ""
         grid.add_row(*(Text(part) for part in (indent + visible(name_of(row, section.measures)), *counts, *cells)))
     return grid
+
+
+def _width(section: TableSection, name: str) -> int:
+    return max(len(words_of(name)), *(len(cell(row.estimates.get(name))) for row in section.rows))
 
 
 def as_text(table: GroupTable) -> str:

@@ -66,7 +66,10 @@ def _options() -> dict[str, dict[str, str]]:
     return found
 
 
-SPECIAL = {"--model", "--interventions", "--seed", "--records", "--output", "--allow-code", "--within", "--outcome"}
+SPECIAL = {
+    *("--model", "--interventions", "--seed", "--records", "--output", "--allow-code", "--within", "--outcome"),
+    *("--favourable", "--delta", "--range", "--json", "--decision", "--by"),
+}
 """What each command takes them for, or what they are unless given, is not the same everywhere."""
 
 

@@ -33,6 +33,7 @@ measured, and says what it does not imply. The parameters that they share:
 A person whose attribute is missing belongs to no group.
 """
 
+from isonomia.spec.fairness.calibration import calibration
 from isonomia.spec.fairness.causal import (
     causal,
     counterfactual,
@@ -55,6 +56,7 @@ from isonomia.spec.fairness.individual import individual
 
 __all__ = [
     "accuracy_parity",
+    "calibration",
     "causal",
     "conditional_parity",
     "counterfactual",

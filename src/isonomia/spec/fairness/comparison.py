@@ -38,6 +38,7 @@ __all__ = [
     "condition_of",
     "difference_of_means",
     "favourable_event",
+    "for_each_group",
     "names_of",
     "number_within",
     "relate",
@@ -269,6 +270,23 @@ def _mutual(attributes: tuple[str, ...], groups: tuple[Group, ...] | None, claim
     body = claim(Group(attributes, (Term(group),)), Group(attributes, (Term(other),))).formula
     source = _source(attributes[0], groups)
     return Property(Each(group.name, source, (), Each(other.name, source, (group,), body)))
+
+
+def for_each_group(name: str, attribute: Any, groups: Any, claim: Callable[[Group], Property]) -> Property:
+    """The property that a claim holds for every group by itself: for those listed, or all that occur."""
+    attributes = names_of("attribute", attribute)
+    listed = None if groups is None else _listed(attributes, groups)
+    if listed == ():
+        raise UsageError(f"groups must hold at least one group, but it is {groups!r}")
+    if len(attributes) > 1 and listed is not None:
+        made = _every(claim(group) for group in listed)
+    elif listed is None:
+        made = for_values("g", attributes, claim)
+    else:
+        variable = Variable("g")
+        body = claim(Group(attributes, (Term(variable),))).formula
+        made = Property(Each(variable.name, _source(attributes[0], listed), (), body))
+    return made.named(f"{name} by {' and '.join(attributes)}")
 
 
 def for_values(letter: str, columns: tuple[str, ...], claim: Callable[[Group], Property]) -> Property:

@@ -1,0 +1,82 @@
+"""``isonomia measure``: the table, its files, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from isonomia.cli.app import app
+from isonomia.errors import IsonomiaError
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("measure") / "people.csv"
+    lines = ["sex,race,income,score"]
+    for _ in range(400):
+        sex, race = rng.choice(["F", "M"]), rng.choice(["A", "B", "?"], p=[0.6, 0.35, 0.05])
+        score = rng.random() * (0.8 if sex == "F" else 1.0)
+        lines.append(f"{sex},{race},{'>50K' if score > 0.5 else '<=50K'},{score:.3f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def measured(*arguments: str, width: int = 80) -> str:
+    done = CliRunner().invoke(app, ["measure", *arguments], env={"COLUMNS": str(width), "TERM": "dumb"})
+    if isinstance(done.exception, IsonomiaError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_every_kind_of_file_is_written_and_says_the_same(people: Path, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"table.{name}" for name in ("csv", "html", "markdown", "json")}
+    printed = measured(
+        *("--data", str(people), "--decision", "income", "--positive", ">50K", "--score", "score"),
+        *("--by", "sex", "--by", "race", "--by", "sex,race", "--unknown", "?", "--reference", "M"),
+        *(part for name, path in files.items() for part in (f"--{name}", str(path))),
+    )
+    rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
+    women = next(row for row in rows if row["group"] == "F")
+    rate, ratio = float(women["selection_rate"]), float(women["impact_ratio"])
+    stored = json.loads(files["json"].read_text())
+    (same,) = [row for row in stored["rows"] if row["name"] == "F"]
+    assert same["estimates"]["selection_rate"]["value"] == rate
+    for text in (printed, files["markdown"].read_text(), files["html"].read_text()):
+        assert f"{rate:.3f}" in text
+        assert f"{ratio:.3f}" in text
+        assert "unknown" in text
+    assert {row["by"] for row in rows} == {"", "sex", "race", "sex,race"}
+    assert "M (reference)" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_no_digit_is_lost_on_a_narrow_terminal(people: Path) -> None:
+    arguments = ("--data", str(people), "--decision", "income", "--positive", ">50K", "--by", "sex,race")
+    wide, narrow = (measured(*arguments, width=width).split() for width in (160, 60))
+    assert sorted(part for part in wide if part[0] == "[") == sorted(part for part in narrow if part[0] == "[")
+
+
+def test_text_needs_a_value_and_the_error_names_those_that_there_are(people: Path) -> None:
+    with pytest.raises(IsonomiaError, match=r"'<=50K' and '>50K'.*At the command line: --favourable VALUE"):
+        measured("--data", str(people), "--decision", "income", "--by", "sex")
+
+
+def test_a_census_is_exact(people: Path) -> None:
+    printed = measured("--data", str(people), "--score", "score", "--by", "sex", "--census")
+    assert "every number is exact" in printed
+    assert "[" not in printed
+
+
+def test_a_file_that_cannot_be_written_is_found_before_the_work(people: Path, tmp_path: Path) -> None:
+    arguments = ("--data", str(people), "--score", "score", "--by", "sex")
+    with pytest.raises(IsonomiaError, match="--html"):
+        measured(*arguments, "--html", str(tmp_path / "no" / "page.html"))
+    with pytest.raises(IsonomiaError, match=r"ends in .csv or .parquet"):
+        measured(*arguments, "--csv", str(tmp_path / "table.xls"))
