@@ -18,7 +18,7 @@ from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import Setup
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import root
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.inputs import fitted_names
 from isonomia.models.protocol import Model
@@ -27,7 +27,7 @@ from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table, joined, replaced
 from isonomia.spec.safety import Safety
-from isonomia.wording import plural, shortened
+from isonomia.wording import first_few, plural, shortened
 
 __all__ = ["AUDIT", "SEARCH", "RepairRound", "Rule", "Training", "called", "counting", "judged", "related_records"]
 
@@ -90,7 +90,15 @@ class Training:
     def fitted(self, rows: Table, labels: NDArray[Any]) -> Any:
         """A new model, trained on these rows."""
         estimator = _new(self.factory)
-        estimator.fit(_for_training(rows), labels)
+        try:
+            estimator.fit(_for_training(rows), labels)
+        except IsonomiaError:
+            raise
+        except Exception as error:  # whatever the training raises is the model's concern, and is said
+            raise ModelError(
+                f"{type(estimator).__name__} raised {type(error).__name__} while it was trained on {rows.rows:,} rows "
+                f"with the columns {first_few(rows.names)}: {error}"
+            ) from error
         return estimator
 
     def adapted(self, estimator: Any) -> Model:
@@ -279,7 +287,10 @@ def _new(factory: Any) -> Any:
         from sklearn.base import clone
 
         return clone(factory)
-    made = factory() if callable(factory) else None
+    try:
+        made = factory() if callable(factory) else None
+    except TypeError:  # it takes arguments
+        made = None
     if made is None or not hasattr(made, "fit") or not hasattr(made, "predict"):
         came = f"{factory!r} of type {type(factory).__name__}" if made is None else f"it gives {made!r}"
         raise UsageError(
