@@ -113,8 +113,9 @@ class DetectorState:
         opposite.
     peaks
         The highest that all bettors of each kind ever had together, as a logarithm.
-    lent
-        The log wealth of each bettor against the claim who is lent money all the time.
+    owed
+        For each bettor against the claim who is lent money all the time, the loans that it would have taken at the
+        first draw, as a logarithm: its log wealth is this and that of ``always`` together.
     waiting
         The groups and payoffs of the block that is not full yet.
     sums
@@ -132,7 +133,7 @@ class DetectorState:
     stakes_until: int
     always: Floats
     peaks: tuple[float, float]
-    lent: Floats
+    owed: Floats
     waiting: tuple[Integers, Floats]
     sums: Floats
     edges: Integers
@@ -175,7 +176,7 @@ class Detector:
             stakes_until=0,
             always=np.zeros(2 * bettors),
             peaks=(0.0, 0.0),
-            lent=np.full(bettors, -np.inf),
+            owed=np.full(bettors, -np.inf),
             waiting=(np.zeros(0, dtype=np.int64), np.zeros(0)),
             sums=np.zeros((groups, 2)),
             edges=np.zeros(1, dtype=np.int64),
@@ -247,14 +248,18 @@ class Detector:
         groups, blocks = len(self.lows), len(ends)
         counts = np.bincount(block * groups + label, minlength=blocks * groups).reshape(blocks, groups)
         gains = self._gains(state.stake_moments, label, value, block, counts)
-        always = state.always + np.cumsum(gains, axis=0)
+        # Every sum below is carried on term by term, so that its rounding does not depend on how a stream is cut.
+        always = _carried(state.always, gains)
         against, in_favour = always[:, : len(DISTANCES)], always[:, len(DISTANCES) :]
         before = np.append(state.used, ends[:-1])
-        lent = _lent(state.lent, gains[:, : len(DISTANCES)], self.loan.between(before, ends))
+        owed = _owed(state.owed, against - gains[:, : len(DISTANCES)], self.loan.between(before, ends))
         totals = np.bincount(block * groups + label, weights=value, minlength=blocks * groups).reshape(blocks, groups)
-        sums = state.sums + np.cumsum(np.stack([counts, totals], axis=-1), axis=0)
-        squares = np.bincount(label, weights=value**2, minlength=groups)
-        fresh = state.fresh + np.stack([counts.sum(axis=0), totals.sum(axis=0), squares], axis=-1)
+        informed = np.stack([counts, totals], axis=-1)
+        sums = _carried(state.sums, informed)
+        squares = np.bincount(
+            np.append(np.arange(groups), label), weights=np.append(state.fresh[:, 2], value**2), minlength=groups
+        )
+        fresh = np.concatenate([_carried(state.fresh[:, :2], informed)[-1], squares[:, None]], axis=-1)
         after = replace(
             state,
             used=int(ends[-1]),
@@ -265,13 +270,13 @@ class Detector:
                 max(state.peaks[0], float(_pooled(against, ALWAYS_SHARES).max())),
                 max(state.peaks[1], float(_pooled(in_favour, ALWAYS_SHARES).max())),
             ),
-            lent=lent[-1],
+            owed=owed[-1],
             sums=sums[-1],
             edges=np.append(state.edges, ends),
             edge_wealth=np.concatenate([state.edge_wealth, always]),
             edge_sums=np.concatenate([state.edge_sums, sums]),
         )
-        return after, _pooled(lent, ALARM_SHARES)
+        return after, _pooled(owed + against, ALARM_SHARES)
 
     def _gains(self, moments: Floats, label: Integers, value: Floats, block: Integers, counts: Integers) -> Floats:
         """The log factor of each block for each bettor: those against the claim, then those against its opposite."""
@@ -345,16 +350,20 @@ def _pooled(logs: Floats, shares: Floats) -> Floats:
     highest = logs.max(axis=-1, keepdims=True)
     safe = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(safe[..., 0] + np.log(np.exp(logs - safe) @ shares))
+        # Not by @, which may add up a row otherwise when there are more of them.
+        return np.asarray(safe[..., 0] + np.log((np.exp(logs - safe) * shares).sum(axis=-1)))
 
 
-def _lent(before: Floats, gains: Floats, loans: Floats) -> Floats:
-    """The log wealth after each block of a bettor who is lent so much before each: ``(wealth + loan) * factor``."""
-    total = np.cumsum(gains, axis=0)
+def _carried(before: Floats, terms: Floats) -> Floats:
+    """The running sums of terms, on top of a sum from before."""
+    return np.asarray(np.cumsum(np.concatenate([before[None], terms]), axis=0)[1:])
+
+
+def _owed(before: Floats, wealth: Floats, loans: Floats) -> Floats:
+    """The loans so far, each divided by what a bettor from the first draw had then; as logarithms."""
     with np.errstate(divide="ignore"):
-        borrowed = np.log(loans)[:, None] - (total - gains)
-    collected = np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:]
-    return np.asarray(collected + total)
+        borrowed = np.log(loans)[:, None] - wealth
+    return np.asarray(np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:])
 
 
 def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:

@@ -66,15 +66,20 @@ class Sums:
         while done < rows:
             upto = min(rows, done + part - (before + done) % part)
             counts = np.asarray([who[done:upto].sum() for who in inside], dtype=float)
-            totals = np.asarray([numbers[done:upto].sum() for numbers in values])
             for tally in (self.everything, *self.parts):
                 tally.counts += counts
-                tally.totals += totals
+                for k, numbers in enumerate(values):
+                    tally.totals[k] = _carried_on(tally.totals[k], numbers[done:upto])
             done = upto
             now = before + done
             if now % part == 0:
                 self.parts = [each for each in self.parts if now - each.start < self.window + part]
                 self.parts.append(_empty(now, self.parts[-1].number + 1, len(counts)))
+
+
+def _carried_on(total: float, numbers: Floats) -> float:
+    """A sum with more terms, added one by one: so its rounding does not depend on how a stream is cut."""
+    return float(np.cumsum(np.append(total, numbers))[-1])
 
 
 def _empty(start: int, number: int, leaves: int) -> StreamTally:

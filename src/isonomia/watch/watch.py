@@ -42,7 +42,7 @@ __all__ = ["Watch"]
 
 Floats = NDArray[np.float64]
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """The version of the stored state."""
 
 
@@ -210,17 +210,19 @@ class Watch:
         tickets = self._tickets.random(people.rows) if any(side.tickets > 1 for _, side in self._sides) else np.zeros(0)
         seen = [self._values(leaf, reader) for leaf in self._leaves]
         self._sums.add(self.samples, [inside for inside, _ in seen], [values for _, values in seen], people.rows)
-        raised: list[Alarm] = []
+        crossings = []
         enough = self._enough()
         for index, (number, side) in enumerate(self._sides):
             labels, payoffs = side.payoffs(reader, tickets)
             self._states[index], crossed = side.detector.observe(self._states[index], labels, payoffs, enough)
-            claim = self._claims[number]
-            if crossed and not self._is_open(claim):
-                raised.append(self._alarm(side, claim, *crossed))
-                self._open = (*self._open, raised[-1])
+            if crossed:
+                crossings.append((side, self._claims[number], *crossed))
         self.samples += people.rows
-        raised.sort(key=lambda alarm: alarm.sample)
+        raised: list[Alarm] = []
+        for side, claim, state, sample in sorted(crossings, key=lambda crossing: crossing[3]):
+            if not self._is_open(claim):
+                raised.append(self._alarm(side, claim, state, sample))
+                self._open = (*self._open, raised[-1])
         self.alarms = (*self.alarms, *raised)
         return tuple(raised)
 
@@ -236,7 +238,7 @@ class Watch:
         for index, (_, side) in enumerate(self._sides):
             fresh = side.detector.begin()
             old = self._states[index]
-            self._states[index] = replace(old, lent=fresh.lent)
+            self._states[index] = replace(old, owed=fresh.owed)
 
     def _enough(self) -> float:
         """The log wealth at which an e-detector gives an alarm."""
@@ -498,6 +500,7 @@ class Watch:
     def _identity(self) -> dict[str, Any]:
         return {
             "claims": [claim.text for claim in self._claims],
+            "ranges": [list(self._ranges[leaf]) for leaf in self._leaves],
             "alpha": self.alpha,
             "run_length": self.run_length,
             "delta": self.delta,

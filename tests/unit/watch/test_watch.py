@@ -41,7 +41,9 @@ def test_an_alarm_names_the_property_the_group_and_when_it_began() -> None:
 
 def test_of_many_groups_the_one_that_changed_is_named() -> None:
     rng = np.random.default_rng(2)
-    watch = iso.Watch("for g in race: P[hired | race == g] >= 0.2", alpha=0.01, window=2_500, values={"race": list("ABC")})
+    watch = iso.Watch(
+        "for g in race: P[hired | race == g] >= 0.2", alpha=0.01, window=2_500, values={"race": list("ABC")}
+    )
     watch.update(_people(rng, 3_000, 0.3))
     table = _people(rng, 3_000, 0.3)
     table["hired"] &= (table["race"] != "B") | (rng.random(3_000) < 0.2)
@@ -204,3 +206,28 @@ def test_columns_that_are_not_there_are_named() -> None:
         watch.update({"other": [1]})
     with pytest.raises(UsageError, match="late outcomes"):
         watch.label([1], [1])
+
+
+def test_its_state_is_the_same_bit_for_bit_however_the_stream_is_cut() -> None:
+    rng = np.random.default_rng(12)
+    table = _people(rng, 3_000, 0.15)
+    properties = [FOUR_FIFTHS, "E[pay] >= 25", "P[hired | sex == 'F'] >= P[hired] - 0.1", "abs(P[hired] - 0.3) <= 0.1"]
+    states = []
+    for cuts in ([3_000], [1, 6, 499, 500, 2_211, 3_000], [*range(7, 3_000, 7), 3_000]):
+        watch, done = iso.Watch(properties, alpha=0.01, window=500, ranges={"pay": (0, 100)}), 0
+        for upto in cuts:
+            watch.update({name: values[done:upto] for name, values in table.items()})
+            done = upto
+        states.append(watch.state)
+    assert states[0] == states[1] == states[2]
+    assert watch.alarms
+
+
+def test_of_two_sides_that_are_left_the_first_gives_the_alarm() -> None:
+    hired = np.concatenate([np.ones(400, dtype=bool), np.zeros(4_000, dtype=bool)])
+    at_once, single = (iso.Watch("abs(P[hired] - 0.5) <= 0.05", alpha=0.01) for _ in range(2))
+    at_once.update({"hired": hired})
+    for part in np.array_split(hired, 400):
+        single.update({"hired": part})
+    assert at_once.alarms == single.alarms
+    assert at_once.alarms[0].sample < 400
