@@ -197,7 +197,7 @@ _LATER = {
     "check": "isonomia.audits.check",
     "load_model": "isonomia.models",
     "log_to_mlflow": "isonomia.report.tracking",
-    "measure": "isonomia.report.group_table",
+    "measure": "isonomia.report",
     "plan": "isonomia.audits.check",
     "read_service": "isonomia.models.services",
     **dict.fromkeys(_SPEC, "isonomia.spec"),

@@ -1,7 +1,28 @@
 """What is shown: records rendered for people. Nothing is computed here that a record does not hold."""
 
+from pathlib import Path
+
 import isonomia.audits.registry  # noqa: F401  (registers what every verdict shows)
+from isonomia.records.group_table import GroupTable, render_table_with
+from isonomia.report.files import write_file
+from isonomia.report.group_table import as_markdown, as_notebook, as_text, measure, write_columns
 from isonomia.report.live import LiveProgress
 from isonomia.report.terminal import show
 
-__all__ = ["LiveProgress", "show"]
+__all__ = ["LiveProgress", "measure", "show"]
+
+
+def _page(table: GroupTable) -> str:
+    from isonomia.report.page.group_table import page_of
+
+    return page_of(table)
+
+
+def _write_page(page: str, path: Path) -> None:
+    write_file(page, path, "the page")
+
+
+render_table_with(
+    {"text": as_text, "notebook": as_notebook, "markdown": as_markdown, "page": _page},
+    {"page": _write_page, "table": write_columns},
+)

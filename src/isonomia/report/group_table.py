@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.audits.measure.measure import measure
-from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, render_table_with
+from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.as_json import dumped
-from isonomia.report.files import need_table, write_file, write_table
+from isonomia.report.files import need_table, write_table
 from isonomia.report.markdown import escaped
 from isonomia.wording import capitalised, chance, number, value_text, visible
 
 __all__ = [
     "TableSection",
+    "as_json_text",
     "as_markdown",
+    "as_notebook",
+    "as_text",
     "cell",
     "facts",
     "interval_words",
@@ -27,6 +30,7 @@ __all__ = [
     "sections_of",
     "show_table",
     "words_of",
+    "write_columns",
 ]
 
 SECTIONS = {
@@ -230,18 +234,7 @@ def as_json_text(table: GroupTable) -> str:
     return dumped(table.to_dict())
 
 
-def _page(table: GroupTable) -> str:
-    from isonomia.report.page.group_table import page_of
-
-    return page_of(table)
-
-
-def _write_columns(columns: Any, path: Path) -> None:
+def write_columns(columns: Any, path: Path) -> None:
+    """Write columns to a file, by its ending."""
     need_table(path, "the table")
     write_table(columns, path)
-
-
-render_table_with(
-    {"text": as_text, "notebook": as_notebook, "markdown": as_markdown, "page": _page},
-    {"page": lambda page, path: write_file(page, path, "the page"), "table": _write_columns},
-)
