@@ -4,11 +4,11 @@ Every interval misses the truth with probability at most ``delta``, each by itse
 people are independent draws, so that a rate of a group is a binomial share with a known number of draws, whatever the
 group's size came to be.
 
-*The group with the highest rate* is not known, only the one with the highest rate among these rows. So the ratio to the
-highest is bounded against every group that may be it: at a risk of ``gamma`` no group is left out wrongly whose upper
-limit lies below another's lower limit; against each of the others the ratio has its interval at ``delta - gamma``, and
-the hull of these contains the ratio to the truly highest, whichever it is. No price is paid for their number: the truth
-is one of them.
+*The group with the highest rate* is not known, only the one with the highest rate among these rows. The ratio to the
+truly highest is the least of the ratios to all groups. So it is above a value if all of them are: each lower limit may
+have the full risk, for one certain group decides, and groups that at a risk of ``gamma`` cannot be the highest are left
+out. It is below a value if one of them is: each upper limit has its part of the risk, and the least of them counts. So
+a ratio is never bounded as if the reference had been chosen beforehand.
 
 *The median of all scores* is not known either. At a risk of ``gamma`` it lies between two of the scores that were seen.
 At the true median the count above it is binomial; between the two, it is least at the upper and greatest at the lower
@@ -23,6 +23,7 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from isonomia.audits.measure.counts import MeanCounts
 from isonomia.evidence.binomial import lower_limit, upper_limit
@@ -119,61 +120,75 @@ class GroupLimits:
             The reference group; ``None`` for the highest.
         """
         rates = np.where(n > 0, yes / np.maximum(n, 1), np.nan)
-        if reference is not None:
-            able, against, risk, base = [], [reference], self.risk, float(rates[reference])
-        else:
-            able = [group for group in eligible if n[group] > 0]
-            against = self._may_be_highest(yes, n, able)
-            risk = self.risk if len(able) < 2 else self.risk * (1.0 - NUISANCE)
-            base = max((float(rates[group]) for group in able), default=np.nan)
+        able = [reference] if reference is not None else [group for group in eligible if n[group] > 0]
+        base = max((float(rates[group]) for group in able), default=np.nan)
+        highest = self._may_be_highest(yes, n, able)
         found: list[RatioEnds] = []
         for group in range(len(n)):
             if n[group] == 0 or not base > 0:
                 found.append((None, None, None))
-            elif self.exact:
-                found.append((float(rates[group]) / base,) * 3)
+                continue
+            value = float(rates[group]) / base
+            if self.exact or able == [group]:
+                found.append((value, value, value))
             else:
-                most = 1.0 if reference is None and group in able else inf
-                low, high = self._hull(yes, n, group, against, risk, most)
-                found.append((float(rates[group]) / base, low, high))
+                found.append((value, self._least(yes, n, group, highest, len(able)), self._most(yes, n, group, able)))
         return found
 
     def _may_be_highest(self, yes: Floats, n: Floats, able: Sequence[int]) -> list[int]:
         """The groups whose rate may be the highest: all others are refuted, at a risk of gamma in all."""
         if self.exact or len(able) < 2:
             return list(able)
-        chosen, gamma = np.asarray(able), self.risk * NUISANCE
+        chosen, gamma = np.asarray(able), NUISANCE * self.risk / 2.0
         # The highest one errs upwards with half of gamma; any of the others downwards with its part of the other half.
         upper = self._upper(yes[chosen], n[chosen], gamma / 2.0)
         lower = self._lower(yes[chosen], n[chosen], gamma / (2.0 * len(able)))
         return [group for group, top in zip(able, upper.tolist(), strict=True) if top >= lower.max()]
 
-    def _hull(self, yes: Floats, n: Floats, group: int, against: Sequence[int], risk: float, most: float) -> Ends:
-        """The least lower and the greatest upper limit of a group's ratios to others, each end at half the risk.
-
-        ``most`` is what the ratio can be at most: a group that may be the highest is not above the highest.
-        """
-        others = [other for other in against if other != group]
-        low, high = (1.0, 1.0) if len(others) < len(against) else (inf, -inf)
-        if self.looks == "any":
-            for other in others:
-                pair = np.asarray([group, other])
-                ends = anytime_interval(yes[pair], n[pair], risk / 2.0)
-                low = min(low, _divided(ends[0][0], ends[1][1]))
-                high = max(high, _divided(ends[1][0], ends[0][1]))
-            return low, min(high, most)
+    def _least(self, yes: Floats, n: Floats, group: int, highest: Sequence[int], able: int) -> float:
+        """The lower limit of a group's ratio to the highest: the least of those to all groups that may be it."""
+        risk = self.risk / 2.0 * (1.0 if able == 1 else 1.0 - NUISANCE)
+        low = 1.0 if group in highest else inf
         # The most telling one is searched; of the others it is only proved, many times quicker, that they say no more.
-        for other in sorted(others, key=lambda other: -yes[other] / n[other]):
+        for other in sorted(highest, key=lambda other: -yes[other] / n[other]):
+            if other == group:
+                continue
             counts, draws = (yes[group], yes[other]), (n[group], n[other])
-            if low in (inf, 1.0) or not proves_above(RATIO, counts, draws, risk / 2.0, low):
-                low = min(low, max(lower_end(RATIO, counts, draws, risk / 2.0), 0.0))
-        for other in sorted(others, key=lambda other: yes[other] / n[other]):
-            if high >= most:
-                break
-            counts, draws = (yes[group], yes[other]), (n[group], n[other])
-            if high in (-inf, 1.0) or not proves_above(RATIO.negated, counts, draws, risk / 2.0, -high):
-                high = max(high, upper_end(RATIO, counts, draws, risk / 2.0))
-        return low, min(high, most)
+            if self.looks == "any":
+                low = min(low, self._anytime(counts, draws, risk)[0])
+            elif low in (inf, 1.0) or not proves_above(RATIO, counts, draws, risk, low):
+                low = min(low, max(lower_end(RATIO, counts, draws, risk), 0.0))
+        return low
+
+    def _most(self, yes: Floats, n: Floats, group: int, able: Sequence[int]) -> float:
+        """The upper limit of a group's ratio to the highest: the least of those to all groups, each with its part.
+
+        Whichever of them is taken, the limit is valid, since none of all is wrong; so only the most promising one is
+        searched, by its guess. A group that can itself be the highest is not above it.
+        """
+        others = [other for other in able if other != group and yes[other] > 0]
+        most, risk = 1.0 if group in able else inf, self.risk / 2.0 / max(len(able) - (group in able), 1)
+        if not others:
+            return most
+        z = -float(ndtri(risk))
+
+        def guess(other: int) -> float:
+            first, second = ((yes[each] + 0.5) / (n[each] + 1.0) for each in (group, other))
+            spread = sum((1.0 - rate) / (rate * n[each]) for rate, each in ((first, group), (second, other)))
+            return float(np.log(first / second) + z * np.sqrt(max(spread, 0.0)))
+
+        best = min(others, key=guess)
+        if guess(best) > 0.5 and most == 1.0:
+            return most
+        counts, draws = (yes[group], yes[best]), (n[group], n[best])
+        if self.looks == "any":
+            return min(most, self._anytime(counts, draws, risk)[1])
+        return min(most, upper_end(RATIO, counts, draws, risk))
+
+    def _anytime(self, yes: tuple[float, float], n: tuple[float, float], risk: float) -> Ends:
+        """Limits of a ratio at any time, each at this risk: of the ends of two intervals that have half of it."""
+        low, high = anytime_interval(np.asarray(yes), np.asarray(n), risk / 2.0)
+        return _divided(float(low[0]), float(high[1])), _divided(float(high[0]), float(low[1]))
 
     # ------------------------------------------------------------------------------------- shares above the median
 
