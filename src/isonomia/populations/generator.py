@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.columns import declared_values, distinct
-from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
+from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
 from isonomia.spec.text import to_text
@@ -28,6 +28,8 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
+_ALIKE_DRAWS = 4_096
+_REPEATS = "repeats"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -72,7 +74,7 @@ class Generator:
     conditions: tuple[str, ...]
     declared: dict[str, tuple[Value, ...]]
     given_names: tuple[str, ...] | None
-    _seen: dict[str | None, Any]  # what pilot draws have shown: the names, under None, and the values of columns
+    _seen: dict[Any, Any]  # what pilot draws have shown: the names, under None, the values of columns, what repeats
 
     def __init__(
         self,
@@ -117,10 +119,18 @@ class Generator:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
-        return tuple(
+        independent = tuple(
             f"{callable_name(draw)} gives independent draws from "
             + (f"the people with {condition}" if condition else "the population")
             for draw, condition in zip(self.draws, self.conditions, strict=True)
+        )
+        own = []
+        if self.given_names is None and self.names:  # whose pilots have shown it
+            own = [draw for number, draw in enumerate(self.draws) if not self._seen[_REPEATS, number]]
+        return independent + tuple(
+            f"{callable_name(draw)}, which gives other people for the same random numbers, does not depend on how "
+            "often it was called; the same seed need not give the same answer"
+            for draw in own
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -138,7 +148,7 @@ class Generator:
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
         _check_conditions(self.streams, self.names)
-        return GeneratorSource(self.draws, self.names, self.given_names)
+        return GeneratorSource(self.draws, self.names, self.given_names, self._seen)
 
     def fingerprint(self) -> str:
         """Tell this generator from others by the names, modules and source of its callables, or as they say."""
@@ -146,7 +156,10 @@ class Generator:
         return fingerprint_of(self.kind, *self.conditions, *identities, *(self.given_names or ()))
 
     def _find_names(self) -> tuple[str, ...]:
-        first, *others = self._pilots(_NAMES_DRAWS, None)
+        first, *others = pilots = self._pilots(_NAMES_DRAWS, None)
+        # A draw should give the same people for the same random numbers; one that does not is named in assumptions.
+        for number, (one, again) in enumerate(zip(pilots, self._pilots(_NAMES_DRAWS, None), strict=True)):
+            self._seen[_REPEATS, number] = table_fingerprint(one) == table_fingerprint(again)
         for draw, other in zip(self.draws[1:], others, strict=True):
             _check_columns(draw, other, first.names)
         return first.names
@@ -213,6 +226,7 @@ class GeneratorSource:
     draws: tuple[Draw, ...]  # one for each stream
     names: tuple[str, ...] | None  # columns that every batch must have; None while they are being found out
     array_names: tuple[str, ...] | None  # of the columns of a NumPy array; None for x0, x1, ...
+    seen: dict[Any, Any] | None = None  # what pilot draws have shown; None for these themselves
 
     @property
     def finite(self) -> bool:
@@ -223,15 +237,47 @@ class GeneratorSource:
         """Draw ``n`` people from a stream with the batch's own randomness."""
         check_request(start, n, stream, len(self.draws))
         draw = self.draws[stream]
+        self._check_varied(stream)
+        table = self._rows(n, rng, stream)
+        if self.names is not None:
+            _check_columns(draw, table, self.names)
+        return table
+
+    def _rows(self, n: int, rng: np.random.Generator, stream: int) -> Table:
+        draw = self.draws[stream]
         table = _drawn(draw, n, rng, self.array_names)
         if table.rows != n:
             raise DataError(
                 f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
                 "Make it give as many rows as its first argument says."
             )
-        if self.names is not None:
-            _check_columns(draw, table, self.names)
         return table
+
+    def _check_varied(self, stream: int) -> None:
+        """Refuse a draw that gives the same people for other random numbers; before its first batch.
+
+        Batch after batch would bring the same people, and whatever holds of them would seem ever more certain. A law
+        with one single person is no such case. People who are alike by chance are not refused: three draws of n are
+        equal, and not all of one kind, with probability at most 1 / n**2, whatever the law.
+        """
+        if self.seen is None or ("varied", stream) in self.seen:
+            return
+        self.seen["varied", stream] = True
+
+        def alike(n: int, seeds: Sequence[int]) -> Table | None:
+            tables = [self._rows(n, np.random.default_rng(seed), stream) for seed in seeds]
+            return tables[0] if len(set(map(table_fingerprint, tables))) == 1 else None
+
+        if alike(_NAMES_DRAWS, (1, 2)) is None:
+            return
+        same = alike(_ALIKE_DRAWS, (3, 4, 5))
+        if same is None or _are_one_kind(same):
+            return
+        raise DataError(
+            f"expected {callable_name(self.draws[stream])}(n, rng) to draw other people with other random numbers, but "
+            f"{_ALIKE_DRAWS:,} drawn three times were the same: draw with rng, the second argument, and not with a "
+            "generator of its own that always begins with the same seed"
+        )
 
     def corners(self, most: int, rng: np.random.Generator) -> Table | None:
         """At most so many people at the ends of what the first stream can draw; ``None`` where it does not say."""
@@ -242,6 +288,12 @@ class GeneratorSource:
         if self.names is not None:
             _check_columns(own, table, self.names)
         return table
+
+
+def _are_one_kind(table: Table) -> bool:
+    """Whether all rows are the same: then they are so when shifted by one."""
+    rows = np.arange(table.rows)
+    return table_fingerprint(table.take(rows[1:])) == table_fingerprint(table.take(rows[:-1]))
 
 
 def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:

@@ -285,7 +285,10 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
         raise SpecError(_misfit(term, values, kind, value, literal), place_of(literal) or place_of(term))
     if kind == "time" and isinstance(value, str):
         return _relate(relation, values, _moment(value, place_of(literal)))
-    return _relate(relation, values if isinstance(value, str) else _with_room(values, value), value)
+    if isinstance(value, str):
+        # As an object: a text that NumPy makes an array of by itself loses the characters 0 at its end.
+        return _relate(relation, values, np.array(value, dtype=object))
+    return _relate(relation, _with_room(values, value), value)
 
 
 def _with_room(values: NDArray[Any], value: float) -> NDArray[Any]:

@@ -158,3 +158,30 @@ def test_a_condition_on_a_column_that_the_draws_lack_is_refused():
     people = iso.Generator(ages, given={"agee > 80": ages})
     with pytest.raises(DataError, match=r"no column 'agee', which agee > 80 needs\. Did you mean 'age'"):
         iso.check("P[age > 85 | age > 80] >= 0.1", population=people, seed=1)
+
+
+def test_a_draw_that_always_gives_the_same_people_is_refused():
+    def same(n, _):
+        own = np.random.default_rng(12)
+        return {"y": own.random(n) < 0.5}
+
+    # Their first draws are luckier than most, so that a claim that is wrong would hold at any risk.
+    with pytest.raises(DataError, match="draw with rng, the second argument"):
+        iso.check("P[y] >= 0.52", population=Generator(same), delta=1e-6, seed=1, budget=10_000)
+
+
+def test_a_law_of_one_person_and_a_rare_event_are_drawn_from():
+    assert iso.check("P[y] >= 0.9", population=Generator(lambda n, _: {"y": np.ones(n, bool)}), seed=1).holds
+    assert iso.check("P[y] <= 0.1", population=Generator(lambda n, rng: {"y": rng.random(n) < 1e-4}), seed=1).holds
+
+
+def test_a_draw_that_depends_on_its_calls_is_named_among_the_assumptions():
+    calls = iter(range(10**6))
+
+    def alternating(n, _):
+        return {"y": np.full(n, next(calls) % 2 == 0)}
+
+    verdict = iso.check("P[y] >= 0.4", population=Generator(alternating), seed=1, budget=1_000)
+    assert any("how often it was called" in text for text in verdict.assumptions)
+    steady = iso.check("P[age > 19] >= 0.4", population=Generator(people), seed=1)
+    assert not any("how often it was called" in text for text in steady.assumptions)

@@ -11,11 +11,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
 from isonomia.spec.columns import normalise, plain
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
+from isonomia.spec.tree import Column, Compare, Literal
 
 EAST = timezone(timedelta(hours=2))
 NOON = np.datetime64("2024-01-01T12", "us")
@@ -107,3 +109,13 @@ def test_a_column_with_nothing_but_missing_values_of_any_kind_has_none_throughou
     column = normalise(np.array([float("nan"), None, pd.NaT, pd.NA], dtype=object))
     assert column.dtype == object
     assert column.tolist() == [None] * 4
+
+
+def test_the_character_zero_at_the_end_of_a_text_tells_values_apart():
+    batch = Batch(3, {"b": np.array(["x\x00", "x", None], dtype=object)})
+    assert truth(parse_condition("b == 'x'"), batch).tolist() == [False, True, False]
+    assert truth(Compare("==", Column("b"), Literal("x\x00")), batch).tolist() == [True, False, False]
+    assert truth(Compare(">=", Column("b"), Literal("x\x00")), batch).tolist() == [True, False, False]
+    people = iso.Census({"b": ["x\x00", "x"] * 20, "y": [0, 1] * 20})
+    verdict = iso.check("for g in b: P[y | b == g] >= 0.4", population=people)
+    assert verdict.answer == "violated"  # it was said to hold: of both groups, those of the other were counted
