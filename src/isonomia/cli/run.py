@@ -128,7 +128,10 @@ def run(
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache)
     planned = plan_audit(audit, chosen, permissions, wrapping)
-    started = resume_run(store, audit, earlier, planned) if earlier else begin_run(store, audit, planned, chosen)
+    if earlier:
+        started = resume_run(store, audit, earlier, planned)
+    else:
+        started = begin_run(store, audit, planned, chosen, _options_to_repeat(audit, permissions))
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
@@ -154,6 +157,17 @@ def _allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str],
         place = remember(audit, permissions)
         new_console(stderr=True, wrap=False).print(f"remembered in {place}", markup=False)
     return permissions
+
+
+def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
+    """What must be allowed again to go on with a run: what is allowed, but for what is remembered."""
+    from isonomia.audits.audit_file.permissions import with_remembered
+    from isonomia.audits.protocol import Permissions
+
+    kept = with_remembered(audit, Permissions())
+    names = ("allow_code", "allow_outside", "trust_pickle")
+    needed = [name for name in names if getattr(permissions, name) and not getattr(kept, name)]
+    return [f"--{name.replace('_', '-')}" for name in needed]
 
 
 def _says_yes(error: NotAllowedError) -> bool:
@@ -248,7 +262,8 @@ def _finish(
     command = with_records("isonomia show latest", store.folder)
     message = f"run {started.run} is kept in {store.folder}; {command} shows it"
     if cut_off(outcomes):
-        message = f"run {started.run} was cut off: go on with {resume_command(file, store.folder)}"
+        again = resume_command({**store.run(started.run).request, "file": str(file)}, store.folder)
+        message = f"run {started.run} was cut off: go on with {again}"
     console.print(message, markup=False, soft_wrap=True)
     raise typer.Exit(audit_exit_code(audit))
 

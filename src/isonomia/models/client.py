@@ -149,7 +149,10 @@ class Sender:
                     return _Trouble(_late(self.timeout))
                 if len(content) > _LONGEST:
                     return _Trouble(f"an answer of more than {_LONGEST:,} bytes came (batch_size=...)", garbled=True)
-            text = content.decode("utf-8-sig", "replace")
+            text, success = content.decode("utf-8-sig", "replace"), 200 <= response.status_code < 300
+            if success and "\ufffd" in text and not _is_text(content):
+                # Every letter that is none would become the same sign, and two labels one.
+                return _Trouble("an answer came that is not text in UTF-8, as JSON should be", rows=True, garbled=True)
             where = response.headers.get("location", "")
             hold = _retry_after(response.headers.get("retry-after"))
             return _Reply(response.status_code, self._hidden(text), hold, self._hidden(where))
@@ -178,6 +181,14 @@ class Sender:
     def __reduce__(self) -> tuple[Any, ...]:
         pace = (self.pace.rate, self.pace.first_wait)
         return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace)
+
+
+def _is_text(content: bytearray) -> bool:
+    try:
+        content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _made(

@@ -138,7 +138,7 @@ class ExecutableModel:
 
     def _run(self, rows: PlainRows) -> list[str]:
         done = self._command.run(_header(rows, self.format) + _lines(rows, self.format))
-        text = done.out.decode("utf-8", "replace").removesuffix("\n")
+        text = self._decoded(done.out).removesuffix("\n")
         lines = [line.removesuffix("\r") for line in text.split("\n")] if text else []
         if done.code is None:
             raise ModelError(
@@ -156,7 +156,17 @@ class ExecutableModel:
         given, greeting = _lines(rows, self.format), _header(rows, self.format)
         answers = self._conversation.exchange(given, greeting, rows.rows, self.name)
         head = [self._conversation.header] if self.answers == "csv" else []
-        return [line.decode("utf-8", "replace").rstrip("\r\n") for line in [*head, *answers]]
+        return [self._decoded(line).rstrip("\r\n") for line in [*head, *answers]]
+
+    def _decoded(self, content: bytes) -> str:
+        """What it wrote. Letters that are none are not replaced: all would become the same sign, and two labels one."""
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            around = content[max(0, error.start - 10) : error.end + 10]
+            raise ModelError(
+                f"{self.name} should write text in UTF-8, but byte {error.start + 1:,} of an answer is none: {around!r}"
+            ) from error
 
     def _files(self) -> list[Path]:
         """The files that the command names: the program, and arguments that are files."""

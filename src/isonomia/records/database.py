@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import platform
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from isonomia.errors import DataError, RecordError, refuse_no_path
 from isonomia.version import __version__
@@ -282,9 +283,15 @@ def run_command(file: str | Path, folder: str | Path | None, *options: str) -> s
     return f"{words} --records {quote(str(folder))}"
 
 
-def resume_command(file: str | Path, folder: str | Path | None) -> str:
-    """The command that goes on with a run of an audit file."""
-    return run_command(file, folder, "--resume")
+RESUMED = ("--allow-code", "--allow-outside", "--trust-pickle")
+"""Options that going on with a run needs again, where it was begun with them."""
+
+
+def resume_command(request: Mapping[str, Any], folder: str | Path | None) -> str:
+    """The command that goes on with a run of an audit file, with the permissions that it was begun with."""
+    begun_with = request.get("options", ())
+    options = [option for option in RESUMED if option in begun_with]
+    return run_command(request.get("file", "AUDIT.toml"), folder, "--resume", *options)
 
 
 def _same(left: Path, right: Path) -> bool:

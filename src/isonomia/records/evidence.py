@@ -83,7 +83,7 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
     checks = store.checks(run.id)
     unfinished = [check.name for check in checks if check.verdict is None and check.error is None]
     if unfinished:
-        command = resume_command(run.request.get("file", "AUDIT.toml"), store.folder)
+        command = resume_command(run.request, store.folder)
         raise RecordError(
             f"expected a run that is complete, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with "
             f"{command}"

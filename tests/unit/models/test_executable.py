@@ -269,3 +269,12 @@ def test_a_kept_program_ends_when_the_model_is_forgotten(program):
     del model
     gc.collect()
     assert not _alive(number)
+
+
+@pytest.mark.parametrize("keep_alive", [False, True])
+def test_answers_that_are_not_utf_8_are_refused_and_not_made_alike(program, keep_alive):
+    code = "import sys\nfor number, line in enumerate(sys.stdin):\n"
+    code += "    number and sys.stdout.buffer.write(b'refus\\xe9\\n' if number % 2 else b'refus\\xe8\\n')\n"
+    code += "    sys.stdout.flush()\n"
+    with pytest.raises(ModelError, match="should write text in UTF-8"):
+        predicted(program(code, keep_alive=keep_alive))

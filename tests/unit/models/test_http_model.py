@@ -331,6 +331,15 @@ def test_an_answer_with_a_byte_order_mark_is_read_and_one_nested_too_deep_is_tol
         predicted(HttpModel(service.url, retries=0, **PATIENT))
 
 
+def test_an_answer_that_is_not_utf_8_is_refused_and_its_labels_are_not_made_alike(service):
+    labels = [b'"refus\xe9"', b'"refus\xe8"'] * len(EXPECTED)
+    service.raw = lambda _: b'{"predictions": [' + b", ".join(labels[: len(EXPECTED)]) + b"]}"
+    with pytest.raises(ModelError, match="not text in UTF-8"):
+        predicted(HttpModel(service.url, retries=1, **PATIENT))
+    service.raw = lambda _: json.dumps({"predictions": ["\ufffd"] * len(EXPECTED)}, ensure_ascii=False).encode()
+    assert predicted(HttpModel(service.url, **PATIENT)) == ["\ufffd"] * len(EXPECTED)
+
+
 def test_the_token_is_in_no_record(service, monkeypatch):
     monkeypatch.setenv("SCORING_TOKEN", TOKEN)
     model = HttpModel(service.url, token_env="SCORING_TOKEN")

@@ -21,4 +21,10 @@ def test_records_are_named_where_they_would_not_be_found(tmp_path: Path, monkeyp
 def test_a_run_goes_on_with_the_records_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_command("credit/audit.toml", "credit/.isonomia") == "isonomia run credit/audit.toml"
-    assert resume_command("credit/audit.toml", "kept") == "isonomia run credit/audit.toml --resume --records kept"
+    again = resume_command({"file": "credit/audit.toml"}, "kept")
+    assert again == "isonomia run credit/audit.toml --resume --records kept"
+
+
+def test_going_on_needs_the_permissions_that_a_run_was_begun_with():
+    request = {"file": "audit.toml", "options": ["--trust-pickle", "--allow-code", "; rm -rf ~"]}
+    assert resume_command(request, None) == "isonomia run audit.toml --resume --allow-code --trust-pickle"

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
-from importlib.machinery import all_suffixes
+from importlib.machinery import PathFinder, all_suffixes
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,7 +36,7 @@ from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText, toml_value
 from isonomia.wording import on_one_line, shortened
 
-__all__ = ["Need", "check_allowed", "is_inside", "needs_of", "remember", "with_remembered"]
+__all__ = ["Need", "check_allowed", "code_digest", "is_inside", "needs_of", "remember", "with_remembered"]
 
 
 Permission: TypeAlias = OneOf["code", "outside", "pickle"]
@@ -379,10 +379,25 @@ def _remembered() -> dict[str, dict[str, Any]]:
 
 def _digest(file: AuditFile) -> str:
     """Tells a file from others by where it is, its text, every text that it names, and the code beside it."""
-    digest = sha256()
-    parts = [str(file.folder.resolve()).encode(), file.text.encode()]
+    return _digest_of(str(file.folder.resolve()).encode(), file.text.encode(), *_code_parts(file))
+
+
+def code_digest(file: AuditFile) -> str:
+    """Tells the code that a file names, and what that imports from beside it, from another version of it.
+
+    The fingerprint of a function is that of its own text: what it finds in its module, and in others, is not in it.
+    """
+    return _digest_of(*_code_parts(file))
+
+
+def _code_parts(file: AuditFile) -> Iterator[bytes]:
     for path in sorted(set(_code_files(file))):
-        parts += [str(path).encode(), sha256(path.read_bytes()).digest()]
+        yield str(path).encode()
+        yield sha256(path.read_bytes()).digest()
+
+
+def _digest_of(*parts: bytes) -> str:
+    digest = sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
@@ -426,14 +441,22 @@ _SUFFIXES = tuple(all_suffixes())
 
 
 def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
-    """The source of modules that lie in some folders, and of what they import from there in turn."""
-    waiting, known = list(names), set()
+    """The source of modules that lie in some folders, and of what they import from there in turn.
+
+    Modules there that have the name of an installed one are among them, whoever imports it: with the permission to run
+    code, the folders go before what is installed. A name that is neither there nor installed is looked for in the
+    folders below, which a module may have put on its path.
+    """
+    waiting, known = [*names, *_shadows(folders)], set()
     while waiting:
         top = waiting.pop().strip().partition(".")[0]
         if top in known or not top.isidentifier():
             continue
         known.add(top)
-        for folder in folders:
+        places = folders
+        if not any((folder / top).is_dir() or any(folder.glob(f"{top}.*")) for folder in folders):
+            places = [] if _is_installed(top, folders) else [path.parent for path in _below(top, folders)]
+        for folder in places:
             package = folder / top
             found = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
             # Whatever Python takes for a module: one that is compiled goes before the source of the same name.
@@ -441,6 +464,40 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
                 if source.parent.name != "__pycache__":
                     yield source.resolve()
                     waiting += _imports(source) if source.suffix == ".py" else []
+
+
+def _shadows(folders: Sequence[Path]) -> list[str]:
+    """The names of modules in some folders that an installed module has, too."""
+    found = set()
+    for folder in folders:
+        for path in _listed(folder):
+            name = path.name.partition(".")[0]
+            if name.isidentifier() and (path.name.endswith(_SUFFIXES) or (path / "__init__.py").is_file()):
+                found.add(name)
+    return sorted(name for name in found if _is_installed(name, folders))
+
+
+def _is_installed(name: str, folders: Sequence[Path]) -> bool:
+    """Whether there is such a module anywhere but in some folders; nothing is imported to find out."""
+    if name in sys.stdlib_module_names:
+        return True
+    elsewhere = [place for place in sys.path if place and Path(place).resolve() not in folders]
+    return PathFinder.find_spec(name, elsewhere) is not None
+
+
+def _below(name: str, folders: Sequence[Path]) -> list[Path]:
+    """The modules of this name, one or two folders further down: deeper, that could be the whole disk."""
+    levels = ("*/", "*/*/")
+    files = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}.*")]
+    packages = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}/__init__.py")]
+    return [path for path in files if path.name.endswith(_SUFFIXES)] + [path.parent for path in packages]
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _imports(source: Path) -> list[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isonomia.audits.audit_file.execution import INTERRUPTED, CheckRunner, Outcome, lanes, run_in_lanes, run_in_order
+from isonomia.audits.audit_file.permissions import code_digest
 from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.engine.observer import Observer
@@ -62,9 +63,12 @@ class Started:
     verdicts: tuple[Verdict | None, ...]
 
 
-def begin_run(store: Store, file: AuditFile, planned: Sequence[PlannedCheck], seed: int) -> Started:
-    """Write down a new run."""
+def begin_run(
+    store: Store, file: AuditFile, planned: Sequence[PlannedCheck], seed: int, options: Sequence[str] = ()
+) -> Started:
+    """Write down a new run; ``options`` are those of the command that going on with it needs again."""
     request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
+    request |= {"code": code_digest(file), "options": list(options)}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
     run = store.begin(file.content.get("title") or file.path.stem, request, checks)
     return Started(run, (None,) * len(planned))
@@ -115,6 +119,12 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
     if [check.name for check in checks] != [each.name for each in planned]:
         raise RecordError(f"expected the properties that run {run.id} began with, but others came: begin a new run")
     refuse_others(store, run.id, planned)
+    code = code_digest(file)
+    if run.request.get("code", code) != code:
+        raise RecordError(
+            f"expected the code that {file.path} names, with what it imports from beside it, as it was when run "
+            f"{run.id} began, but it has changed: begin a new run"
+        )
     return Started(run.id, tuple(check.verdict for check in checks))
 
 

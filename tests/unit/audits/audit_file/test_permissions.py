@@ -158,7 +158,9 @@ def _remembered(file: AuditFile) -> bool:
 
 
 def _scoring(folder: Path) -> None:
-    (folder / "scoring.py").write_text("import helper\nmodel = print\n")
+    (folder / "scoring.py").write_text("import sys, helper\nsys.path.append('lib')\nimport down\nmodel = print\n")
+    (folder / "lib").mkdir()
+    (folder / "lib" / "down.py").write_text("x = 2\n")
     (folder / "helper.py").write_text("x = 1\n")
     (folder / "package").mkdir()
     (folder / "package" / "__init__.py").write_text("")
@@ -176,7 +178,11 @@ def test_what_is_remembered_is_for_the_owner_only(folder):
 
 
 @pytest.mark.parametrize(
-    "what", ["audit", "scoring", "helper", "shadow", "folder", "nomos", "import", "service", "compiled", "beside"]
+    "what",
+    [
+        *("audit", "scoring", "helper", "shadow", "folder", "nomos", "import", "service", "compiled", "beside"),
+        *("library", "standard library", "library as a folder", "further down"),
+    ],
 )
 def test_any_change_is_asked_about_again(folder, monkeypatch, what):
     _scoring(folder)
@@ -209,6 +215,15 @@ def test_any_change_is_asked_about_again(folder, monkeypatch, what):
             (folder / f"scoring{EXTENSION_SUFFIXES[0]}").write_bytes(b"goes before scoring.py")
         case "beside":
             (folder / "beside.py").write_text("import os\n")
+        case "library":  # which nobody beside imports, but which is imported here
+            (folder / "pandas.py").write_text("import os\n")
+        case "standard library":
+            (folder / "uuid.py").write_text("import os\n")
+        case "library as a folder":
+            (folder / "altair").mkdir()
+            (folder / "altair" / "__init__.py").write_text("import os\n")
+        case "further down":
+            (folder / "lib" / "down.py").write_text("import os\n")
         case "service":
             (folder / "run.py").write_text("import os\n")
     assert not _remembered(file)

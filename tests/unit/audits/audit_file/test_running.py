@@ -328,6 +328,18 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
         resume_run(store, file, unfinished(store, file), _planned(folder, body))
 
 
+def test_a_run_does_not_go_on_where_what_the_model_finds_in_its_module_has_changed(folder: Path) -> None:
+    body = POPULATIONS["sample"] + RATE.format(k=1, sex="F", least=0.37)
+    planned, store = _planned(folder, body), Store(folder / ".isonomia")
+    file = read_audit_file(folder / "audit.toml")
+    begin_run(store, file, planned, 7)
+    assert resume_run(store, file, unfinished(store, file), planned)
+    (module,) = folder.glob("hiring_*.py")
+    module.write_text(f"LIMIT = 3\n{module.read_text()}")  # the text of the function is what it was
+    with pytest.raises(RecordError, match=r"expected the code that .* names"):
+        resume_run(store, file, unfinished(store, file), planned)
+
+
 MISTAKES = [
     ("with = {attribute", "with = {atribute", "'atribute' is not taken. Did you mean 'attribute'"),
     ('fairness = "demographic_parity"', 'fairness = "demografic_parity"', "Did you mean 'demographic_parity'"),
