@@ -91,5 +91,6 @@ ELSEWHERE = {
     "repair": "eighty trainings and more of each model, which take an hour",
     "memory": "a trial of memory over minutes, which passes or fails",
     "mutation": "a trial of the tests, which takes hours",
+    "violations": "a trial of keeping and exporting a million violations, which passes or fails",
 }
 """Programs that are not in the common table, and why."""

@@ -134,6 +134,20 @@ def brute_force(case: Case, subject: Subject, predict: Predict, tests: int = 500
     return Expected(eligible, pairs, violating, violating_inputs, float(bad_weight / total), unique, spread)
 
 
+def violating_cases(case: Case, subject: Subject, predict: Predict) -> set[tuple[int, int]]:
+    """Every case that violates, as the row of its input and the new value of the feature, in the same plain way."""
+    found: set[tuple[int, int]] = set()
+    for number, row in enumerate(subject.inputs):
+        choices = case.choices(_value(case, subject, row))
+        if not choices:
+            continue
+        after = predict(np.stack([_changed(case, subject, row, new) for new in choices]))
+        before = predict(row[None])[0]
+        bad = before > after if case.ensures == RISES else after > before
+        found |= {(number, int(new)) for new, is_bad in zip(choices, bad.tolist(), strict=True) if is_bad}
+    return found
+
+
 def _value(case: Case, subject: Subject, row: NDArray[Any]) -> float:
     if case.feature in GERMAN_COLUMNS and subject.name == "german":
         return float([row[subject.columns.index(name)] for name in GERMAN_COLUMNS[case.feature]].index(1))

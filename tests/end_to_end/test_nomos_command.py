@@ -122,3 +122,57 @@ def test_an_import_offers_the_inputs_where_code_is_allowed(folder: Path) -> None
     given = run(folder, *arguments, "--allow-code", "--census")
     assert "6 rows are the whole population" in given.stdout
     assert run(folder, "specs/rising.nom", "P[prediction == 1] >= 0.5", data=None).returncode == 2
+
+
+SHOP = """
+inputs = [1, 2, 3, 4, 5, 6]
+
+def half(item):
+    return None if item % 2 else item // 2
+
+def parcel(item):
+    return {"weight": item % 4}
+"""
+PACKED = """import shop;
+input x1;
+var x2 := half(x1);
+requires x2 != null;
+output d1;
+output d2;
+{
+    d1 = shop.parcel(x1)
+    d2 = shop.parcel(x2)
+}
+ensures d1 == d2;
+"""
+
+
+def test_every_violation_is_written_to_a_file(folder: Path) -> None:
+    done = run(folder, "rising.nom", "--model", "models:bad", "--census", "--violations", "all.csv")
+    assert "all.csv: 3 violations" in done.stdout, done.stdout + done.stderr
+    head, *lines = (folder / "all.csv").read_text(encoding="utf-8").splitlines()
+    assert head.split(",")[:5] == ['"row of x1"', '"x1.age"', '"x1.priors"', '"choice 1"', '"x2.priors"']
+    assert sorted(line.split(",")[4] for line in lines) == ["6", "6", "6"]
+    refused = run(folder, "rising.nom", "--model", "models:bad", "--census", "--violations", "all.xlsx")
+    assert (refused.returncode, "all.xlsx" in refused.stderr) == (2, True)
+
+
+def test_a_run_without_a_model_keeps_its_violations_in_the_store(folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    (folder / "packed.nom").write_text(PACKED, encoding="utf-8")
+    (folder / "audit.toml").write_text(
+        'seed = 1\n[[property]]\nname = "packed"\nnomos = "packed.nom"\n', encoding="utf-8"
+    )
+    alone = run(folder, "packed.nom", "--allow-code", data=None)
+    assert alone.returncode == 1, alone.stdout + alone.stderr
+    assert "d1 = {'weight': 2}, d2 = {'weight': 1}" in alone.stdout
+    done = run_command(folder, "run", "audit.toml", "--allow-code", "--violations", "found.jsonl")
+    assert "found.jsonl: 3 violations" in done.stdout, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (folder / "found.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["d1"] for line in lines] == [{"weight": 2}, {"weight": 0}, {"weight": 2}]
+    again = run_command(folder, "report", "latest", "-o", "r.html", "--violations", "again.jsonl")
+    assert "again.jsonl: 3 violations" in again.stdout, again.stdout + again.stderr
+    assert (folder / "again.jsonl").read_text() == (folder / "found.jsonl").read_text()
+    assert run_command(folder, "export", "latest", "-o", "e.json").returncode == 0
+    replayed = run_command(folder, "replay", "e.json")
+    assert "the same" in replayed.stdout, replayed.stdout + replayed.stderr

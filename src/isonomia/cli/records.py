@@ -97,7 +97,7 @@ def all_violations(
     """
     found = []
     for check in store.checks(store.run(name).id):
-        verdict = (known or {}).get(check.number) or check.verdict
+        verdict = (known or {}).get(check.number, check.verdict)
         if verdict is None or verdict.counted not in {"cases", "points"}:
             continue
         kept = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)

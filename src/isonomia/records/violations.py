@@ -104,10 +104,12 @@ class ViolationSet:
         """Add violations, a column of plain values for each path."""
         plain = {path: _plain(column) for path, column in columns.items()}
         rows = self._note(plain)
-        self._waiting.append(plain)
-        self._waiting_rows += rows
-        if self._waiting_rows >= CHUNK:
-            self._settle()
+        for start in range(0, rows, CHUNK):
+            part = {path: column[start : start + CHUNK] for path, column in plain.items()}
+            self._waiting.append(part)
+            self._waiting_rows += min(CHUNK, rows - start)
+            if self._waiting_rows >= CHUNK:
+                self._settle()
 
     def chunks(self) -> Iterator[Columns]:
         """The violations, a chunk of columns at a time."""
@@ -144,8 +146,8 @@ class ViolationSet:
                 self._file = TemporaryFile(prefix="isonomia-violations-")  # noqa: SIM115  (open as long as the set is)
                 weakref.finalize(self, self._file.close)
             start = self._file.seek(0, 2)
-            self._file.write(data)
-        self._chunks.append(lambda: unpack_columns(self._read(start, len(data))))
+            size = self._file.write(data)
+        self._chunks.append(lambda: unpack_columns(self._read(start, size)))
 
     def _read(self, start: int, size: int) -> bytes:
         assert self._file is not None
@@ -475,18 +477,13 @@ def _as_json(column: NDArray[Any]) -> list[str]:
         case "i":
             return list(map(str, column.tolist()))
         case "f":
+            if np.isfinite(column).all():
+                return list(map(repr, column.tolist()))
             return [repr(value) if isfinite(value) else "null" for value in column.tolist()]
         case _:
             pass
-    known: dict[Any, str] = {}
-    texts = []
-    for value in column.tolist():
-        if type(value) is not str:
-            texts.append(json.dumps(value))
-            continue
-        if value not in known:
-            if len(known) > _SMALL:
-                known.clear()
-            known[value] = json.dumps(value, ensure_ascii=False)
-        texts.append(known[value])
-    return texts
+    values = column.tolist()
+    if all(value is None or type(value) is str for value in values):
+        known = {value: json.dumps(value, ensure_ascii=False) for value in set(values)}
+        return [known[value] for value in values]
+    return [json.dumps(value, ensure_ascii=False) for value in values]

@@ -27,6 +27,9 @@ __all__ = ["KindCount", "difference", "output_value", "violation_columns"]
 MAX_KINDS = 48
 """How many kinds are told apart by what the outputs are."""
 
+LONGEST = 40
+"""Characters of an output beyond which it is no class: then only the order of outputs is told, or that they differ."""
+
 SHOWN_KINDS = 20
 """How many kinds a verdict holds, the most frequent first."""
 
@@ -172,6 +175,8 @@ class KindCount:
         features = _differing(program, judgement, which)
         outputs = [columns["outputs", name] for name in program.finals]
         names = list(program.finals)
+        if self._coarse == 0 and any(map(_is_long, outputs)):
+            self._coarsen(names)
         broken = judgement.violates[:, which]
         code = np.zeros(len(which), dtype=np.int64)
         for mask in (*features.values(), *broken):
@@ -191,13 +196,17 @@ class KindCount:
                 tuple(text for text, bad in zip(conditions, broken, strict=True) if bad[index]),
             )
             cost = (int(columns["features_changed",][index]), float(columns["distance",][index]))
-            example = {path: column[index : index + 1] for path, column in columns.items()}
+            example = {path: column[index : index + 1].copy() for path, column in columns.items()}
             self._count(self._told(key, names), count, cost, example)
         while len(self._kinds) > MAX_KINDS and self._coarse < 2:
-            self._coarse += 1
-            known, self._kinds = self._kinds, {}
-            for key, (count, cost, example) in known.items():
-                self._count(self._told(key, names), count, cost, example)
+            self._coarsen(names)
+
+    def _coarsen(self, names: Sequence[str]) -> None:
+        """Tell fewer kinds apart from now on, and put those together that are one then."""
+        self._coarse += 1
+        known, self._kinds = self._kinds, {}
+        for key, (count, cost, example) in known.items():
+            self._count(self._told(key, names), count, cost, example)
 
     def _count(self, key: Key, count: int, cost: tuple[int, float], example: Columns) -> None:
         entry = self._kinds.setdefault(key, [0, cost, example])
@@ -252,6 +261,14 @@ def _differing(program: CompiledSpec, judgement: Judgement, which: NDArray[np.in
     return masks
 
 
+def _is_long(column: NDArray[Any]) -> bool:
+    """Whether an output is more than a class or a number: a long text, or an object."""
+    if column.dtype != object:
+        return False
+    values = column.tolist()
+    return any(len(value) > LONGEST if isinstance(value, str) else not _is_plain(value) for value in values)
+
+
 def _numbered(column: NDArray[Any]) -> NDArray[np.intp]:
     """A number for each value of a column, the same for equal values."""
     if column.dtype != object:
@@ -272,7 +289,8 @@ def _order(names: Sequence[str], outputs: Sequence[Any]) -> list[str]:
         zip(names, outputs, strict=True), list(zip(names, outputs, strict=True))[1:], strict=False
     ):
         try:
-            sign = "==" if left == right else "<" if left < right else ">"
+            texts = isinstance(left, str) and isinstance(right, str)
+            sign = "==" if left == right else "!=" if texts else "<" if left < right else ">"
         except TypeError:
             sign = "!="
         told.append(f"{one} {sign} {other}")

@@ -162,17 +162,25 @@ class DistinctCount:
     _parts: list[Words] = field(default_factory=list, repr=False)
     _waiting: list[Words] = field(default_factory=list, repr=False)
     _count: int = 0
+    _sure: int = 0
 
     def __len__(self) -> int:
         """How many there were; the limit where there were more."""
         self._catch_up()
-        return self.limit if self._exceeded else sum(part.shape[1] for part in self._parts)
+        return self.limit if self._exceeded else self._sure + sum(part.shape[1] for part in self._parts)
 
     @property
     def exact(self) -> bool:
         """Whether there were no more than the limit."""
         self._catch_up()
         return not self._exceeded
+
+    def count(self, n: int) -> NDArray[np.intp]:
+        """Take in so many cases that are certain to be new, without remembering them; gives those that have room."""
+        room = self.limit - len(self)
+        self._exceeded |= n > room
+        self._sure += min(n, room)
+        return np.arange(min(n, room))
 
     def note(self, words: Words) -> None:
         """Take in the digests of some cases, of which nobody asks at once which are new: many together cost less."""
@@ -265,6 +273,7 @@ class Violations:
     kept: ViolationSet = field(default_factory=ViolationSet)
     kinds: KindCount = field(default_factory=KindCount)
     _corners: DistinctCount = field(default_factory=DistinctCount)
+    _rows: NDArray[np.bool_] | None = None
 
     def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, found: str = "random") -> None:
         """Take in judged cases; ``fresh`` where their inputs are of no other draw, whatever their numbers."""
@@ -276,7 +285,9 @@ class Violations:
         self.draws += 1
         draw = self.draws if fresh else 0
         chosen = cases.take(violating)
-        new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw)
+        # Of a list of all cases, and of fresh inputs, none comes twice.
+        sure = fresh or found == "listed"
+        new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw, sure=sure)
         self.kept.more = not self.distinct.exact
         if len(new) and len(self._corners):
             new = new[~self._corners.has(_of_cases(chosen.take(new), draw))]
@@ -293,16 +304,19 @@ class Violations:
             self.kept.add(columns)
             self.kinds.add(program, judgement, which, columns)
 
-    def add_cases(self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0) -> NDArray[np.intp]:
+    def add_cases(
+        self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0, *, sure: bool = False
+    ) -> NDArray[np.intp]:
         """Take in violating cases, and give the positions of those that are new.
 
-        ``draw`` tells inputs of one draw from those of another, where they are fresh.
+        ``draw`` tells inputs of one draw from those of another, where they are fresh; ``sure`` says that none of the
+        cases came before.
         """
         if not len(cases):
             return np.zeros(0, dtype=np.intp)
-        new = self.distinct.add(_of_cases(cases, draw))
+        new = self.distinct.count(len(cases)) if sure else self.distinct.add(_of_cases(cases, draw))
         origins = digests(cases.inputs, draw)
-        self.inputs.note(origins)
+        self._note_inputs(domain, cases, origins, fresh=draw > 0)
         for index in self._smallest_of(origins, cases, costs).tolist():
             origin = (draw, *(int(column[index]) for column in cases.inputs))
             cost = (float(costs[0, index]), float(costs[1, index]))
@@ -315,6 +329,17 @@ class Violations:
             kept = self._ranked()[:KEPT]
             self.smallest, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
         return new
+
+    def _note_inputs(self, domain: Domain, cases: Cases, origins: Words, *, fresh: bool) -> None:
+        """Count the inputs: one of a table is remembered by its row, and each fresh one is another."""
+        if fresh:
+            self.inputs.count(len(cases))
+        elif len(cases.inputs) == 1 and int(cases.inputs[0].max()) < domain.size:
+            if self._rows is None:
+                self._rows = np.zeros(domain.size, dtype=bool)
+            self._rows[cases.inputs[0]] = True
+        else:
+            self.inputs.note(origins)
 
     def ranked(self, max_n: int) -> list[Violation]:
         """The smallest changes."""
@@ -337,8 +362,9 @@ class Violations:
     def summary(self, shown: Sequence[Mapping[str, Any]], tried: int, outputs: Sequence[str]) -> ViolationSummary:
         """What is known of them, of which so many were tried again and these occurred again."""
         tested = None if self.tested is None else int(np.count_nonzero(self.tested))
-        distinct, inputs, kinds = len(self.distinct), len(self.inputs), self.kinds.summary(outputs)
-        exact = self.distinct.exact
+        distinct, exact, kinds = len(self.distinct), self.distinct.exact, self.kinds.summary(outputs)
+        inputs = len(self.inputs) + (0 if self._rows is None else int(np.count_nonzero(self._rows)))
+        inputs = inputs if exact else min(inputs, distinct)
         return ViolationSummary(tuple(shown), tried - len(shown), distinct, exact, inputs, tested, kinds)
 
 
