@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import zeta
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.check import checked_delta, checked_ranges
+from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.intervals import over_box
 from isonomia.errors import DataError, RecordError, UsageError
@@ -26,6 +26,7 @@ from isonomia.evidence.confidence_sequences import drifting_interval
 from isonomia.evidence.detectors import DetectorState, Loan, Onset
 from isonomia.models.adapt import adapt
 from isonomia.models.protocol import Model
+from isonomia.models.wrappers import without_outcome
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict
 from isonomia.spec.evaluate import Batch
@@ -136,7 +137,10 @@ class Watch:
         self.delta = checked_delta(delta)
         self.window = _checked_window(self._WINDOW if window is None else window)
         self.seed = seed
-        self._model: Model | None = None if model is None else adapt(model, features)
+        held = dict.fromkeys(name for prop in self.properties for name in outcomes_of(prop))
+        if outcome is not None:
+            held[outcome] = None
+        self._model: Model | None = None if model is None else without_outcome(adapt(model, features), tuple(held))
         score = None if self._model is None else self._model.score_range
         self._claims = watched_claims(
             self.properties, values or {}, checked_ranges(ranges or {}), score, Loan(self.run_length is not None)

@@ -231,3 +231,18 @@ def test_of_two_sides_that_are_left_the_first_gives_the_alarm() -> None:
         single.update({"hired": part})
     assert at_once.alarms == single.alarms
     assert at_once.alarms[0].sample < 400
+
+
+def test_a_model_is_not_given_the_outcome_that_it_should_predict() -> None:
+    given: list[set[str]] = []
+
+    def model(table: Any) -> Any:
+        given.append(set(table))
+        return np.asarray(table["x"]) > 0.5
+
+    watch = iso.Watch("P[prediction == 1 | paid == 1] >= 0.1", alpha=0.05, model=model, outcome="paid", id="id")
+    watch.update({"id": [1, 2, 3], "x": [0.1, 0.6, 0.9]})
+    watch.label([1, 2, 3], [1, 0, 1])
+    assert watch.samples == 3
+    assert all("paid" not in names for names in given)
+    assert watch.verdict.leaves[0].n == 2
