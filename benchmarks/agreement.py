@@ -4,7 +4,9 @@
 
 A verdict is contradicted by its picture where a claim with one comparison is decided and the interval of what it
 compares does not lie on that side of the threshold, or is not decided and the interval does; and where a claim with
-several comparisons is decided and their intervals, taken together, say the opposite.
+several comparisons is decided and their intervals, taken together, say the opposite. So is the answer for a group whose
+interval says something else, and for a person who is called responsive or fixed. A k-safety property that holds leaves
+no larger share open than it says, and one that is violated has a counterexample.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 import isonomia as iso
-from isonomia.records.verdict import Verdict
+from isonomia.interventions import Feature, Interventions
+from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.tree import Comparison, Formula, Implies, Junction, Not
 
 
@@ -39,7 +43,7 @@ def claims(rng: np.random.Generator) -> tuple[str, str]:
         "means": f"E[x | g == 'a'] - E[x | g == 'b'] {sign} {small}",
         "product": f"{a} * {b} {sign} {round(low * low, 3)}",
         "and": f"{a} {sign} {low} and {b} >= {small}",
-        "or": f"{a} {sign} {low} or {b} >= {times}",
+        "or": f"{a} {sign} {low} or {b} >= {min(times, 0.99)}",
         "implies": f"{a} {sign} {low} ==> {b} >= {small}",
         "not": f"not ({a} / {b} {sign} {times})",
         "largest": f"max({a}, {b}) {sign} {low}",
@@ -95,13 +99,107 @@ def principal(rng: np.random.Generator) -> tuple[str, Verdict]:
     return "principal fairness", iso.check(claim, population=table, seed=int(rng.integers(1 << 30)), delta=0.1)
 
 
+def groups(rng: np.random.Generator) -> tuple[str, Verdict]:
+    """A claim for every group."""
+    n, number = int(rng.integers(300, 6_000)), int(rng.integers(2, 6))
+    group = rng.integers(0, number, n)
+    table = {
+        "g": np.asarray(list("abcde"))[group],
+        "y": rng.random(n) < rng.uniform(0.05, 0.95, number)[group],
+        "all": np.ones(n, dtype=int),
+    }
+    low, times = round(float(rng.uniform(0.05, 0.9)), 3), round(float(rng.uniform(0.3, 1.2)), 3)
+    claim = str(
+        rng.choice(
+            [
+                f"for v in g: P[y | g == v] >= {low}",
+                f"for v in g: P[y | g == v] <= {low}",
+                f"for v in g: P[y | g == v] >= {times} * P[y | g == 'a']",
+                f"for v in g: abs(P[y | g == v] - P[y | g == 'a']) <= {low / 2:.3f}",
+            ]
+        )
+    )
+    options: dict[str, Any] = {"seed": int(rng.integers(1 << 30)), "delta": float(rng.choice([0.2, 0.05, 1e-3]))}
+    way = str(rng.choice(["any", "discovery", "once", "planned", "region", "verifair"]))
+    options |= {
+        "any": {},
+        "discovery": {"control": "discovery"},
+        "once": {"looks": "once"},
+        "planned": {"looks": 3},
+        "region": {"method": "region"},
+        "verifair": {"method": "verifair"},
+    }[way]
+    return f"groups: {way}", iso.check(claim, population=iso.Sample(table), **options)
+
+
+def safety(rng: np.random.Generator) -> tuple[str, Verdict]:
+    """A k-safety property of a model that sometimes breaks it."""
+    n, steps = int(rng.integers(200, 4_000)), rng.normal(0.5, rng.choice([0.1, 0.5]), 60)
+    scores = np.cumsum(steps)
+    table = {"age": rng.integers(18, 70, n), "felonies": rng.integers(0, int(rng.integers(3, 50)), n)}
+
+    def model(rows: Any) -> Any:
+        return scores[np.clip(np.asarray(rows["felonies"], dtype=int), 0, len(scores) - 1)]
+
+    claim = iso.safety.monotone("felonies", eps=float(rng.choice([0.3, 0.1, 0.01])))
+    population = iso.Sample(table) if rng.random() < 0.6 else iso.Census(table)
+    options: dict[str, Any] = {"seed": int(rng.integers(1 << 30)), "delta": float(rng.choice([0.2, 0.05, 1e-3]))}
+    return "k-safety", iso.check(claim, model, population, budget=int(rng.integers(50, 4_000)), **options)
+
+
+def responsiveness(rng: np.random.Generator) -> tuple[str, Verdict]:
+    """What a few people can reach."""
+    most = int(rng.integers(10, 60))
+    rules = Interventions((Feature("a", "integer", 0, most), Feature("b", "integer", 0, most)))
+    people = {name: rng.integers(0, most + 1, int(rng.integers(1, 8))) for name in "a"}
+    people["b"] = rng.integers(0, most + 1, len(people["a"]))
+    direction, edge = rng.normal(size=2), float(rng.normal(scale=most / 2))
+
+    def model(rows: Any) -> Any:
+        return (np.asarray(rows["a"]) * direction[0] + np.asarray(rows["b"]) * direction[1] > edge).astype(int)
+
+    claim = iso.Responsiveness(
+        rules,
+        1,
+        **{str(rng.choice(["at_least", "at_most"])): round(float(rng.uniform(0.05, 0.9)), 3)},
+        control=str(rng.choice(["family", "discovery"])),
+        most_listed=int(rng.choice([20, 500])),
+        most_draws=int(rng.integers(50, 2_000)),
+    )
+    options: dict[str, Any] = {"seed": int(rng.integers(1 << 30)), "delta": float(rng.choice([0.2, 0.05, 1e-3]))}
+    return "responsiveness", iso.check(claim, model, iso.Census(people), **options)
+
+
 def contradicted(verdict: Verdict) -> bool:
     """Whether the picture says something else than the verdict."""
     said = {"holds": True, "violated": False, "undecided": None}[verdict.answer]
-    if verdict.details.get("audit") == "principal fairness":
+    if verdict.details.get("audit") == "responsiveness":
+        return any(
+            map(opposed, *(verdict.details["people"][key] for key in ("answer", "low", "high")), repeat(verdict))
+        )
+    if verdict.details.get("audit") == "k-safety" and said is False:
+        # A case that was tried on purpose is proof, and says nothing of the share among random ones.
+        return verdict.expressions[0].settled is True or not verdict.counterexamples
+    if verdict.details.get("audit") in {"principal fairness", "k-safety"}:
         return verdict.expressions[0].settled is not said
+    if verdict.groups:
+        named = {"holds": True, "violated": False, "undecided": None}
+        shown = [
+            Expression(each.text, each.relation, each.threshold, each.estimate, each.low, each.high).settled
+            for each in verdict.groups
+        ]
+        return any(one is not named[each.answer] for one, each in zip(shown, verdict.groups, strict=True)) or (
+            said is True and not all(shown)
+        )
     shown = truth(iso.parse(verdict.text).formula, iter(item.settled for item in verdict.expressions))
     return shown is not said if len(verdict.expressions) == 1 else said is not None and shown is (not said)
+
+
+def opposed(answer: str, low: float, high: float, verdict: Verdict) -> bool:
+    """Whether a person's interval says something else than what they are called."""
+    edge, reached = verdict.details["threshold"], verdict.details["relation"] == ">="
+    responsive, fixed = (low >= edge, high < edge) if reached else (low > edge, high <= edge)
+    return {"responsive": not responsive, "fixed": not fixed}.get(answer, False)
 
 
 def truth(formula: Formula, settled: Iterator[bool | None]) -> bool | None:
@@ -130,6 +228,9 @@ def opposite(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
+AUDITS: Any = [principal, rates, groups, safety, responsiveness]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decided", type=int, default=1_000)
@@ -139,7 +240,7 @@ def main() -> None:
     decided, wrong, undecided = Counter[str](), Counter[str](), 0
     while sum(decided.values()) < arguments.decided:
         try:
-            kind, verdict = (principal if rng.random() < 0.05 else rates)(rng)
+            kind, verdict = rng.choice(AUDITS, p=[0.05, 0.6, 0.15, 0.1, 0.1])(rng)
         except iso.IsonomiaError as error:
             print(f"refused: {str(error)[:100]}", flush=True)
             continue

@@ -5,6 +5,8 @@
 A ratio and a difference of two rates, each interval at risk 0.05: both ends together, so that it must hold the truth
 in at least 95% of all tables, whatever the rates and however few people. Coverage needs no interval: an end misses
 the truth exactly where the table proves that the quantity lies beyond it, and more yes in the first group prove more.
+So it is also computed over all tables that there are, by sums of binomials: 10,000 tables show it to a fifth of a
+percent only, and a method that is exact to the last table is seen below 95% in every other run of them.
 Widths are those of tables with exactly these rates, over the interval of the delta method: ``estimate +- 1.96
 standard errors``, of the quantity itself and not of its logarithm. The asymptotic interval's own coverage stands
 beside ours, on the same tables; so does a ratio without a value, 0 in 0 women, which counts as held by both.
@@ -16,13 +18,13 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from scipy.stats import binom
 
 from isonomia.evidence.one_look import RateFraction, interval_of, proves_above
 
@@ -82,24 +84,30 @@ def widths() -> list[dict[str, Any]]:
 
 
 def coverage(kind: str, sizes: tuple[int, int], rates: tuple[float, float], tables: int) -> dict[str, Any]:
-    """How often both intervals hold the truth."""
+    """How often both intervals hold the truth: over simulated tables, and over all tables there are."""
     fraction = KINDS[kind]
     truth = rates[0] / rates[1] if kind == "ratio" else rates[0] - rates[1]
     rng = np.random.default_rng([*sizes, *(round(1000 * rate) for rate in rates)])
     yes = np.stack([rng.binomial(n, p, tables) for n, p in zip(sizes, rates, strict=True)], axis=-1)
-
-    least, most = int(yes[:, 0].min()), int(yes[:, 0].max())
-
-    @cache
-    def borders(second: int) -> tuple[int, int]:
-        """The least first count that is too high for the truth, and the greatest that is too low."""
-        too_high = _least(least, most, lambda first: proves_above(fraction, (first, second), sizes, DELTA / 2, truth))
-        not_too_low = _least(
-            least, most, lambda first: not proves_above(fraction.negated, (first, second), sizes, DELTA / 2, -truth)
+    weights = binom.pmf(np.arange(sizes[1] + 1), sizes[1], rates[1])
+    # Counts so rare are left out of the sum, and taken as missed; those that were drawn are always there.
+    likely = np.flatnonzero(weights > NEGLIGIBLE / sizes[1])
+    seconds = np.arange(min(likely[0], yes[:, 1].min()), max(likely[-1], yes[:, 1].max()) + 1)
+    too_high = _borders(
+        seconds, sizes[0], lambda first, second: proves_above(fraction, (first, second), sizes, DELTA / 2, truth)
+    )
+    # The greatest first count that is too low is one less than the least that is not.
+    too_low = (
+        _borders(
+            seconds,
+            sizes[0],
+            lambda first, second: not proves_above(fraction.negated, (first, second), sizes, DELTA / 2, -truth),
         )
-        return too_high, not_too_low - 1
-
-    ends = np.asarray([borders(int(second)) for second in yes[:, 1]])
+        - 1
+    )
+    missed = binom.sf(too_high - 1, sizes[0], rates[0]), binom.cdf(too_low, sizes[0], rates[0])
+    exact = [float(np.dot(weights[seconds], each) + 1.0 - weights[seconds].sum()) for each in missed]
+    ends = np.stack([too_high, too_low], axis=-1)[yes[:, 1] - seconds[0]]
     found = np.stack([yes[:, 0] >= ends[:, 0], yes[:, 0] <= ends[:, 1]], axis=-1)
     low, high = asymptotic(kind, yes.astype(float), sizes)
     theirs = ~((low > truth) | (high < truth))
@@ -111,17 +119,39 @@ def coverage(kind: str, sizes: tuple[int, int], rates: tuple[float, float], tabl
         "too_high": float(found[:, 0].mean()),
         "too_low": float(found[:, 1].mean()),
         "holds": float(1.0 - found.any(axis=1).mean()),
+        "exact_too_high": exact[0],
+        "exact_too_low": exact[1],
+        "exact_holds": 1.0 - sum(exact),
         "asymptotic_holds": float(theirs.mean()),
     }
 
 
-def _least(least: int, most: int, proved: Callable[[int], bool]) -> int:
-    """The least count from which on something is proved; one more than the most where it never is."""
-    low, high = least - 1, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if proved(middle) else (middle, high)
-    return high
+NEGLIGIBLE = 1e-6
+"""The probability of all counts together that are left out of an exact sum."""
+
+
+def _borders(seconds: NDArray[np.int64], most: int, proved: Callable[[int, int], bool]) -> NDArray[np.int64]:
+    """For each second count the least first one from which on something is proved; ``most + 1`` where it never is.
+
+    Borders rise with the second count, by about as much each time. So the search begins where the last two point to.
+    """
+    borders: list[int] = []
+    for second in seconds.tolist():
+        if len(borders) < 2:
+            low, high = -1, most + 1
+        else:
+            guess, step = min(2 * borders[-1] - borders[-2], most + 1), 1
+            low, high = guess - 1, guess
+            while high <= most and not proved(high, second):
+                low, high, step = high, min(high + step, most + 1), 2 * step
+            step = 1
+            while low >= 0 and low < high and proved(low, second):
+                low, high, step = max(low - step, -1), low, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if proved(middle, second) else (middle, high)
+        borders.append(high)
+    return np.asarray(borders)
 
 
 def main() -> None:
@@ -141,9 +171,9 @@ def main() -> None:
                 row = coverage(kind, sizes, rates, arguments.tables)
                 found["coverage"].append(row)
                 print(
-                    f"{kind:>10} {sizes!s:>13} {rates!s:>13}: holds {row['holds']:.2%} of {row['tables']:,} tables "
-                    f"(too high {row['too_high']:.2%}, too low {row['too_low']:.2%}); asymptotic "
-                    f"{row['asymptotic_holds']:.2%}",
+                    f"{kind:>10} {sizes!s:>13} {rates!s:>13}: holds {row['holds']:.2%} of {row['tables']:,} tables, "
+                    f"exactly {row['exact_holds']:.3%} (too high {row['exact_too_high']:.3%}, too low "
+                    f"{row['exact_too_low']:.3%}); asymptotic {row['asymptotic_holds']:.2%}",
                     flush=True,
                 )
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -154,9 +154,22 @@ class PersonCounts:
         return bool(np.where(self.exact, decided, alone).all())
 
     def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:
-        """The interval of each share, at delta for each by itself: exact, Clopper-Pearson, or anytime-valid."""
+        """The interval of each share, at delta for each by itself: exact, Clopper-Pearson, or anytime-valid.
+
+        The threshold was bet on by itself, and may be refuted before an interval is past it. So it cuts off the
+        interval of somebody who is decided, which takes no risk that the decision does not.
+        """
         find = clopper_pearson if rule.fixed else anytime_interval
         low, high = find(self.successes, self.n, rule.delta)
+        if not rule.one_is_enough:
+            least = np.nextafter(rule.threshold, 1.0) if rule.strict else rule.threshold
+            most = rule.threshold if rule.strict else np.nextafter(rule.threshold, 0.0)
+            low = np.where(
+                self.responsive, np.maximum(low, least), np.where(self.unresponsive, np.minimum(low, most), low)
+            )
+            high = np.where(
+                self.responsive, np.maximum(high, least), np.where(self.unresponsive, np.minimum(high, most), high)
+            )
         return np.where(self.exact, self.share, low), np.where(self.exact, self.share, high)
 
     def _evidence(self, evidence: Floats, decided: Bools, other: Bools) -> Floats:
