@@ -123,7 +123,7 @@ def augment(
     most
         How many rows a round adds at most, as a share of the training rows. Few at a time cost less accuracy.
     mix
-        Half of the cases start from rows in which each feature is, with this probability, that of another training
+        Half of the cases start from training rows in which each feature is, with this probability, that of another
         row: so the repair reaches people beside those in the table. 0 searches the training rows only.
     held_out
         The share of the rows that is held out for the certificate.

@@ -287,7 +287,8 @@ def _direction(prop: Safety, work: Training, train: Table, estimator: Any) -> di
     Whether the column rises is seen from some random cases of the training rows.
     """
     rows = Census(train.select(work.columns(prop)))
-    program, judgements = judged(prop, work.adapted(estimator), rows, 256, work.number(SEARCH, 2**31))
+    search = judged(prop, work.adapted(estimator), rows, 256, work.number(SEARCH, 2**31))
+    program, judgements = search.program, search.judgements
     records = {}
     for step in program.finish:
         call = step.value

@@ -138,13 +138,20 @@ class Training:
         return models, tuple(history)
 
     def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
-        """Try random cases of every property."""
+        """Try random cases of every property: of training rows, of mixed ones, and of fresh people."""
         found, model = SearchFindings(), self.adapted(estimator)
         for k, prop in enumerate(self.props):
-            for j, population in enumerate(self.searched(train, prop, index)):
-                program, judgements = judged(prop, model, population, self.cases, self.number(SEARCH, index, k, j))
-                for judgement in judgements:
-                    self.collect(found, estimator, program, judgement)
+            known = train.select(self.columns(prop))
+            cases = self.cases if not self.mix else ceil(self.cases / 2)
+            searches = [judged(prop, model, Census(known), cases, self.number(SEARCH, index, k, 0))]
+            if self.mix:
+                mixed = Census(self.mixed(known, prop, searches[0].rows, cases, index))
+                searches.append(judged(prop, model, mixed, cases, self.number(SEARCH, index, k, 1)))
+            if self.fresh is not None:
+                searches.append(judged(prop, model, self.fresh, self.cases, self.number(SEARCH, index, k, 2)))
+            for search in searches:
+                for judgement in search.judgements:
+                    self.collect(found, estimator, search.program, judgement)
         return found
 
     def collect(self, found: SearchFindings, estimator: Any, program: CompiledSpec, judgement: Judgement) -> None:
@@ -185,24 +192,19 @@ class Training:
             return answer.prediction, None
         return answer.prediction, answer.score.max(axis=1)
 
-    def searched(self, train: Table, prop: Safety, index: int) -> list[Population]:
-        """Where the cases of a search start from."""
-        known = train.select(self.columns(prop))
-        rows = known if not self.mix else joined([known, self.mixed(known, prop, index)])
-        return [Census(rows), *(() if self.fresh is None else (self.fresh,))]
-
-    def mixed(self, train: Table, prop: Safety, index: int) -> Table:
-        """As many rows again, in which some features are those of other rows; one-hot columns stay together."""
+    def mixed(self, known: Table, prop: Safety, rows: NDArray[np.intp], size: int, index: int) -> Table:
+        """Rows that the property speaks of, in which some features are those of others; one-hot columns together."""
         rng = self.rng(MIX, index)
+        base = rows[rng.integers(len(rows), size=size)]
         together = [tuple(columns) for columns in prop.groups.values()]
-        single = [(name,) for name in train.names if not any(name in columns for columns in together)]
+        single = [(name,) for name in known.names if not any(name in columns for columns in together)]
         columns: dict[str, NDArray[Any]] = {}
         for block in [*together, *single]:
-            source = np.arange(train.rows)
-            taken = rng.random(train.rows) < self.mix
-            source[taken] = rng.integers(train.rows, size=int(taken.sum()))
-            columns |= {name: train.column(name)[source] for name in block}
-        return replaced(train, columns)
+            source = base.copy()
+            taken = rng.random(size) < self.mix
+            source[taken] = rng.integers(known.rows, size=int(taken.sum()))
+            columns |= {name: known.column(name)[source] for name in block}
+        return replaced(known.take(base), columns)
 
     def ruled(self, related: Table, changed: Table, answers: NDArray[Any]) -> NDArray[Any]:
         """The labels of changed rows by the rule."""
@@ -250,15 +252,22 @@ class SearchFindings:
         return picked
 
 
-def judged(
-    prop: Safety, model: Model, population: Population, cases: int, seed: int
-) -> tuple[CompiledSpec, list[Judgement]]:
+@dataclass(frozen=True, slots=True)
+class RandomSearch:
+    """Random cases: the program, what came of them, and of a census the rows that have cases at all."""
+
+    program: CompiledSpec
+    judgements: list[Judgement]
+    rows: NDArray[np.intp]
+
+
+def judged(prop: Safety, model: Model, population: Population, cases: int, seed: int) -> RandomSearch:
     """Random cases, and what came of them."""
     setup = Setup(new_check(counting(prop), model, population, seed=seed))
     try:
         setup.compile()
         _, judgements = SampledCases(setup, stop_early=False, noted=False).draw(Plan(0, 0, cases, (1.0,)))
-        return setup.program, judgements
+        return RandomSearch(setup.program, judgements, getattr(setup.inputs, "rows", np.zeros(0, dtype=np.intp)))
     finally:
         setup.close()
 
