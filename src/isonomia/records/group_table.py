@@ -15,7 +15,7 @@ from typing import Any
 
 from isonomia.errors import UsageError, nearest
 from isonomia.records.frame import frame_of
-from isonomia.wording import brief, first_few, visible
+from isonomia.wording import brief, first_few, number, visible
 
 __all__ = ["FRACTIONS", "MEASURES", "Estimate", "GroupRow", "GroupTable", "ScoreBin", "render_table_with", "word_of"]
 
@@ -72,6 +72,19 @@ class Estimate:
     low: float | None
     high: float | None
     n: int
+
+    def __str__(self) -> str:
+        """The number and its interval, such as ``0.484 [0.477, 0.491]``; a dash for what there is not."""
+        if self.value is None:
+            return "-"
+        if self.low is None or self.high is None or self.low == self.high:
+            return _digits(self.value)
+        return f"{_digits(self.value)} [{_digits(self.low)}, {_digits(self.high)}]"
+
+
+def _digits(value: float) -> str:
+    """Three digits behind the point of a rate, four digits of anything else."""
+    return f"{value:.3f}" if abs(value) < 10 else number(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,17 +71,8 @@ def words_of(measure_name: str) -> str:
 
 
 def cell(estimate: Estimate | None) -> str:
-    """A number and its interval, such as ``0.484 [0.477, 0.491]``; a dash for what there is not."""
-    if estimate is None or estimate.value is None:
-        return "-"
-    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
-        return _digits(estimate.value)
-    return f"{_digits(estimate.value)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
-
-
-def _digits(value: float) -> str:
-    """Three digits behind the point of a rate, four digits of anything else."""
-    return f"{value:.3f}" if abs(value) < 10 and value == value else number(value)
+    """A number and its interval; a dash for what there is not."""
+    return "-" if estimate is None else str(estimate)
 
 
 def name_of(row: GroupRow, measures: Sequence[str]) -> str:

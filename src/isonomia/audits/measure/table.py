@@ -103,7 +103,7 @@ def _grouping(
     large = [place for place in able if shares[place] >= small] or able
     reference = references.among(values) if counts.by else None
     estimates = _estimates(work, counts, limits)
-    references_of = _add_ratios(work, counts, limits, estimates, (able, large, reference)) if counts.by else {}
+    references_of = _add_ratios(work, counts, limits, estimates, (able, large, reference))
     return [
         GroupRow(
             by=counts.by,
@@ -263,8 +263,8 @@ def _add_ratios(
 def _put(
     estimates: list[dict[str, Estimate]], name: str, ratios: Sequence[RatioEnds], able: Sequence[int], n: Floats
 ) -> None:
-    for place in able:
-        estimates[place][name] = Estimate(*ratios[place], int(n[place]))
+    for place, row in enumerate(estimates):
+        row[name] = Estimate(*(ratios[place] if place in able else (None, None, None)), int(n[place]))
 
 
 def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequence[int]) -> int | None:
