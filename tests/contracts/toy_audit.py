@@ -24,7 +24,7 @@ from isonomia.audits.protocol import (
     refuse_rates_options,
 )
 from isonomia.audits.registry import AUDITS, register
-from isonomia.audits.verdicts import introduce, same_answers, sealed, why_stopped
+from isonomia.audits.verdicts import introduce, new_verdict, same_answers, why_stopped
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Plan
 from isonomia.engine.loop import run as run_loop
@@ -172,7 +172,7 @@ class OneAnswerAudit:
             work.asker.close()
         others = outcome.state.others
         holds = False if others else True if outcome.reason == "exhausted" else None
-        return sealed(
+        return new_verdict(
             check,
             holds,
             method="exact",

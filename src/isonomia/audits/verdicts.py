@@ -24,11 +24,11 @@ __all__ = [
     "ANSWERS",
     "CACHE",
     "introduce",
+    "new_verdict",
     "no_other_values",
     "recorded_model",
     "recorded_population",
     "same_answers",
-    "sealed",
     "stored_violations",
     "values_in",
     "watched",
@@ -176,7 +176,7 @@ def no_other_values(column: str, values: Sequence[Value]) -> str:
     return f"{column} has no values other than {listed}"
 
 
-def sealed(
+def new_verdict(
     check: Check[AuditProperty],
     answer: bool | None,
     *,

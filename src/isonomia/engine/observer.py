@@ -1,9 +1,4 @@
-"""Who is told; traces.
-
-Who is told how a check is coming along.
-
-How an interval closed in, as an observer saw it.
-"""
+"""Observers: who is told how a check is coming along, and how an interval closed in as one of them saw it."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ which may run side by side, ask ``Steady(Guarded(Cached(Steady(adapter))))``, an
 ``Steady(Guarded(adapter))``. :func:`unwrap` goes back to the adapter.
 
 What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker`` cuts batches for its threads,
-checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with a ``Memory`` for checks that make
-the same pass; checks that draw the same people share a ``Pool`` of them and their answers, each through a ``Shared``.
+checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with ``RememberedAnswers`` for checks
+that make the same pass; checks that draw the same people share ``SharedDraws`` of them and their answers.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from isonomia.audits.ksafety.corners import Corners
 from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
-from isonomia.audits.verdicts import same_answers, sealed, stored_violations
+from isonomia.audits.verdicts import new_verdict, same_answers, stored_violations
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.text import expression_text
@@ -83,11 +83,11 @@ class SafetyOutcome:
 
 
 def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
-    """Seal the verdict."""
+    """Put the verdict together."""
     check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
     fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
     shares = [_share(number, outcome, check.delta) for number in range(len(program.spec.ensures))]
-    return sealed(
+    return new_verdict(
         check,
         outcome.answer,
         risk=0.0 if fact or outcome.answer is None else check.delta,

@@ -17,7 +17,7 @@ from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
-from isonomia.audits.verdicts import introduce, sealed, why_stopped
+from isonomia.audits.verdicts import introduce, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -201,7 +201,7 @@ def _verdict(
     overall: dict[str, Any],
     **content: Any,
 ) -> Verdict:
-    return sealed(
+    return new_verdict(
         check,
         answer,
         expressions=_expressions(question, answer, findings),

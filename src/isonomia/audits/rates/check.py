@@ -24,7 +24,7 @@ from isonomia.audits.rates.question import (
     refuse_never_given,
 )
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
-from isonomia.audits.verdicts import introduce, no_other_values, same_answers, sealed, why_stopped
+from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Keeping, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
@@ -203,7 +203,7 @@ def _verdict(check: Check[Property], question: Question, answer: bool | None, **
     if content["stopped"] != why_stopped("interrupted"):
         _refuse_never_predicted(check, question, content.get("leaves", ()), content.get("samples", 0))
     planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
-    return sealed(
+    return new_verdict(
         check, answer, assumptions=(*assumptions(check, question), *planned), counted=question.counted, **content
     )
 

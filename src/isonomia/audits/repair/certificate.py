@@ -23,7 +23,7 @@ from isonomia.audits.repair.training import (
     judged,
     related_records,
 )
-from isonomia.audits.verdicts import sealed
+from isonomia.audits.verdicts import new_verdict
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.populations.finite import Census, Sample
@@ -103,7 +103,7 @@ class Certificate:
             _rounds_remark(history, kept, train.rows),
             *(_needed_remark(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)),
         ]
-        return sealed(
+        return new_verdict(
             Check(self.claim, work.adapted(after), population, delta=self.delta, seed=work.seed),
             answer,
             method="one look",

@@ -25,7 +25,7 @@ from isonomia.audits.responsiveness.findings import (
 )
 from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup
-from isonomia.audits.verdicts import introduce, sealed
+from isonomia.audits.verdicts import introduce, new_verdict
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
@@ -187,4 +187,4 @@ def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str,
 
 
 def _verdict(check: Check[Responsiveness], answer: bool | None, **content: Any) -> Verdict:
-    return sealed(check, answer, counted="points", **content)
+    return new_verdict(check, answer, counted="points", **content)
