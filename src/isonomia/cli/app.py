@@ -17,6 +17,7 @@ from isonomia.cli.check import check
 from isonomia.cli.compare import compare
 from isonomia.cli.console import new_console
 from isonomia.cli.demo import demo
+from isonomia.cli.file import file
 from isonomia.cli.init import init
 from isonomia.cli.measure import measure
 from isonomia.cli.plan import plan
@@ -64,6 +65,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
         report: "Write the report of a run as one page.",
         compare: "Compare two runs, property by property.",
         export: "Write a run as one sealed evidence file.",
+        file: "Write the document that a rule asks for.",
         replay: "Compute the verdicts of an evidence file once more.",
     },
 }

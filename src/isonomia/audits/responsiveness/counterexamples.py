@@ -20,7 +20,7 @@ from isonomia.populations.columns import plain_value
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.violations import Columns
 
-__all__ = ["FURTHER_DRAWS", "counterexamples", "deciding_points", "recheck"]
+__all__ = ["FURTHER_DRAWS", "counterexamples", "deciding_points", "nearest_points", "recheck"]
 
 Indices = NDArray[np.intp]
 
@@ -54,6 +54,28 @@ def counterexamples(
 
 AT_ONCE = 100_000
 """Points that are looked at together."""
+
+
+def nearest_points(
+    sets: ReachableSets,
+    target: TargetTest,
+    who: Indices,
+    sizes: NDArray[np.float64],
+    few: NDArray[np.bool_],
+    seed: int,
+) -> dict[int, list[dict[str, Any]]]:
+    """The nearest points with the target of each of some people, however many; as counterexamples have them."""
+    by_person: dict[int, list[dict[str, Any]]] = {}
+    listed, drawn = who[few[who]], who[~few[who]]
+    ends = np.cumsum(sizes[listed])
+    for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
+        by_person |= _of_people(sets.points(part), target, every=True)
+    rng = batch_rng(seed, _NEAREST_BATCH, 2)
+    each = max(1, AT_ONCE // FURTHER_DRAWS)
+    for start in range(0, len(drawn), each):
+        points = sets.sample(FURTHER_DRAWS, rng, drawn[start : start + each].tolist())
+        by_person |= _of_people(points, target, every=False)
+    return by_person
 
 
 def deciding_points(

@@ -1,0 +1,167 @@
+"""Adverse action: for each refused applicant the principal reasons, and the nearest changes that lead to approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.check import new_check
+from isonomia.audits.rates.question import read_by
+from isonomia.audits.responsiveness.counterexamples import nearest_points
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
+from isonomia.errors import UsageError, nearest
+from isonomia.populations.columns import plain_value
+from isonomia.populations.finite import Census
+from isonomia.populations.table import Table, replaced
+from isonomia.records.refusals import PrincipalReason, Refusal, RefusalList
+from isonomia.spec.evaluate import Batch, truth
+from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
+from isonomia.spec.text import to_text
+from isonomia.spec.walk import columns_of, outputs_of
+
+__all__ = ["refused_applicants"]
+
+REASONS = 4
+"""More than four reasons are not likely to help (comment 9(b)(2)-1 of Regulation B)."""
+
+_REFERENCES = 12
+"""People who are approved, evenly over the table, whose values stand in for a person's own, one feature at a time."""
+
+
+def refused_applicants(
+    data: Any,
+    model: Any,
+    interventions: Actions,
+    target: Any,
+    *,
+    id: str | None = None,  # noqa: A002  (what it is called everywhere)
+    features: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
+    seed: int = 0,
+) -> RefusalList:
+    """Everybody whom a model refuses, with the reasons, and what each of them could do.
+
+    The principal reasons are the features that spoke most against the person: those whose value, replaced by that of
+    people who are approved, raises the score most (the share of approvals, where the model has no scores), on average
+    over some of them; at most four. The nearest changes are looked for among all points that the person can reach, or
+    among 500 draws where they are too many: then *none found* does not say that there is none.
+
+    Parameters
+    ----------
+    data, model, features
+        The applicants, who decides, and the columns that it is given.
+    interventions, target
+        What people can change, and the prediction that is approval, as for :class:`Responsiveness`.
+    id
+        The column that tells people apart.
+    leave_out
+        Columns that are no reason, such as the outcome.
+    seed
+        For the draws.
+    """
+    condition = target_of(target)
+    claim = preclusion(interventions, target, who=f"not ({to_text(condition)})")
+    check = new_check(claim, model, Census(data), features=features, seed=seed, outcomes=leave_out)
+    setup = ResponsivenessSetup(check)
+    try:
+        table, rows = table_of(check), setup.members.rows
+        ids = _ids(table, id)
+        if not len(rows):
+            found: Mapping[int, list[dict[str, Any]]] = {}
+        else:
+            few = setup.reach.listable(claim.most_listed)
+            found = nearest_points(setup.sets, setup.target, np.arange(len(rows)), setup.reach.counts, few, seed)
+        names = [name for name in read_by(check.required_model) or table.names if name != id and name not in leave_out]
+        can = {feature.name for feature in claim.actions.features if feature.actionable}
+        weights, scored = _weights(setup, rows, names)
+        refusals = tuple(
+            Refusal(
+                row=int(row),
+                id=ids[row],
+                reasons=tuple(_reasons(table, int(row), names, weights[person], can)),
+                options=tuple(
+                    {name: (pair[0], pair[1]) for name, pair in item["changed"].items()}
+                    for item in found[person]
+                    if item["point"] is not None
+                ),
+                looked_at=found[person][0]["looked_at"],
+                every=found[person][0]["every"],
+            )
+            for person, row in enumerate(rows.tolist())
+        )
+        name, mark = check.required_model.name, check.required_model.fingerprint()
+        return RefusalList(refusals, table.rows, to_text(condition), id, scored, {"name": name, "fingerprint": mark})
+    finally:
+        setup.close()
+
+
+def _ids(table: Table, column: str | None) -> list[Any]:
+    if column is None:
+        return list(range(table.rows))
+    if column not in table.names:
+        raise UsageError(f"there is no column {column!r} to tell people apart.{nearest(column, table.names)}")
+    values = [plain_value(value) for value in table.column(column)]
+    if len(set(values)) < len(values):
+        raise UsageError(f"expected a different value of {column!r} for each person, but some occur twice")
+    return values
+
+
+def _weights(
+    setup: ResponsivenessSetup, rows: NDArray[np.intp], names: Sequence[str]
+) -> tuple[NDArray[np.float64], bool]:
+    """How much better each refused person's answer would be with each feature of people who are approved."""
+    table, weights = table_of(setup.check), np.zeros((len(rows), len(names)))
+    refused = np.zeros(table.rows, dtype=bool)
+    refused[rows] = True
+    approved = np.flatnonzero(~refused)
+    if not len(rows) or not len(approved):
+        return weights, False
+    references = approved[np.unique(np.linspace(0, len(approved) - 1, _REFERENCES).astype(int))]
+    score = _Scores.of(setup)
+    before = score(table.take(rows))
+    people, other = np.repeat(rows, len(references)), np.tile(references, len(rows))
+    start = table.take(people)
+    for index, name in enumerate(names):
+        after = score(replaced(start, {name: table.column(name)[other]}))
+        weights[:, index] = after.reshape(len(rows), len(references)).mean(axis=1) - before
+    return weights, score.label is not None
+
+
+class _Scores:
+    """The score of the class that is approval; 1 and 0 for approval and refusal where there is none."""
+
+    def __init__(self, setup: ResponsivenessSetup, label: Any) -> None:
+        self.asker, self.condition, self.label = setup.asker(), setup.check.prop.condition, label
+
+    @classmethod
+    def of(cls, setup: ResponsivenessSetup) -> _Scores:
+        """By the model's probabilities, where the target is one class and the model has them."""
+        model, named = setup.check.required_model, classes_named(setup.check.prop.condition, "==")
+        probable = model.score_range == (0.0, 1.0) and len(named) == 1 and named[0] in model.classes
+        return cls(setup, named[0] if probable else None)
+
+    def __call__(self, table: Table) -> NDArray[np.float64]:
+        if self.label is not None:
+            answer = self.asker(table, True, False)
+            assert answer.score is not None
+            if answer.score.ndim == 2:
+                return np.asarray(answer.score[:, list(answer.classes).index(self.label)])
+            classes = self.asker.model.classes
+            return answer.score if self.label == classes[-1] else 1.0 - answer.score
+        wanted = {output.name for output in outputs_of(self.condition)}
+        answer = self.asker(table, "score" in wanted, "prediction" in wanted)
+        columns = {name: table.column(name) for name in columns_of(self.condition)}
+        batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
+        return np.broadcast_to(truth(self.condition, batch), (table.rows,)).astype(np.float64)
+
+
+def _reasons(
+    table: Table, row: int, names: Sequence[str], weights: NDArray[np.float64], can: set[str]
+) -> Iterator[PrincipalReason]:
+    for index in np.argsort(-weights, kind="stable")[:REASONS].tolist():
+        if weights[index] > 0.0:
+            value = plain_value(table.column(names[index])[row])
+            yield PrincipalReason(names[index], value, float(weights[index]), names[index] in can)

@@ -1,0 +1,260 @@
+"""``isonomia file``: the document that a rule asks for, from a table, a list of refused applicants, or an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isonomia.cli.console import new_console
+from isonomia.cli.options import FILES, MODEL_HELP, Key, ModelReading, with_model_reading
+from isonomia.cli.outputs import read_interventions
+from isonomia.cli.records import HERE, Records, read_key
+from isonomia.cli.responsiveness import parse_target
+from isonomia.errors import UsageError
+
+if TYPE_CHECKING:
+    from isonomia.records.refusals import RefusalList
+    from isonomia.report.packs import Document, Pack
+
+__all__ = ["file"]
+
+TABLE, PEOPLE, AUDIT = "For nyc-ll144 and eeoc", "For reg-b", "For eu-ai-act and sr-11-7"
+
+
+@with_model_reading
+def file(
+    pack: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The rule: nyc-ll144, eeoc, reg-b, eu-ai-act or sr-11-7.", show_default=False
+        ),
+    ],
+    document: Annotated[
+        list[Path],
+        typer.Option(
+            "--document", "-o", metavar="FILE", help="Where to write it: .html or .md. Repeatable.", show_default=False
+        ),
+    ],
+    fact: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", help="A fact that only you know. Repeatable."),
+    ] = None,
+    facts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file with such facts, NAME = 'TEXT' each.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="FILE", help="The people: a file or a folder of files.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN,...", help="The groups; of nyc-ll144 sex and race, in this order.", rich_help_panel=TABLE
+        ),
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The decisions.", rich_help_panel=TABLE)
+    ] = None,
+    favourable: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="The decision that selects.", rich_help_panel=TABLE)
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The scores, for scoring rates.", rich_help_panel=TABLE)
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="A value that means an unknown category.", rich_help_panel=TABLE),
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", rich_help_panel=PEOPLE)] = None,
+    interventions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What people can change, as TOML.", rich_help_panel=PEOPLE)
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TARGET", help="The prediction that is approval.", rich_help_panel=PEOPLE),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=PEOPLE),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that is no reason, such as the outcome.", rich_help_panel=PEOPLE),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write one row a change to this file, CSV or Parquet.", rich_help_panel=FILES
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="A run of the records, or an evidence file.", rich_help_panel=AUDIT),
+    ] = None,
+    records: Records = HERE,
+    key: Key = None,
+    reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
+) -> None:
+    """Write the document that a rule asks for, with its tables, and with gaps for facts that nobody has stated.
+
+    It is not legal advice. Facts that only you know are asked for by name, and never invented.
+
+    Example: isonomia file --pack nyc-ll144 --data applicants.csv --decision selected --by sex --by race --facts
+    facts.toml -o audit.html -o audit.md
+    """
+    from isonomia.report.files import need_table, need_writable, write_file
+    from isonomia.report.packs import fill, pack_named
+
+    chosen = pack_named(pack)
+    for path in document:
+        if path.suffix not in {".html", ".md"}:
+            raise UsageError(f"expected --document to end in .html or .md, but {path} came")
+        need_writable(path, "--document")
+    if csv is not None:
+        need_table(csv, "--csv")
+    stated = _facts(facts, fact or [])
+    console = new_console()
+    match chosen.subject:
+        case "groups":
+            subject: Any = _groups(chosen, stated, data, model, reading, by, decision, favourable, score, unknown or ())
+        case "refusals":
+            subject = _refusals(data, model, reading, interventions, target, id_column, leave_out or ())
+        case _:
+            subject = _audit(run, records, key)
+    if csv is not None:
+        _write_csv(csv, subject, chosen.name)
+    made = fill(chosen, subject, stated)
+    for path in document:
+        write_file(made.to_html() if path.suffix == ".html" else made.to_markdown(), path, "--document")
+        console.print(f"{path}: written", markup=False, soft_wrap=True)
+    _tell_missing(made, console)
+
+
+def _tell_missing(made: Document, console: Any) -> None:
+    if not made.missing:
+        return
+    console.print(f"{len(made.missing)} facts are not stated, and stand there as gaps; in a TOML file for --facts:")
+    for fact in made.missing:
+        console.print(f'{fact.name} = ""  # {fact.what} ({fact.paragraph})', markup=False, soft_wrap=True)
+
+
+def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
+    from isonomia.toml import TomlText
+
+    stated: dict[str, str] = {}
+    if path is not None:
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--facts: {path} cannot be read: {error}") from error
+        for name, value in TomlText.parse(text, str(path)).content.items():
+            if isinstance(value, dict | list):
+                raise UsageError(f"--facts: expected {name} as a text, but {value!r:.60} came")
+            stated[name] = str(value)
+    for item in given:
+        name, sign, value = item.partition("=")
+        if not sign:
+            raise UsageError(f"expected --fact NAME=TEXT, but {item!r} came")
+        stated[name.strip()] = value
+    return stated
+
+
+def _groups(
+    pack: Pack,
+    stated: dict[str, str],
+    data: str | None,
+    model: str | None,
+    reading: ModelReading,
+    by: Sequence[str] | None,
+    decision: str | None,
+    favourable: str | None,
+    score: str | None,
+    unknown: Sequence[str],
+) -> Any:
+    from isonomia.report.group_table import measure
+
+    if data is None or not by:
+        raise UsageError(f"expected --data FILE and --by COLUMN for {pack.name}, such as --by sex --by race")
+    groups: list[Any] = list(by)
+    small = 0.02
+    if pack.name == "nyc-ll144":
+        if len(groups) != 2 or any("," in name for name in groups):
+            raise UsageError("expected --by SEX --by RACE for nyc-ll144, two columns; their intersection is added")
+        groups.append(tuple(groups))
+        # Only where the auditor leaves small categories out are they not the highest.
+        small = 0.02 if stated.get("exclusion") else 0.0
+    if pack.name == "eeoc":
+        from isonomia.report.packs.eeoc.pack import refuse_attributes
+
+        refuse_attributes([name.strip() for group in by for name in group.split(",")])
+    return measure(
+        data,
+        reading.open(model),
+        by=groups,
+        decision=decision,
+        favourable=favourable,
+        score=score,
+        unknown=unknown,
+        small=small,
+    )
+
+
+def _refusals(
+    data: str | None,
+    model: str | None,
+    reading: ModelReading,
+    interventions: Path | None,
+    target: Sequence[str] | None,
+    id_column: str | None,
+    leave_out: Sequence[str],
+) -> RefusalList:
+    from isonomia.audits.responsiveness.adverse_action import refused_applicants
+
+    named = {"--data": data, "--model": model, "--interventions": interventions, "--target": target}
+    missing = [name for name, value in named.items() if not value]
+    if missing:
+        raise UsageError(f"expected {', '.join(named)} for reg-b, but {', '.join(missing)} did not come")
+    assert interventions is not None
+    opened, changes = reading.open(model), read_interventions(interventions)
+    return refused_applicants(
+        data, opened, changes, parse_target(list(target or ())), id=id_column, leave_out=leave_out
+    )
+
+
+def _audit(run: str | None, records: Path, key: Path | None) -> Any:
+    from isonomia.cli.records import audit_of, open_store
+    from isonomia.records.evidence import evidence_of, evidence_text, read_evidence
+    from isonomia.records.strict_json import read_strictly
+    from isonomia.report.entries import Audit, Entry, Failure
+    from isonomia.report.packs.audit_tables import SealedAudit
+
+    name = run or "latest"
+    path = Path(name)
+    if path.is_file():
+        evidence = read_evidence(path, read_key(key))
+        if evidence.seal_problem is not None:
+            raise UsageError(f"{path}: {evidence.seal_problem}")
+        verdicts = evidence.verdicts
+        entries = tuple(Entry(each.name, verdicts[each.name]) for each in evidence.checks if each.name in verdicts)
+        failures = tuple(
+            Failure(each.name, str(each.error["kind"]), str(each.error["message"]))
+            for each in evidence.checks
+            if each.error is not None
+        )
+        audit = Audit(evidence.run["title"], entries, evidence.run["id"], evidence.run["begun"], None, failures)
+        seal = read_strictly(path)["seal"]
+    else:
+        import json
+
+        store = open_store(records)
+        audit = audit_of(store, name)
+        seal = json.loads(evidence_text(evidence_of(store, name), read_key(key)))["seal"]
+    return SealedAudit(audit, f"{seal['method']} {seal['value']}")
+
+
+def _write_csv(path: Path, subject: Any, pack: str) -> None:
+    from isonomia.report.files import write_table
+
+    if not hasattr(subject, "columns"):
+        raise UsageError(f"--csv: {pack} has no table of people or groups")
+    write_table(subject.columns(), path)

@@ -1,0 +1,114 @@
+"""The verdicts of an audit as tables, sorted by what they are about: bias, accuracy, robustness, recourse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from isonomia.records.display.view import view_of
+from isonomia.records.display.words import guarantee
+from isonomia.records.verdict import Verdict
+from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
+from isonomia.report.packs.protocol import PackContent, PackTable
+
+__all__ = ["SealedAudit", "audit_content"]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedAudit:
+    """An audit, and the seal of its evidence: ``None`` where there is none."""
+
+    audit: Audit
+    seal: str | None = None
+
+
+KINDS = ("bias", "accuracy", "robustness", "recourse")
+"""What properties are about, as far as their kind and their text tell."""
+
+_COMPARES_OUTCOME = re.compile(r"prediction (==|!=|-) (`|[a-z_])|- prediction\b|score\S* - P\[", re.IGNORECASE)
+
+
+def kind_of(verdict: Verdict) -> str:
+    """What a property is about: rates are about bias, unless a prediction is held against an outcome."""
+    match view_of(verdict).kind:
+        case "k-safety":
+            return "robustness"
+        case "responsiveness":
+            return "recourse"
+        case "principal fairness":
+            return "bias"
+        case _:
+            return "accuracy" if _COMPARES_OUTCOME.search(verdict.text) else "bias"
+
+
+def audit_content(subject: SealedAudit) -> PackContent:
+    """The texts, tables and lists that documents about audits are filled with."""
+    audit = subject.audit
+    by_kind: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
+    for entry in audit.entries:
+        by_kind[kind_of(entry.verdict)].append(entry)
+    tables = {kind: _verdicts(entries) for kind, entries in by_kind.items()}
+    tables |= {"verdicts": _verdicts(audit.entries), "data": _data(audit), "models": _models(audit)}
+    verdicts = [entry.verdict for entry in audit.entries]
+    values = {
+        "title": audit.title,
+        "summary": summary_sentence(verdicts, audit.failures),
+        "run": audit.run or "",
+        "when": (audit.when or "").replace("T", " ")[:19],
+        "seal": subject.seal or "",
+    }
+    return PackContent(values, tables, {name: tuple(items) for name, items in _lists(audit).items()})
+
+
+def _lists(audit: Audit) -> Mapping[str, Sequence[str]]:
+    verdicts = [entry.verdict for entry in audit.entries]
+    return {
+        "assumptions": list(dict.fromkeys(item for verdict in verdicts for item in verdict.assumptions)),
+        "limits": list(dict.fromkeys(item for verdict in verdicts for item in verdict.remarks)),
+        "risks": [f"{entry.name}: {entry.why}" for entry in audit.entries if entry.why],
+        "open": list(_open(audit)),
+    }
+
+
+def _open(audit: Audit) -> Iterator[str]:
+    for failure in audit.failures:
+        yield f"{failure.name}: {missing_answer(failure)}: {failure.message}"
+    for entry in audit.entries:
+        if entry.verdict.answer != "holds":
+            yield f"{entry.name}: {entry.verdict.answer}: {view_of(entry.verdict).finding(entry.verdict, False)}"
+
+
+def _verdicts(entries: Sequence[Entry]) -> PackTable:
+    rows = tuple(
+        (
+            entry.name,
+            entry.verdict.answer,
+            view_of(entry.verdict).finding(entry.verdict, False),
+            guarantee(entry.verdict),
+            entry.verdict.text,
+        )
+        for entry in entries
+    )
+    return PackTable(("Property", "Answer", "What is known", "Risk of a wrong answer", "As it was stated"), rows)
+
+
+def _data(audit: Audit) -> PackTable:
+    known = dict.fromkeys(
+        (
+            str(entry.verdict.population.get("kind", "")),
+            "" if entry.verdict.population.get("size") is None else f"{entry.verdict.population['size']:,}",
+            str(entry.verdict.population.get("fingerprint", "")),
+        )
+        for entry in audit.entries
+    )
+    return PackTable(("Population", "Rows", "Fingerprint (SHA-256)"), tuple(known), frozenset({1}))
+
+
+def _models(audit: Audit) -> PackTable:
+    known = dict.fromkeys(
+        (str(entry.verdict.model.get("name", "")), str(entry.verdict.model.get("fingerprint", "")))
+        for entry in audit.entries
+        if entry.verdict.model
+    )
+    return PackTable(("Model", "Fingerprint (SHA-256)"), tuple(known) or (("stored predictions", ""),))

@@ -1,0 +1,125 @@
+"""Selection rates against four fifths of the highest, with the customary one-look tests beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar
+from typing import Literal as OneOf
+
+from isonomia.errors import UsageError
+from isonomia.populations.vocabulary import protected_attribute
+from isonomia.records.group_table import GroupRow, GroupTable
+from isonomia.report.packs.protocol import Fact, PackContent, PackTable
+
+__all__ = ["PACK", "Eeoc", "fisher", "refuse_attributes", "standard_deviations"]
+
+FOUR_FIFTHS = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Eeoc:
+    """The pack: a table for each of sex, race and ethnic group that was measured."""
+
+    name: ClassVar[str] = "eeoc"
+    subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "groups"
+    facts: ClassVar[tuple[Fact, ...]] = (
+        Fact("user", "the employer, labor organization or agency whose selections these are", "1607.2 B, 1607.16 W"),
+        Fact("job", "the job, and the selection procedure", "1607.4 C"),
+        Fact("period", "the period and the applicants that are counted", "1607.4 A"),
+        Fact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
+    )
+
+    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
+        """One table for each attribute, and what the rule of thumb says of it."""
+        if not isinstance(subject, GroupTable) or "selection_rate" not in subject.measures:
+            raise UsageError("expected a table of iso.measure with selection rates: decision=..., by=['sex', 'race']")
+        refuse_attributes([name for by in subject.by for name in by])
+        rows: list[tuple[str, ...]] = []
+        findings: list[str] = []
+        for by in subject.by:
+            known = [row for row in subject[by] if not row.unknown and row["selection_rate"].value is not None]
+            highest = max((row for row in known if not row.small), key=_rate, default=None)
+            if highest is None:
+                continue
+            rows += [_row(by, row, highest) for row in known]
+            findings += _findings(by, known, highest)
+        if not rows:
+            raise UsageError("expected a group of at least 2% with selections, but there is none")
+        unknown = tuple(f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count)
+        headings = (
+            "Group",
+            "Applicants",
+            "Selected",
+            "Rate",
+            "Impact ratio",
+            "4/5",
+            "Fisher's p",
+            "Standard deviations",
+        )
+        values = {"size": f"{subject.size:,}", "selected": f"{subject.decision} = {subject.favourable}"}
+        table = PackTable(headings, tuple(rows), frozenset(range(1, len(headings))))
+        return PackContent(values, {"groups": table}, {"findings": tuple(findings), "unknown": unknown})
+
+
+def refuse_attributes(names: Sequence[str]) -> None:
+    """Refuse columns that by their names are about something else: the rule speaks of race, sex and ethnic group."""
+    others = [name for name in names if protected_attribute(name) not in {"sex", "race", None}]
+    if others:
+        raise UsageError(
+            f"29 CFR 1607.4 D speaks of race, sex and ethnic group, and not of {others[0]!r}: leave it out of by"
+        )
+
+
+def fisher(selected: int, n: int, highest: int, of: int) -> float:
+    """The p-value of Fisher's exact test, both sides, of the selections of two groups."""
+    from scipy.stats import fisher_exact
+
+    return float(fisher_exact([[selected, n - selected], [highest, of - highest]]).pvalue)
+
+
+def standard_deviations(selected: int, n: int, highest: int, of: int) -> float | None:
+    """By how many standard deviations two rates differ, from their pooled rate; ``None`` where nobody or all are."""
+    pooled = (selected + highest) / (n + of)
+    spread = sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / of))
+    return None if spread == 0.0 else (highest / of - selected / n) / spread
+
+
+def _rate(row: GroupRow) -> float:
+    value = row["selection_rate"].value
+    return -1.0 if value is None else value
+
+
+def _counts(row: GroupRow) -> tuple[int, int]:
+    return row.counts["selected"], row["selection_rate"].n
+
+
+def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow) -> tuple[str, ...]:
+    selected, n = _counts(row)
+    name = f"{', '.join(by)}: {row.name}{' (below 2%)' if row.small else ''}"
+    head = (name, f"{n:,}", f"{selected:,}", f"{100 * _rate(row):.1f}%")
+    if row is highest:
+        return (*head, "highest", "", "", "")
+    # Compared as fractions of whole numbers: 48 of 80 against 60 of 80 is four fifths, and not less.
+    top, of = _counts(highest)
+    ratio = "none" if not top else f"{100 * selected * of / (n * top):.0f}%"
+    below = "none" if not top else "below" if 10 * selected * of < 8 * n * top else "not below"
+    apart = standard_deviations(selected, n, top, of)
+    return (*head, ratio, below, f"{fisher(selected, n, top, of):.3g}", "none" if apart is None else f"{apart:.2f}")
+
+
+def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> list[str]:
+    top, of = _counts(highest)
+    below = []
+    for row in rows:
+        selected, n = _counts(row)
+        if row is not highest and not row.small and 10 * selected * of < 8 * n * top:
+            below.append(row.name)
+    against = f"the rate of {highest.name}, the highest"
+    if not below:
+        return [f"By {', '.join(by)}: no group of at least 2% is selected at less than four fifths of {against}."]
+    return [f"By {', '.join(by)}: {', '.join(below)} selected at less than four fifths of {against}."]
+
+
+PACK = Eeoc()

@@ -1,0 +1,80 @@
+"""What every pack says: the rule, the facts that it asks for, and what it makes of its subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from typing import Literal as OneOf
+
+__all__ = ["Fact", "Pack", "PackContent", "PackTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that only the user knows.
+
+    Attributes
+    ----------
+    name, what
+        Its name, and what it is, in words.
+    paragraph
+        The paragraph that asks for it.
+    needed
+        Whether the document lacks something without it; otherwise it stands in it only where it is stated.
+    """
+
+    name: str
+    what: str
+    paragraph: str
+    needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PackTable:
+    """A table of a document: headings, rows of text, and which columns are numbers."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PackContent:
+    """What a template is filled with.
+
+    Attributes
+    ----------
+    values
+        Texts by name, for ``{name}``; an empty one leaves out the lines that depend on it.
+    tables
+        Tables by name, for ``[[name]]``.
+    lists
+        Lists of sentences by name, for ``[[name]]`` too.
+    pages
+        Further documents that follow, each on a page of its own: a title, and content of the same kind.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, PackTable] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pages: tuple[tuple[str, PackContent], ...] = ()
+
+
+class Pack(Protocol):
+    """A rule, and how its document is filled."""
+
+    @property
+    def name(self) -> str:
+        """The name at the command line."""
+
+    @property
+    def subject(self) -> OneOf["groups", "refusals", "audit"]:
+        """What it is about: a table by group, refused applicants, or the verdicts of an audit."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that it asks for."""
+
+    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:
+        """The texts and tables of the document."""

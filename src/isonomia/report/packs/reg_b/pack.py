@@ -1,0 +1,101 @@
+"""For each refused applicant: the principal reasons, which of them they can act on, and the nearest changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from typing import Literal as OneOf
+
+from isonomia.errors import UsageError
+from isonomia.populations.vocabulary import protected_attribute
+from isonomia.records.refusals import Refusal, RefusalList
+from isonomia.report.packs.protocol import Fact, PackContent, PackTable
+from isonomia.wording import value_text
+
+__all__ = ["PACK", "RegB"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegB:
+    """The pack: a summary, and one page a person."""
+
+    name: ClassVar[str] = "reg-b"
+    subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "refusals"
+    facts: ClassVar[tuple[Fact, ...]] = (
+        Fact("creditor", "the name and address of the creditor", "1002.9 (a) (2)"),
+        Fact(
+            "agency",
+            "the name and address of the federal agency that administers compliance",
+            "1002.9 (a) (2), (b) (1)",
+        ),
+        Fact("action_date", "the date of the action", "1002.9 (a) (1)"),
+        Fact("product", "the credit that was applied for", "1002.9 (a) (2)"),
+        Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
+    )
+
+    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
+        """A table of all, and a page for each."""
+        if not isinstance(subject, RefusalList):
+            raise UsageError("expected refused applicants, as refused_applicants lists them")
+        stuck = [each for each in subject.refusals if not each.options and each.every]
+        unsure = [each for each in subject.refusals if not each.options and not each.every]
+        values = {
+            "applicants": f"{subject.applicants:,}",
+            "refused": f"{len(subject.refusals):,}",
+            "target": subject.target,
+            "stuck": f"{len(stuck):,}",
+            "unsure": f"{len(unsure):,}" if unsure else "",
+            "model": str(subject.model.get("name", "")),
+            "mark": str(subject.model.get("fingerprint", ""))[:12],
+            "weighed": "the model's score" if subject.scored else "the share of approvals",
+        }
+        rows = tuple(
+            (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
+            for each in subject.refusals
+        )
+        table = PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows)
+        pages = tuple((f"Applicant {each.id}", _page(each)) for each in subject.refusals)
+        return PackContent(values, {"refused": table}, {"prohibited": _prohibited(subject)}, pages)
+
+
+def _prohibited(subject: RefusalList) -> tuple[str, ...]:
+    """Reasons that by their names are bases on which nobody may be refused."""
+    counts = Counter(reason.feature for each in subject.refusals for reason in each.reasons)
+    kinds = {feature: protected_attribute(feature) for feature in counts}
+    return tuple(
+        f"{feature} is among the reasons of {count:,} applicants, and by its name it is about {kinds[feature]}: the "
+        "model uses it, whatever the notice says."
+        for feature, count in counts.items()
+        if kinds[feature] is not None
+    )
+
+
+def _short(each: Refusal) -> str:
+    if not each.options:
+        return each.outcome
+    return ", ".join(_change(name, pair) for name, pair in each.options[0].items())
+
+
+def _change(name: str, pair: tuple[Any, Any]) -> str:
+    return f"{name}: {value_text(pair[0], 60)} → {value_text(pair[1], 60)}"
+
+
+def _page(each: Refusal) -> PackContent:
+    reasons = tuple(
+        (reason.feature, value_text(reason.value, 60), "yes" if reason.actionable else "no") for reason in each.reasons
+    )
+    changes = tuple(
+        (f"{number}", name, value_text(before, 60), value_text(after, 60))
+        for number, option in enumerate(each.options, start=1)
+        for name, (before, after) in option.items()
+    )
+    tables = {
+        "reasons": PackTable(("Principal reason", "Your value", "Can you act on it?"), reasons),
+        "changes": PackTable(("Option", "What changes", "From", "To"), changes),
+    }
+    return PackContent({"outcome": each.outcome if not each.options else ""}, tables)
+
+
+PACK = RegB()
