@@ -77,7 +77,7 @@ def file(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=PEOPLE),
     ] = None,
-    leave_out: Annotated[
+    no_reason: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that is no reason, such as the outcome.", rich_help_panel=PEOPLE),
     ] = None,
@@ -118,7 +118,7 @@ def file(
         case "groups":
             subject: Any = _groups(chosen, stated, data, model, reading, by, decision, favourable, score, unknown or ())
         case "refusals":
-            subject = _refusals(data, model, reading, interventions, target, id_column, leave_out or ())
+            subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or ())
         case _:
             subject = _audit(run, records, key)
     if csv is not None:

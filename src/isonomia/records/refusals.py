@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PrincipalReason", "Refusal", "RefusalList"]
+__all__ = ["PrincipalReason", "RefusedApplicant", "RefusalList"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PrincipalReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedApplicant:
     """One refused applicant.
 
     Attributes
@@ -81,7 +81,7 @@ class RefusalList:
         Name and fingerprint of the model.
     """
 
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedApplicant, ...]
     applicants: int
     target: str
     id_column: str | None

@@ -16,7 +16,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table, replaced
-from isonomia.records.refusals import PrincipalReason, Refusal, RefusalList
+from isonomia.records.refusals import PrincipalReason, RefusedApplicant, RefusalList
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
 from isonomia.spec.text import to_text
@@ -78,7 +78,7 @@ def refused_applicants(
         can = {feature.name for feature in claim.actions.features if feature.actionable}
         weights, scored = _weights(setup, rows, names)
         refusals = tuple(
-            Refusal(
+            RefusedApplicant(
                 row=int(row),
                 id=ids[row],
                 reasons=tuple(_reasons(table, int(row), names, weights[person], can)),

@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
-from isonomia.records.refusals import Refusal, RefusalList
+from isonomia.records.refusals import RefusedApplicant, RefusalList
 from isonomia.report.packs.protocol import Fact, PackContent, PackTable
 from isonomia.wording import value_text
 
@@ -72,7 +72,7 @@ def _prohibited(subject: RefusalList) -> tuple[str, ...]:
     )
 
 
-def _short(each: Refusal) -> str:
+def _short(each: RefusedApplicant) -> str:
     if not each.options:
         return each.outcome
     return ", ".join(_change(name, pair) for name, pair in each.options[0].items())
@@ -82,7 +82,7 @@ def _change(name: str, pair: tuple[Any, Any]) -> str:
     return f"{name}: {value_text(pair[0], 60)} → {value_text(pair[1], 60)}"
 
 
-def _page(each: Refusal) -> PackContent:
+def _page(each: RefusedApplicant) -> PackContent:
     reasons = tuple(
         (reason.feature, value_text(reason.value, 60), "yes" if reason.actionable else "no") for reason in each.reasons
     )
