@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isonomia.cli.console import new_console
-from isonomia.cli.options import FILES, MODEL_HELP, Key, ModelReading, with_model_reading
+from isonomia.cli.options import FILES, MODEL_HELP, Data, Key, ModelReading, with_model_reading
 from isonomia.cli.outputs import read_interventions
 from isonomia.cli.records import HERE, Records, read_key
 from isonomia.cli.responsiveness import parse_target
@@ -45,7 +45,7 @@ def file(
     facts: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A TOML file with such facts, NAME = 'TEXT' each.")
     ] = None,
-    data: Annotated[str | None, typer.Option(metavar="FILE", help="The people: a file or a folder of files.")] = None,
+    data: Data = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,17 +53,28 @@ def file(
         ),
     ] = None,
     decision: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The decisions.", rich_help_panel=TABLE)
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The decisions; the model's predictions where there is a model.",
+            rich_help_panel=TABLE,
+        ),
     ] = None,
     favourable: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="The decision that selects.", rich_help_panel=TABLE)
+        str | None,
+        typer.Option(metavar="VALUE", help="The favourable decision; 1 unless given.", rich_help_panel=TABLE),
     ] = None,
     score: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The scores, for scoring rates.", rich_help_panel=TABLE)
+        str | None,
+        typer.Option(metavar="COLUMN", help="The scores; score for those of the model.", rich_help_panel=TABLE),
     ] = None,
     unknown: Annotated[
         list[str] | None,
-        typer.Option(metavar="VALUE", help="A value that means an unknown category.", rich_help_panel=TABLE),
+        typer.Option(
+            metavar="VALUE",
+            help="A value that means that the group is not known, such as '?'. Repeatable.",
+            rich_help_panel=TABLE,
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", rich_help_panel=PEOPLE)] = None,
     interventions: Annotated[
@@ -75,7 +86,12 @@ def file(
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=PEOPLE),
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="The column that tells people apart.",
+            rich_help_panel=PEOPLE,
+        ),
     ] = None,
     no_reason: Annotated[
         list[str] | None,
@@ -83,9 +99,7 @@ def file(
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write one row a change to this file, CSV or Parquet.", rich_help_panel=FILES
-        ),
+        typer.Option(metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
     ] = None,
     run: Annotated[
         str | None,
@@ -162,7 +176,7 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
 def _groups(
     pack: Pack,
     stated: dict[str, str],
-    data: str | None,
+    data: Path | None,
     model: str | None,
     reading: ModelReading,
     by: Sequence[str] | None,
@@ -200,7 +214,7 @@ def _groups(
 
 
 def _refusals(
-    data: str | None,
+    data: Path | None,
     model: str | None,
     reading: ModelReading,
     interventions: Path | None,

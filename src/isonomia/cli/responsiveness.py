@@ -152,7 +152,7 @@ def responsiveness(
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="The column that tells people apart, written to --points and --people.",
+            help="The column that tells people apart.",
             rich_help_panel=FILES,
         ),
     ] = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PrincipalReason", "RefusedApplicant", "RefusalList"]
+__all__ = ["PrincipalReason", "RefusalList", "RefusedApplicant"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table, replaced
-from isonomia.records.refusals import PrincipalReason, RefusedApplicant, RefusalList
+from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
 from isonomia.spec.text import to_text

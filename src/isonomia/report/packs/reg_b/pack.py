@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
-from isonomia.records.refusals import RefusedApplicant, RefusalList
+from isonomia.records.refusals import RefusalList, RefusedApplicant
 from isonomia.report.packs.protocol import Fact, PackContent, PackTable
 from isonomia.wording import value_text
 
