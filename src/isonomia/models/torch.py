@@ -5,7 +5,10 @@ A module is asked in evaluation mode and without gradients, on the device where 
 
 from __future__ import annotations
 
+import ast
+import io
 import pickletools
+import tokenize
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -271,6 +274,7 @@ def torch_model(
 def open_torchscript(
     path: Path,
     *,
+    trust_pickle: bool = False,
     device: str = "cpu",
     features: Sequence[str] | None = None,
     output: str | None = None,
@@ -280,8 +284,10 @@ def open_torchscript(
     """Open a TorchScript file. Its options are those of :func:`torch_model`, and ``device``: ``"cpu"``, ``"cuda"``.
 
     A TorchScript file is read by PyTorch's own interpreter and runs no Python. It is a program all the same, so open
-    one from a stranger with the care that a program deserves.
+    one from a stranger with the care that a program deserves. One that reads or writes files needs ``trust_pickle``.
     """
+    if trust_pickle is not True:
+        _check_operators(path)
     opened = open_from(_script, path, _checked_device(device))
     return torch_model(opened, features=features, output=output, classes=classes, batch_size=batch_size)
 
@@ -340,6 +346,46 @@ def _checked_device(device: str) -> str:
     if kind == "cuda" and not torch.cuda.is_available():
         raise UsageError(f"device is {device!r}, but PyTorch finds no CUDA device here. Leave it out, or say 'cpu'.")
     return device
+
+
+_FILE_OPERATORS = {"save", "from_file", "load_tensor"}
+"""The operators of PyTorch that take the name of a file. Opening is enough for them: ``__setstate__`` is run then."""
+
+
+def _check_operators(path: Path) -> None:
+    """Refuse a TorchScript file that could read or write other files; nothing of it is run to find out."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(set(names)) < len(names):  # and which of the two PyTorch reads, nobody can tell
+            raise ModelError(
+                f"{path} holds two parts of the same name, which PyTorch does not write: it was not opened."
+            )
+        sources = {name: archive.read(name).decode("utf-8", "replace") for name in names if name.endswith(".py")}
+    for name, source in sources.items():
+        operator = _file_operator(source)
+        if operator is not None:
+            raise UsageError(
+                f"{path} calls {operator!r} ({name}), with which PyTorch reads or writes files, so it was not opened. "
+                "If you trust who wrote it: trust_pickle=True, or --trust-pickle on the command line."
+            )
+
+
+def _file_operator(source: str) -> str | None:
+    """The first operator on files that a source names, after a dot or in quotes; what cannot be read counts as one."""
+    before = ""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            named = token.string if token.type == tokenize.NAME and before == "." else None
+            if token.type == tokenize.STRING:
+                named = ast.literal_eval(token.string)
+            if token.type == tokenize.ERRORTOKEN:
+                return "what is not TorchScript"
+            if named in _FILE_OPERATORS:
+                return str(named)
+            before = token.string if token.type not in {tokenize.NL, tokenize.COMMENT} else before
+    except (tokenize.TokenError, SyntaxError, ValueError):  # of a text that ends early, of escapes that are none
+        return "what is not TorchScript"
+    return None
 
 
 def _script(path: Path, device: str) -> Any:

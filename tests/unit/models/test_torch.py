@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models import adapt, ask, load_model
-from isonomia.models.torch import torch_model
+from isonomia.models.torch import _file_operator, torch_model
 from isonomia.populations import Table
 from isonomia.populations.table import batch_table
 
@@ -191,3 +192,70 @@ def test_a_module_on_cuda_answers_as_on_the_processor():
     there = torch_model(net.to("cuda"), output="logits", batch_size=16)
     assert "cuda" in there.describe()
     np.testing.assert_allclose(ask(there, TABLE, True, False).score, here, atol=1e-5)
+
+
+def scripted(module, folder):
+    path = folder / "m.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.jit.script(module).save(path)
+    return path
+
+
+class Saving(torch.nn.Module):
+    """Writes what it is asked about into a file."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch.ops.aten.save(x, self.target)
+        return x.sum(1)
+
+
+class Reading(torch.nn.Module):
+    """Makes a file, and reads it."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(1) + torch.from_file(self.target, True, 1)
+
+
+@pytest.mark.parametrize("kind", [Saving, Reading])
+def test_a_torchscript_file_that_reads_or_writes_files_is_not_opened_without_the_flag(tmp_path, kind):
+    evil = tmp_path / "evil"
+    path = scripted(kind(str(evil)), tmp_path)
+    with pytest.raises(UsageError, match=r"reads or writes files, so it was not opened.*--trust-pickle"):
+        load_model(path)
+    ask(load_model(path, trust_pickle=True), TABLE, True, False)
+    assert evil.exists()  # as it would have done without the flag
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("torch.save(x, y)", "save"),
+        ("f = ops.aten.save", "save"),
+        ("y = (torch. # here\n  save)(x)", "save"),
+        ("getattr(torch, 's\\x61ve')(x)", "save"),
+        ("torch.from_file('a')", "from_file"),
+        ('raise Exception("cannot save it")', None),
+        ("saved = self.saved", None),
+        ("x = '", "what is not TorchScript"),
+    ],
+)
+def test_operators_on_files_are_found_however_they_are_written(source, found):
+    assert _file_operator(source) == found
+
+
+def test_a_torchscript_file_with_two_parts_of_one_name_is_not_opened(tmp_path):
+    path = scripted(torch.nn.Linear(2, 1), tmp_path)
+    assert load_model(path, features=["a", "b"])
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(archive.namelist()[0], b"")
+    with pytest.raises(ModelError, match="two parts of the same name"):
+        load_model(path)
