@@ -51,7 +51,7 @@ from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.protocol import Answer, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, joined
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, listed
 
@@ -214,6 +214,9 @@ class Steady:
     at once, and those of the time before are asked about once more, which catches a service that was replaced
     meanwhile. A model whose answers change with probability q is found with probability ``1 - (1 - q) ** again``.
 
+    They are asked about in the opposite order. Where first batches have a row or two each, the first 8 rows are asked
+    about once more together, so that a model which compares those in a batch is found before a check can end.
+
     Which rows those are depends only on the sizes of the batches, and only first answers are handed on: the
     statistics are those of the model alone.
 
@@ -230,6 +233,7 @@ class Steady:
     again: int = 0
     _due: int = 1
     _earlier: _Question | None = field(default=None, repr=False)
+    _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
 
     @property
     def name(self) -> str:
@@ -264,15 +268,43 @@ class Steady:
         """
         answer = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
         self.asked += table.rows
+        question = _Question(table, want_score, want_prediction, answer)
         if self.asked >= self._due:
             self._due = max(_SECOND, _GROWTH * self.asked)
-            self._ask_again(_Question(table, want_score, want_prediction, answer))
+            self._ask_again(question)
+        if self._first is not None:
+            self._first.append(question)
+            if self.asked >= FIRST_AGAIN:
+                first, self._first = self._first, None
+                self._ask_together(first)
         return answer
+
+    def _ask_together(self, first: Sequence[_Question]) -> None:
+        """Ask once more about the rows of several batches, all in one."""
+        if len(first) == 1 or self.again >= FIRST_AGAIN:
+            return
+        wanted = first[-1].want_score, first[-1].want_prediction
+        parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in first]
+        alike = [part for part in parts if part is not None and (part.want_score, part.want_prediction) == wanted]
+        if not alike or len({part.answer.classes for part in alike}) > 1:
+            return
+        answers = {
+            what: np.concatenate([getattr(part.answer, what) for part in alike])
+            for what in ("prediction", "score")
+            if all(getattr(part.answer, what) is not None for part in alike)
+        }
+        both = Answer(answers.get("prediction"), answers.get("score"), alike[0].answer.classes)
+        together = _Question(joined([part.table for part in alike]), *wanted, both)
+        rows = np.arange(together.table.rows)[-(FIRST_AGAIN - self.again) :]
+        sample = _some_rows(together, rows[::-1])
+        if sample is not None:
+            self._compare(sample)
 
     def _ask_again(self, asked: _Question) -> None:
         count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
         rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
-        sample = _some_rows(asked, rows)
+        # Not the whole batch, in which everybody would have the same company as before.
+        sample = _some_rows(asked, rows[:0:-1] if 1 < len(rows) == asked.table.rows else rows[::-1])
         if sample is None:
             return  # not one answer a row: whoever asked will say so
         earlier, self._earlier = self._earlier, sample

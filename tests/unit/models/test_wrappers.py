@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.errors import ModelError, UnreliableModelError
+from isonomia.errors import ChangingModelError, ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.checked import AnswerChange, first_change
 from isonomia.models.wrappers import FIRST_AGAIN, MAX_AGAIN, Cached, Steady, watch
@@ -66,9 +66,9 @@ def test_a_large_batch_is_checked_on_at_most_32_rows():
 
 
 def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
-    answers = iter([np.array(["yes", "no"]), np.array(["no", "no"])])
+    answers = iter([np.array(["no", "yes"]), np.array(["no"])])
     model = Steady(adapt(lambda _: next(answers)))
-    message = r"gave the prediction 'yes' and then 'no' for this one: \{x=0\.0\}.*random_model=True"
+    message = r"gave the prediction 'yes' and then 'no' for this one: \{x=0\.001\}.*random_model=True"
     with pytest.raises(UnreliableModelError, match=message):
         ask(model, batch(2), False, True)
 
@@ -215,3 +215,27 @@ def test_a_model_is_watched_behind_its_cache(tmp_path):
 def test_whether_a_model_may_be_random_is_said_by_true_or_false():
     with pytest.raises(iso.UsageError, match="expected random_model as True or False"):
         iso.check("P[prediction] >= 0.1", positive, iso.Census(PEOPLE), random_model="yes")
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 20])
+def test_a_model_that_compares_those_in_a_batch_is_found_before_a_check_can_end(size):
+    model = Steady(adapt(lambda table: np.argsort(np.argsort(table["x"])) % 2))
+
+    def ask_nine_times():
+        for number in range(9):
+            ask(model, batch(size, number), False, True)
+
+    with pytest.raises(ChangingModelError, match="who else is in the batch"):
+        ask_nine_times()
+
+
+def test_a_model_that_looks_at_the_order_of_a_batch_is_found():
+    with pytest.raises(ChangingModelError):
+        ask(Steady(adapt(lambda table: np.arange(len(table["x"])) % 3)), batch(8), False, True)
+
+
+def test_a_check_of_a_model_that_compares_those_in_a_batch_ends_with_an_error():
+    people = iso.Sample({"x": np.random.default_rng(0).normal(size=4_000)})
+    above = lambda table: (table["x"] > np.median(table["x"])).astype(int)  # noqa: E731
+    with pytest.raises(ChangingModelError):  # one by one, nobody is above the median: it was said to be violated
+        iso.check("P[prediction == 1] >= 0.45", above, people, seed=1)
