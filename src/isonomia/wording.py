@@ -28,6 +28,7 @@ __all__ = [
     "shortened",
     "value_text",
     "visible",
+    "words_of",
 ]
 
 
@@ -129,6 +130,14 @@ def shortened(text: str, limit: int) -> str:
 def printable(text: str) -> str:
     """The text with a blank for every character that cannot be printed, line ends among them."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says; of one that fails even at that, nothing but its kind."""
+    try:
+        return str(error)
+    except Exception:
+        return f"a {type(error).__name__} that does not say what it is"
 
 
 def excerpt(text: str, limit: int) -> str:

@@ -2,11 +2,14 @@
 
 Names of properties, titles of runs, values of tables and texts of errors come from files that somebody else may have
 written. An escape sequence in one of them could clear the screen or change a verdict that is printed above it, and a
-character that turns the direction of writing could make a line say something else.
+character that turns the direction of writing could make a line say something else. In a job of GitHub a line that
+begins with two colons is an order to what runs the job: to hide words, or to stop listening.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -32,4 +35,16 @@ class _ShieldedConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is printed, piece by piece."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+            yield segment if segment.control else Segment(_harmless(segment.text), segment.style)
+
+
+_ORDER = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
+"""What GitHub's runner takes for an order: two colons, blanks before them aside, or two signs of a number anywhere."""
+
+
+def _harmless(text: str) -> str:
+    """The text without a meaning for the terminal, or for what runs a job."""
+    shown = visible(text)
+    if "GITHUB_ACTIONS" not in os.environ or not _ORDER.search(shown):
+        return shown
+    return _ORDER.sub(lambda match: f"{match[1]}\N{MODIFIER LETTER COLON}" if match[1] is not None else "# #", shown)

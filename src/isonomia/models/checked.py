@@ -21,6 +21,7 @@ from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import words_of
 
 __all__ = [
     "AnswerChange",
@@ -84,12 +85,12 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
             return model.answer(table, want_score=want_score, want_prediction=want_prediction)
     except IsonomiaError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         # A model that leaves the program would otherwise end the audit with whatever exit code it likes.
         raise ModelError(
             f"{model.name} raised {type(error).__name__} when asked about {table.rows:,} rows of the columns "
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
-            f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {error}"
+            f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {words_of(error)}"
         ) from error
 
 

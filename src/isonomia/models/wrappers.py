@@ -288,15 +288,14 @@ class Steady:
         alike = [part for part in parts if part is not None and (part.want_score, part.want_prediction) == wanted]
         if not alike or len({part.answer.classes for part in alike}) > 1:
             return
-        answers = {
-            what: np.concatenate([getattr(part.answer, what) for part in alike])
-            for what in ("prediction", "score")
-            if all(getattr(part.answer, what) is not None for part in alike)
-        }
-        both = Answer(answers.get("prediction"), answers.get("score"), alike[0].answer.classes)
-        together = _Question(joined([part.table for part in alike]), *wanted, both)
-        rows = np.arange(together.table.rows)[-(FIRST_AGAIN - self.again) :]
-        sample = _some_rows(together, rows[::-1])
+        answers: dict[str, Any] = {"prediction": None, "score": None}
+        for what in answers:
+            values = [getattr(part.answer, what) for part in alike]
+            answers[what] = None if any(value is None for value in values) else np.concatenate(values)
+        together = joined([part.table for part in alike])
+        rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
+        answer = Answer(answers["prediction"], answers["score"], alike[0].answer.classes)
+        sample = _some_rows(_Question(together, *wanted, answer), rows[::-1])
         if sample is not None:
             self._compare(sample)
 
@@ -355,7 +354,7 @@ class CacheCounts:
 
     hits: int = 0
     asked: int = 0
-    spot_checked: bool = False
+    spot_checked: int = 0  # rows whose stored answers were held against the model's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -376,6 +375,8 @@ class Cached:
         Which version of the model it is, in your words, in place of its fingerprint. Needed where that cannot tell: for
         functions, and for services and programs without a ``version``. Since it is a promise, up to 8 stored answers
         are asked for again, once a check.
+    spot
+        Whether that is done without a key too: where somebody else may have written the file.
     counts, store
         How often the cache was of use, and the open file; made here, and not to be given.
     """
@@ -383,6 +384,7 @@ class Cached:
     model: Any
     path: str | PathLike[str]
     key: str | None = None
+    spot: bool = False
     counts: CacheCounts = field(default_factory=CacheCounts, repr=False)
     store: AnswerStore = field(default=None, repr=False)  # type: ignore[assignment]  # set below
     _under: str = field(default="", repr=False)
@@ -427,7 +429,7 @@ class Cached:
 
     def around(self, model: Model) -> Cached:
         """The same cache around another form of the model; its fingerprint is taken afresh."""
-        self.counts.spot_checked = False
+        self.counts.spot_checked = 0
         return replace(self, model=model, _earlier=self.counts.hits)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
@@ -473,22 +475,25 @@ class Cached:
 
     def _spot_check(self, table: Table, first: dict[bytes, int], stored: dict[str, dict[bytes, StoredValue]]) -> None:
         """Hold the owner of a key to his word: a few stored answers must still be the model's."""
-        if self.key is None or self.counts.spot_checked:
+        left = _SPOT - self.counts.spot_checked  # batches may have a row each
+        if (self.key is None and not self.spot) or left <= 0:
             return
-        complete = [digest for digest in first if all(digest in part for part in stored.values())][:_SPOT]
+        complete = [digest for digest in first if all(digest in part for part in stored.values())][:left]
         if not complete:
             return
-        self.counts.spot_checked = True
+        self.counts.spot_checked += len(complete)
         before = _assembled(complete, stored)
         if before is None:
             return
         rows = table.take(np.array([first[digest] for digest in complete], dtype=np.intp))
         change = first_change(before, ask(self.model, rows, "score" in stored, "prediction" in stored))
         if change is not None:
+            under, advice = f" under key={self.key!r}", "Give the model of today a key of its own."
+            if self.key is None:
+                under, advice = "", "Delete the file: its answers are not the model's."
             raise ChangingModelError(
-                f"{self.name} is not what it was: {change.before} is stored in {self.store.path} under "
-                f"key={self.key!r}, but now it gives {change.after} for the same row, {rows.row(change.row)!r}. Give "
-                "the model of today a key of its own."
+                f"{self.name} is not what it was: {change.before} is stored in {self.store.path}{under}, but now it "
+                f"gives {change.after} for the same row, {rows.row(change.row)!r}. {advice}"
             )
 
 

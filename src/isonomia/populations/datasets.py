@@ -60,7 +60,9 @@ def read_arrow(file: Path) -> pa.Table:
         is_stream = opened.read(6) != b"ARROW1"
         opened.seek(0)
         reader = pa.ipc.open_stream(opened) if is_stream else pa.ipc.open_file(opened)
-        return reader.read_all()
+        table = reader.read_all()
+    table.validate(full=True)  # places in it are not looked at before, and could point anywhere in the memory
+    return table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +196,7 @@ def _decoded(fragment: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
         with fragment.open() as opened, pa.ipc.open_file(opened) as file:
             for number in range(file.num_record_batches):
                 part = file.get_batch(number).select(list(columns))
+                part.validate(full=True)  # as in read_arrow
                 for first in range(0, part.num_rows, AT_ONCE):
                     yield part.slice(first, AT_ONCE)
 

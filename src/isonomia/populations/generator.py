@@ -20,6 +20,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
+from isonomia.wording import words_of
 
 __all__ = ["Generator", "Weighted", "accepted_rows", "too_few_accepted"]
 
@@ -302,9 +303,9 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
         data = draw(n, rng)
     except IsonomiaError as error:
         raise DataError(f"{call}: {error}") from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         raise DataError(
-            f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {error}"
+            f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {words_of(error)}"
         ) from error
     try:
         return Table.of(data, names if isinstance(data, np.ndarray) else None)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
@@ -356,7 +357,29 @@ def _objects(file: Path, schema: Any = None) -> Iterator[pa.Table]:
         while block := stream.read(_BLOCK):
             block += stream.readline()
             if block.strip():
+                _refuse_deep(file, block)
                 yield _parsed(block, schema, times)
+
+
+_DEEPEST = 500
+"""Brackets within brackets in a line of JSON. pyarrow goes into each, until there is no room left and Python dies."""
+
+
+def _refuse_deep(file: Path, block: bytes) -> None:
+    signs = np.frombuffer(block, dtype=np.uint8)
+    opened, closed = ((signs == first) | (signs == second) for first, second in (b"[{", b"]}"))
+    depth = np.cumsum(opened.astype(np.int32) - closed)
+    if depth.max() - min(depth.min(), 0) <= _DEEPEST:
+        return
+    for line in block.splitlines():
+        if line.count(b"[") + line.count(b"{") > _DEEPEST:
+            try:
+                json.loads(line)  # they may stand side by side, or in a text
+            except RecursionError:
+                message = f"expected at most {_DEEPEST} brackets within each other in a line, but there are more"
+                raise DataError(f"{file}: {message}: {line[:40].decode('utf-8', 'replace')} ...") from None
+            except ValueError:
+                continue  # which is said where it is read
 
 
 def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:

@@ -178,13 +178,26 @@ class Database:
                     "Choose another with --records FOLDER"
                 ) from error
             with self._connection() as connection:
+                self._refuse_programs(connection)
                 connection.executescript(SCHEMA)
         return self._version()
 
     def _version(self) -> int:
         with self._explaining("read the store"), self._connection() as connection:
+            self._refuse_programs(connection)
             (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
         return int(version or 0)
+
+    def _refuse_programs(self, connection: sqlite3.Connection) -> None:
+        """A store from somebody else may bring triggers, which could turn verdicts around, or views without end."""
+        found = connection.execute(
+            "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+        ).fetchone()
+        if found is not None:
+            raise RecordError(
+                f"expected tables alone in the store at {self.path}, but it has the {found[0]} {found[1]!r}, which was "
+                "not made here: it was not opened. Choose another folder with --records FOLDER"
+            )
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

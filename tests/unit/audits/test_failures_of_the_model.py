@@ -93,3 +93,21 @@ def test_responsiveness_stops_at_a_model_that_raises(reached: int) -> None:
     claim = iso.Responsiveness(changes, 1, at_least=0.1)
     with pytest.raises(iso.ModelError, match=f"no table for the age {reached}"):
         iso.check(claim, fails_at(reached), iso.Census({"age": SIXTY["age"]}), seed=1)
+
+
+class SilentError(Exception):
+    """Does not even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("error", [SilentError, GeneratorExit, SystemExit])
+def test_whatever_a_model_or_a_draw_raises_is_told(error: type[BaseException]) -> None:
+    def raising(*_: Any) -> Any:
+        raise error
+
+    with pytest.raises(iso.ModelError, match=f"raised {error.__name__}"):
+        iso.check("P[prediction == 1] >= 0.5", raising, iso.Sample(SIXTY), seed=1)
+    with pytest.raises(iso.DataError, match=f"raised {error.__name__}"):
+        iso.check("P[x] >= 0.5", population=iso.Generator(raising), seed=1)

@@ -130,3 +130,23 @@ def test_every_command_makes_names_visible(capsys, monkeypatch):
         assert "Traceback" not in printed, (words, printed)
         shown += printed
     assert "w␛[2J" in shown  # the names were printed, and can be read
+
+
+def test_nothing_that_is_printed_is_an_order_to_what_runs_a_job(monkeypatch):
+    text = "fair\n  ::stop-commands::x\n::add-mask::1\na ##[error] b\na::b"
+    table = Table("what", "answer")
+    table.add_row(Text(text), Text(text))
+
+    def printed() -> list[str]:
+        console = new_console()
+        console.file = io.StringIO()
+        for each in (text, table, Panel(Text(text))):
+            console.print(each, markup=False)
+        return console.file.getvalue().splitlines()
+
+    orders = re.compile(r"^\s*::|##\[")
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert any(map(orders.search, printed()))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert not any(map(orders.search, printed()))
+    assert "a::b" in printed()

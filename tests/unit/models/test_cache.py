@@ -16,8 +16,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import isonomia as iso
-from isonomia.errors import UnreliableModelError, UsageError
-from isonomia.models import Answer, ask
+from isonomia.audits.audit_file.planner import Wrapping
+from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.errors import ChangingModelError, UnreliableModelError, UsageError
+from isonomia.models import Answer, adapt, ask
 from isonomia.models.answer_store import CacheWarning, row_digests, signature
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
@@ -373,3 +375,41 @@ def test_processes_may_share_a_file(path):
         cached = Cached(double, path, key="k")
         assert ask(cached, Table.of({"x": np.arange(500)}), False, True).prediction.tolist() == list(range(0, 1000, 2))
     assert cached.counts.hits > 400
+
+
+def test_the_word_of_a_key_is_held_against_eight_rows_although_batches_have_one_each(path):
+    table = Table.of({"x": np.arange(8.0)})
+    ask(Cached(lambda table: table["x"] >= 0, path, "one"), table, False, True)
+    other = Cached(lambda table: table["x"] < 6, path, "one")
+    for row in range(6):
+        assert ask(other, table.slice(row, row + 1), False, True).prediction.tolist() == [True]
+    with pytest.raises(ChangingModelError, match="is not what it was"):
+        ask(other, table.slice(6, 7), False, True)
+
+
+def test_a_file_that_an_audit_file_brought_along_is_held_against_the_model(path):
+    class Pretending:
+        """Says that it is the classifier, and yes to everybody."""
+
+        name, score_range, classes = "pretending", None, ()
+
+        def answer(self, table, *, want_score, want_prediction):  # noqa: ARG002
+            return Answer(np.full(table.rows, "yes"))
+
+        def fingerprint(self):
+            return adapt(CLASSIFIER).fingerprint()
+
+    ask(Cached(Pretending(), path), Table.of(FRAME), False, True)
+    assert set(ask(Cached(CLASSIFIER, path), Table.of(FRAME), False, True).prediction) == {"yes"}  # one's own file
+    with pytest.raises(ChangingModelError, match="Delete the file"):
+        ask(Cached(CLASSIFIER, path, spot=True), Table.of(FRAME), False, True)
+
+
+def test_a_cache_that_the_audit_file_names_may_be_anybodys_and_one_that_was_typed_is_ones_own(tmp_path):
+    text = 'cache = "c.sqlite"\n[model]\nload = "m.skops"\n[[property]]\ncheck = "P[prediction == 1] >= 0.5"\n'
+    (tmp_path / "audit.toml").write_text(text)
+    file = read_audit_file(tmp_path / "audit.toml")
+    for typed, spot in ((None, True), (tmp_path / "own.sqlite", False)):
+        wrapping = Wrapping(file, typed)
+        wrapping("default", adapt(CLASSIFIER))
+        assert [cached.spot for cached in wrapping.caches] == [spot]

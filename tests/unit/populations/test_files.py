@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import read_table
 from isonomia.populations.files import rows_from
@@ -263,3 +264,16 @@ def test_two_columns_with_one_name_are_refused_in_a_file(tmp_path):
     parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="column 'a' occurs more than once"):
         read_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_arrow_file_whose_places_point_elsewhere_is_refused(tmp_path, stream):
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 5], pa.int32()), pa.array(["x", "y"]), safe=False)
+    table = pa.table({"sex": codes, "hired": [1, 0]})
+    path = tmp_path / "people.arrow"
+    with pa.OSFile(str(path), "wb") as sink:
+        writer = pa.ipc.new_stream(sink, table.schema) if stream else pa.ipc.new_file(sink, table.schema)
+        with writer:
+            writer.write_table(table)
+    with pytest.raises(DataError, match="cannot be read as"):
+        iso.check("for g in sex: P[hired | sex == g] >= 0.1", population=iso.Census(path))

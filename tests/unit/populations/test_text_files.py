@@ -242,3 +242,13 @@ def test_a_json_document_that_is_no_table_is_refused_by_name(tmp_path, content, 
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_table(tmp_path / "a.json")
+
+
+def test_a_line_of_json_that_is_nested_too_deep_is_an_error_and_not_the_end_of_python(tmp_path):
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"a": 1}\n{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n")
+    with pytest.raises(DataError, match="brackets within each other"):
+        read_table(path)
+    texts = [":[" * 600, "[{" * 300 + "x"]
+    path.write_text("".join(json.dumps({"a": text}) + "\n" for text in texts))
+    assert read_table(path).column("a").tolist() == texts

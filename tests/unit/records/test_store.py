@@ -238,3 +238,19 @@ def test_a_store_that_can_only_be_read_is_read(store: Store, tmp_path: Path) -> 
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip("nothing may be mounted here")
     assert done.stdout.splitlines() == ["title [None] {'batch 0': {'n': 1}}", "True"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "CREATE TRIGGER turn AFTER UPDATE ON checks BEGIN UPDATE checks SET verdict = '{}' WHERE run = new.run; END",
+        "CREATE VIEW endless AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+    ],
+)
+def test_a_store_that_brings_programs_of_its_own_is_not_opened(store: Store, program: str) -> None:
+    _begun(store)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute(program)
+    connection.close()
+    with pytest.raises(RecordError, match="expected tables alone in the store"):
+        Store(store.folder)

@@ -242,7 +242,8 @@ class Wrapping:
         if place is None or entry.get("random", False):
             return Guarded(model, gate)
         try:
-            cached = Cached(watch(model), place, entry.get("cache_key"))
+            # A file that the audit file brought along may hold anybody's answers.
+            cached = Cached(watch(model), place, entry.get("cache_key"), spot=self.cache is None)
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error
