@@ -142,7 +142,10 @@ def _trainable(model: str, trust_pickle: bool, trust: list[str] | None) -> Any:
 
     if not Path(model).exists() and ":" in model and "://" not in model:
         return load_object(model)
-    options = {**({"trust_pickle": True} if trust_pickle else {}), **({"trusted": trust} if trust else {})}
+    options: dict[str, Any] = {
+        **({"trust_pickle": True} if trust_pickle else {}),
+        **({"trusted": trust} if trust else {}),
+    }
     estimator = getattr(unwrap(load_model(model, **options)), "estimator", None)
     if estimator is None or not hasattr(estimator, "fit"):
         raise UsageError(

@@ -190,13 +190,13 @@ def augment(
         rule,
     )
     risk = checked_delta(delta)
-    trained, held_out = work.split(share)
-    train, held = work.table.take(trained), work.table.take(held_out)
+    train_rows, held_rows = work.split(share)
+    train, held = work.table.take(train_rows), work.table.take(held_rows)
     models, history = work.repaired(train, rounds, tell)
     kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
     before, after = models[0], models[kept]
     verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
-    return Augmentation(after, before, verdict, history, kept, held_out)
+    return Augmentation(after, before, verdict, history, kept, held_rows)
 
 
 def _checked_props(value: Any) -> tuple[Safety, ...]:

@@ -70,7 +70,7 @@ class Training:
 
     def number(self, use: int, *keys: int) -> int:
         """A seed for one use."""
-        return int(self.rng(use, *keys).integers(2**32))
+        return int(self.rng(use, *keys).integers(2**63))
 
     def split(self, share: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The numbers of the training rows and of the held-out rows, split at random."""
