@@ -47,9 +47,14 @@ class ViolationSet:
     """The distinct violations of a check, in the order in which they were found.
 
     Iterating gives each as a mapping, like a counterexample; the same set can be iterated over many times.
+
+    Attributes
+    ----------
+    more
+        Whether there were more than were kept.
     """
 
-    more: bool = False  # whether there were more than were kept
+    more: bool = False
     _chunks: list[Callable[[], Columns]] = field(default_factory=list, repr=False)
     _waiting: list[Columns] = field(default_factory=list, repr=False)
     _waiting_rows: int = field(default=0, repr=False)

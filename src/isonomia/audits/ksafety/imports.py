@@ -38,7 +38,7 @@ from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
-__all__ = ["domain_named", "is_domain", "offered_functions", "with_inputs"]
+__all__ = ["domain_named", "ignored_functions", "is_domain", "offered_functions", "with_inputs"]
 
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """What an entry may say."""
@@ -119,6 +119,15 @@ def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) 
                 calls[0].place or prop.spec.block.place,
             )
     return functions
+
+
+def ignored_functions(prop: Safety, functions: Mapping[str, Function]) -> list[str]:
+    """Functions of the imports that are called by a name of the language, and are not taken for it."""
+    called = [name for name in _called(prop) if name in BUILT_IN and name not in functions]
+    if not called or not prop.spec.imports:
+        return []
+    imported = _imported_domains(prop, needed=False)
+    return sorted({name for name in called for item in imported if name in item.functions})
 
 
 def _called(prop: Safety) -> dict[str, list[FunctionCall]]:

@@ -22,7 +22,7 @@ from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compil
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.imports import is_domain, offered_functions
+from isonomia.audits.ksafety.imports import ignored_functions, is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
@@ -213,6 +213,8 @@ class Subject:
     random, asking, own
         The functions that draw; those that ask the model; and those that a user brought along as ones that draw
         nothing.
+    ignored
+        Functions of the imports that are called by a name of the language, which keeps its meaning.
     """
 
     population: Mapping[str, Any]
@@ -222,6 +224,7 @@ class Subject:
     random: frozenset[str]
     asking: frozenset[str]
     own: frozenset[str]
+    ignored: tuple[str, ...] = ()
 
     def cases(self, inputs: int) -> float:
         """How many cases a sample has, where each row serves one."""
@@ -241,13 +244,15 @@ class Subject:
             "random": sorted(RANDOM | random),
             "asking": sorted(name for name, function in functions.items() if function.asks),
             "own": sorted(brought - random),
+            "ignored": ignored_functions(check.prop, functions),
         }
 
     @classmethod
     def unpack(cls, entry: Entry) -> Subject:
         """What was packed."""
         names = (frozenset(entry[key]) for key in ("random", "asking", "own"))
-        return cls(entry["population"], tuple(entry["assumptions"]), entry["sample"], entry["fresh"], *names)
+        known = (entry["population"], tuple(entry["assumptions"]), entry["sample"], entry["fresh"])
+        return cls(*known, *names, tuple(entry.get("ignored", ())))
 
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:

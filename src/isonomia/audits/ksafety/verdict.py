@@ -185,6 +185,10 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
         )
     if setup.program.code is not None:
         remarks.append("the block was run as Python, as was allowed")
+    if setup.subject.ignored:
+        names = ", ".join(setup.subject.ignored)
+        meant = "the model that was given, and draws that can be repeated"
+        remarks.append(f"{names} of the imports is not used: by these names the language means {meant}")
     return tuple(remarks)
 
 

@@ -240,6 +240,21 @@ def test_a_getfeat_of_ones_own_is_taken_on_a_table_too() -> None:
         assert (verdict.answer, verdict.details["cases"]["tested"]) == ("holds", 2)
 
 
+def test_a_function_that_is_not_taken_for_one_of_the_language_is_named() -> None:
+    text = (
+        "import shop;\ninput x1; var v := shop.randInt(1, 2); output d1; { d1 = shop.predict(x1) } ensures d1 <= v + 9;"
+    )
+    entry = {
+        "inputs": {"a": [1, 2]},
+        "functions": {"randInt": lambda low, high: low + high, "predict": lambda row: row["a"]},
+    }
+    prop = iso.safety.property(text, domains={"shop": entry})
+    given = iso.check(prop, lambda table: np.asarray(table["a"]))
+    assert any(remark.startswith("predict, randInt of the imports is not used") for remark in given.remarks)
+    alone = iso.check(prop)
+    assert any(remark.startswith("randInt of the imports is not used") for remark in alone.remarks)
+
+
 def test_plain_callables_are_functions_of_every_domain() -> None:
     text = (
         "input x1; var x2 := flip(x1); output d1; output d2; { d1 = predict(x1); d2 = predict(x2) } ensures d1 == d2;"
