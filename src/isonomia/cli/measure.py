@@ -114,7 +114,6 @@ def measure(
         if error.name not in {"favourable", "positive", "reference"}:
             raise
         raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
-    show_table(table, new_console())
     if csv is not None:
         table.to_csv(csv)
     if html is not None:
@@ -123,3 +122,4 @@ def measure(
         write_file(table.to_markdown(), markdown, "--markdown")
     if json is not None:
         write_file(as_json_text(table), json, "--json")
+    show_table(table, new_console())  # at the end: whoever reads may go away, and the files are there
