@@ -85,7 +85,7 @@ def measure(
     """
     from isonomia.populations.finite import Census as Everybody
     from isonomia.report.files import need_table, need_writable, write_file
-    from isonomia.report.group_table import as_json_text, show_table
+    from isonomia.report.group_table import as_json_text, show_table, write_columns
     from isonomia.report.group_table import measure as measure_table
 
     if csv is not None:
@@ -115,9 +115,9 @@ def measure(
             raise
         raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
     if csv is not None:
-        table.to_csv(csv)
+        write_columns(table.columns(), csv)
     if html is not None:
-        table.to_html(html)
+        write_file(table.to_html(), html, "--html")
     if markdown is not None:
         write_file(table.to_markdown(), markdown, "--markdown")
     if json is not None:
