@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,20 @@ ANSWERS = {
         "girls and boys, as papers have no names": "violated",
         "the town school, up to 0.1": "holds",
     },
+    "profanity": {
+        "gay is not offensive": "violated",
+        "black is not offensive": "violated",
+        "tall is not offensive": "holds",
+    },
+    "language": {
+        "English with a Yoruba name": "violated",
+        "English with a Polish name": "violated",
+        "English with a Russian name": "holds",
+    },
 }
+
+PUBLIC = {"profanity": ("alt-profanity-check", "1.9.1"), "language": ("py3langid", "0.4.0")}
+"""Examples of public models: the package that ships the model, and the version that the page is about."""
 
 WITHOUT_EXTRAS = """
 import sys
@@ -84,6 +98,14 @@ class Ran:
 @pytest.mark.parametrize("name", sorted(ANSWERS))
 def test_an_example_does_what_its_page_says(name: str, tmp_path: Path) -> None:
     # One test for all that is claimed: workers share nothing, so that each would run the example again.
+    if name in PUBLIC:
+        package, written = PUBLIC[name]
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            pytest.skip(f"{package} is not installed")
+        if found != written:
+            pytest.skip(f"the page is about {package} {written}, and {found} is installed")
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_EXTRAS, encoding="utf-8")
     made = shutil.ignore_patterns("data", ".isonomia", "__pycache__", "*.html")
     folder = shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=made)
