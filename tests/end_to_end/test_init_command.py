@@ -6,6 +6,7 @@ Runs are calls of the command's own ``main`` in this process, which spares the s
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -359,3 +360,16 @@ def test_a_wrong_call_says_what_is_wrong(arguments: tuple[str, ...], message: st
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("model", [None, "http://127.0.0.1:9/score"])
+def test_a_draft_imports_nothing_that_lies_beside_the_table(tmp_path: Path, model: str | None) -> None:
+    write(people() | {"decision": [0, 1] * 120}, str(tmp_path / "people.csv"))
+    for library in ("numpy", "pandas", "polars", "pyarrow", "httpx", "onnxruntime", "people", "audit"):
+        (tmp_path / f"{library}.py").write_text("import pathlib\npathlib.Path('ran').touch()\nraise SystemExit(7)\n")
+    # A new process: in this one the libraries are imported already. -P, as the installed command has it.
+    start = [sys.executable, "-P", "-c", "from isonomia.cli import main; main()"]
+    words = ["init", *([] if model is None else ["--model-option", "retries=0", model]), "people.csv"]
+    done = subprocess.run([*start, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if model is None else 2), done.stdout + done.stderr
+    assert not (tmp_path / "ran").exists()

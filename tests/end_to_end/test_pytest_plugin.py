@@ -240,6 +240,19 @@ def test_an_audit_file_cannot_give_itself_permission(tmp_path: Path) -> None:
     assert not (folder / "ran").exists()
 
 
+def test_an_audit_file_without_permission_imports_nothing_that_lies_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    text = "[population]\ncensus = 'people.csv'\n[[property]]\ncheck = \"P[points > 0.1 | sex == 'F'] >= 0.1\"\n"
+    (_project(folder) / "audit.toml").write_text(text)
+    for library in ("numpy", "pandas", "polars", "pyarrow", "scipy", "people", "audit"):
+        (folder / f"{library}.py").write_text("import pathlib\npathlib.Path('ran').touch()\nraise SystemExit(7)\n")
+    done = _pytest(tmp_path, "-p", "no:xdist", "theirs/audit.toml", allow="--isonomia-no-records")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_summary_has_a_line_for_each_property(everything: str) -> None:
     summary = everything[everything.index("= properties =") : everything.index("= short test summary")]
     lines = [re.split(r"  +", line) for line in summary.splitlines()[1:-1]]

@@ -181,10 +181,18 @@ def _opener(
 ) -> Callable[[Sequence[str] | None], Model]:
     from isonomia.models import load_model
 
-    if not Path(model).exists():  # module:object: as isonomia run does, so that the draft finds the same module
+    if _names_a_module(model):  # as isonomia run does, so that the draft finds the same module
         sys.path.insert(0, str(folder.resolve()))
     extra = {"trust_pickle": True} if trust_pickle else {}
     return lambda features: load_model(model, features=features, **options, **extra)
+
+
+def _names_a_module(model: str) -> bool:
+    """Whether it is ``module:object``.
+
+    For anything else, modules beside the draft must not be found: they would be run in place of libraries.
+    """
+    return ":" in model and not model.lower().startswith(("http://", "https://")) and not Path(model).exists()
 
 
 def _relative(source: str, folder: Path) -> str:
