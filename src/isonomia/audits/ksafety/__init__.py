@@ -31,6 +31,9 @@ _NAMED = ("monotone", "robust", "invariant_to", "implies_after")
 _NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
 
 
+MAX_CORNERS = 64
+"""How many corners are tried at most, and so how many violations may be there that no random case is."""
+
 _STORED = ("inputs", "choices", "rows", "minimal")
 """What is stored of a counterexample; the rest is the model's answer, which may be another one tomorrow."""
 
@@ -148,6 +151,7 @@ class KSafetyAudit:
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
         """The cases of each batch, of all cases, and of corners; and the violations."""
         del check
+        corners = entries.get("corners", {"violating": MAX_CORNERS})["violating"]
         for key, entry in entries.items():
             if key.startswith("batch "):
                 tested = [piece["tested"] for piece in entry["pieces"]]
@@ -162,6 +166,8 @@ class KSafetyAudit:
                 yield from _cases(key, entry)
             elif key == "found":
                 yield RecordedCounts(key, [entry["gone"], entry["distinct"], entry["inputs"]])
+                kinds = [kind["count"] for kind in entry.get("kinds", ())]
+                yield RecordedCounts(key, kinds, entry["distinct"] + corners, exactly=False)
             elif key == "corners":
                 yield RecordedCounts(key, [entry["violating"]], entry["tried"], exactly=False)
                 yield RecordedCounts(key, [entry["failed"]], entry["tried"], exactly=False)

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import isonomia as iso
+from isonomia.audits.check import new_check, run_check
 from isonomia.audits.ksafety import violations as violations_module
+from isonomia.engine.observer import Silent
 from isonomia.errors import UsageError
 from isonomia.records import violations as records_module
 from isonomia.records.store import Store
@@ -189,6 +191,22 @@ def test_a_store_keeps_all_of_them(tmp_path: Path) -> None:
     assert list(kept) == list(found.violations())
     store.prune([run])
     assert store.violations(run, 0) is None
+
+
+def test_a_check_that_goes_on_from_its_journal_has_them_all(tmp_path: Path) -> None:
+    prop = iso.safety.property(SPEC, enumerate=False, stop_early=False)
+    store = Store(tmp_path)
+    run = store.begin("test", {}, [("monotone", {}, {})])
+    verdicts = []
+    for _ in range(2):
+        journal = store.journal(run, 0)
+        begun = new_check(prop, model, iso.Census(TABLE), budget=800, seed=3).with_journal(journal)
+        verdicts.append(run_check(begun, Silent()))
+        journal.close()
+    first, again = verdicts
+    assert list(again.violations()) == list(first.violations())
+    assert len(again.violations()) == first.details["violations"]["distinct"] > len(first.counterexamples)
+    assert again.details["kinds"] == first.details["kinds"]
 
 
 def test_kinds_add_up_and_say_what_differs() -> None:

@@ -126,7 +126,8 @@ def test_one_program(claim: str) -> None:
 
 @pytest.mark.parametrize(("claim", "change"), list(product(PAIRS, CHANGES)))
 def test_a_program_and_its_change(claim: str, change: str) -> None:
-    verdict = check(specified(claim, 1, f'var x2 := {change}(x1, "alpha");', "requires x2 != null;", 2))
+    requires = 'requires compiles(x1, "alpha") && x2 != null;'
+    verdict = check(specified(claim, 1, f'var x2 := {change}(x1, "alpha");', requires, 2))
     changed = [(text, CHANGES[change](text, "alpha")) for text in PROGRAMS]
     tested = [(x, y) for x, y in changed if y is not None]
     broken = sum(not PAIRS[claim](Run.of(x, y)) for x, y in tested)
