@@ -51,6 +51,18 @@ def test_ratios_to_the_highest_rate_miss_no_more_often_than_the_risk_says(name: 
     assert missed.max() <= most_errors(repetitions, DELTA)
 
 
+@pytest.mark.parametrize("reference", [None, 0])
+def test_ratios_of_many_groups_miss_no_more_often_than_the_risk_says(reference: int | None) -> None:
+    rng, repetitions, groups = np.random.default_rng(5), 400, 50
+    rates, sizes = np.full(groups, 0.4), np.full(groups, 30.0)
+    missed = np.zeros(groups, dtype=int)
+    for _ in range(repetitions):
+        yes = rng.binomial(30, rates).astype(float)
+        found = limits().ratios(yes, sizes, range(groups), reference)
+        missed += [not low <= 1.0 <= high for _, low, high in found]
+    assert missed.max() <= most_errors(repetitions, DELTA)
+
+
 def test_ratios_to_a_clear_highest_group_are_as_narrow_as_to_one_that_is_named() -> None:
     yes, n = np.asarray([900.0, 400.0]), np.asarray([1500.0, 1500.0])
     (_, low, high), (_, named_low, named_high) = (

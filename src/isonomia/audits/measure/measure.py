@@ -109,6 +109,8 @@ def measure(
     """
     began = time.perf_counter()
     rows, kind = _rows(data)
+    limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
+    small = checked_share("small", small)
     asked = None if model is None else adapt(model, features)
     work = OnePass(
         rows=rows,
@@ -121,17 +123,15 @@ def measure(
         ranges=checked_ranges(ranges or {}),
     )
     work.count()
-    limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
-    table_rows = rows_of(work, limits, reference, checked_share("small", small))
-    counted = work.decision.counted if work.decision is not None else None
+    table_rows = rows_of(work, limits, reference, small)
     return GroupTable(
         rows=tuple(table_rows),
         by=tuple(each.by for each in work.groups[1:]),
         size=rows.rows,
         decision=work.columns.decision,
-        favourable=counted,
+        favourable=None if work.decision is None else work.decision.counted,
         outcome=outcome,
-        positive=None if work.outcome is None else work.outcome.counted,
+        positive=None if work.outcome is None or work.is_number else work.outcome.counted,
         score=score,
         median=work.median,
         small=small,

@@ -128,6 +128,11 @@ class OnePass:
         return tuple(name for name in self.rows.names if name not in measured)
 
     @property
+    def is_number(self) -> bool:
+        """Whether the decision is a number that is averaged."""
+        return self.decision is not None and bool(self.decision.numbers)
+
+    @property
     def sent_blindly(self) -> bool:
         """Whether there is a model that does not say what it reads."""
         return self.model is not None and read_by(self.model) is None
@@ -150,7 +155,7 @@ class OnePass:
         decided = self._column(self.columns.decision, table, answer)
         decision = nothing if self.decision is None or decided is None else self.decision.read(decided)
         turned = self._column(self.columns.outcome, table, answer)
-        numbers = self._numbers(decided, turned) if self.decision is not None and self.decision.numbers else {}
+        numbers = self._numbers(decided, turned) if self.is_number else {}
         outcome = nothing if self.outcome is None or turned is None or numbers else self.outcome.read(turned)
         scored = self._column(self.columns.score, table, answer)
         score = None if scored is None else numbers_in(scored, str(self.columns.score), "score")
@@ -214,7 +219,7 @@ class OnePass:
                 each.binned[:] = 0.0
                 if "mean_score" in each.means and str(self.columns.score) not in self.ranges:
                     each.means["mean_score"].ends = None
-        if not self.probable or self.outcome is None or (self.decision is not None and self.decision.numbers):
+        if not self.probable or self.outcome is None or self.is_number:
             return {"mean_score": score}
         return {"mean_score": score, "calibration": np.where(outcome == MISSING, np.nan, (outcome == YES) - score)}
 

@@ -138,7 +138,7 @@ def _order(work: OnePass, by: Sequence[str], values: Sequence[tuple[Any, ...]]) 
 
 
 def _counts(work: OnePass, cells: NDArray[np.int64]) -> dict[str, int]:
-    if work.decision is None or work.decision.numbers:
+    if work.decision is None or work.is_number:
         return {}
     found = {"selected": int(cells[YES].sum())}
     if work.outcome is not None:
@@ -157,7 +157,7 @@ def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dic
     cells = counts.cells[place]
     if work.decision is not None:
         numbers = counts.means.get("mean_decision")
-        there = numbers.n[place] if work.decision.numbers and numbers is not None else people - cells[MISSING].sum()
+        there = people - cells[MISSING].sum() if numbers is None else numbers.n[place]
         found["decision"] = people - int(there)
     if work.outcome is not None:
         numbers = counts.means.get("mean_outcome")
@@ -208,10 +208,10 @@ def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
 def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
     """For each rate how many say yes, and of how many."""
     found: dict[str, tuple[Any, Any]] = {}
-    decided = work.decision is not None and not work.decision.numbers
+    decided = work.decision is not None and not work.is_number
     if decided:
         found["selection_rate"] = cells[:, YES].sum(axis=1), cells[:, (YES, NO)].sum(axis=(1, 2))
-    if work.outcome is not None and not (work.decision is not None and work.decision.numbers):
+    if work.outcome is not None and not work.is_number:
         found["outcome_rate"] = cells[:, :, YES].sum(axis=1), cells[:, :, (YES, NO)].sum(axis=(1, 2))
     if decided and work.outcome is not None:
         tp, fp, fn, tn = (cells[:, d, o] for d, o in ((YES, YES), (YES, NO), (NO, YES), (NO, NO)))

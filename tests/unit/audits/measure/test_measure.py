@@ -149,6 +149,20 @@ def test_the_ratio_to_the_highest_allows_for_not_knowing_which_it_is() -> None:
     assert second["impact_ratio"].high < 0.25
 
 
+def test_many_groups_are_measured_in_seconds_and_a_little_wider() -> None:
+    rng = np.random.default_rng(8)
+    group = rng.integers(0, 300, 30_000)
+    frame = {"g": group, "d": (rng.random(30_000) < 0.2 + 0.001 * group).astype(int)}
+    few = iso.measure({"g": group % 3, "d": frame["d"]}, by="g", decision="d")
+    many = iso.measure(frame, by="g", decision="d")
+    assert many.seconds < 60
+    assert len(many["g"]) == 300
+    for row in many["g"]:
+        ratio = row["impact_ratio"]
+        assert 0 <= ratio.low <= ratio.value <= ratio.high
+    assert all(row["impact_ratio"].high <= 1 for row in few["g"])
+
+
 def test_nothing_is_said_of_nobody() -> None:
     table = iso.measure({"g": ["a", "b"], "d": [1, 0], "y": [0, 0]}, by="g", decision="d", outcome="y")
     empty = table.row("g", "a")["true_positive_rate"]
@@ -175,6 +189,7 @@ def test_means_of_numbers_have_intervals_once_their_range_is_known() -> None:
             assert estimate.low < estimate.value < estimate.high
             spread = true.std() / np.sqrt(len(true))
             assert estimate.high - estimate.low < 12 * spread
+    assert (table.favourable, table.positive) == (None, None)
     without = iso.measure(frame, by="g", decision="d", outcome="y")
     assert without.everybody["mean_error"].low is None
     assert "ranges=" in " ".join(without.remarks)
