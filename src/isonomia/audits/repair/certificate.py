@@ -35,9 +35,9 @@ from isonomia.wording import listed, number, plural
 
 __all__ = ["Certificate", "Counts", "RepairClaim", "lost_limits", "share_limits"]
 
-SPARE = 4
+SPARE = 16
 """Where cases can be drawn without end, so many times as many as would do without a violation: a model whose violations
-are a quarter as frequent as allowed is then nearly always certified."""
+are half as frequent as allowed is then nearly always certified."""
 
 
 @dataclass(frozen=True, slots=True)
