@@ -24,9 +24,18 @@ from isonomia.evidence.polynomials import (
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not
 from isonomia.spec.walk import leaves_of, nodes
 
-__all__ = ["HalfSpace", "Hypothesis", "Polytope", "Settled", "denominators_of", "hypothesis_of", "settled"]
+__all__ = [
+    "HalfSpace",
+    "Hypothesis",
+    "Polytope",
+    "Settled",
+    "denominators_of",
+    "hypothesis_of",
+    "settled",
+    "why_no_polytopes",
+]
 
-MAX_POLYTOPES = 1024
+MAX_POLYTOPES = 2048
 """How many convex pieces a hypothesis may have before the confidence region takes over: each is a test of its own.
 Changes power and cost only."""
 
@@ -122,6 +131,19 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
     if len(pieces) > MAX_POLYTOPES:
         return None
     return Hypothesis(tuple(_without_supersets(pieces)))
+
+
+def why_no_polytopes(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> str:
+    """Why a formula is decided by branch and bound and not piece by piece, in words."""
+    try:
+        for atom in _atoms(normal_form(formula, ranges, positive=True)):
+            _linear(as_fraction(atom.quantity), ranges)
+    except _NotLinearError:
+        return "the formula is not linear in the unknown rates, so it was decided by branch and bound"
+    return (
+        f"the formula has more than {MAX_POLYTOPES:,} cases, each of which would have to be refuted by itself, so it "
+        "was left to branch and bound, which seldom decides so long a formula: state several shorter ones"
+    )
 
 
 def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[Polynomial, ...]:

@@ -34,7 +34,7 @@ from isonomia.evidence.protocol import Tallies
 from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row
 from isonomia.spec.walk import nodes
 
-__all__ = ["Inversion", "inversion_for"]
+__all__ = ["COARSE_SCAN", "SCAN", "Inversion", "inversion_for"]
 
 Floats = NDArray[np.float64]
 Paths = Callable[[Floats, bool], Floats]
@@ -44,6 +44,9 @@ Paths = Callable[[Floats, bool], Floats]
 SCAN = np.asarray([-0.5, 0.0, 0.4, 0.7, 0.9, 1.1, 1.3, 1.6, 2.1, 3.0, 6.0, 20.0])
 """Where the first scan looks: distances from the estimate, as multiples of the distance at which a normal
 approximation would be refuted. Which values are looked at changes width and cost only."""
+
+COARSE_SCAN = np.asarray([0.0, 0.7, 1.1, 1.6, 3.0, 20.0])
+"""The same where there are very many quantities."""
 
 SHARPEN = np.asarray([0.2, 0.1, 0.04, 0.01, -0.02, -0.06, -0.14])
 """Where the second scan looks, around the value at which the root of the log wealth would reach what is needed, were it
@@ -94,6 +97,7 @@ class Inversion:
         limits: tuple[float, float] = (-inf, inf),
         *,
         rough: bool = False,
+        scan: Floats = SCAN,
     ) -> tuple[float, float]:
         """The values that are not refuted, each end at risk ``delta`` at all times together.
 
@@ -109,6 +113,8 @@ class Inversion:
             The least and the largest value that the quantity can have.
         rough
             Whether one scan is enough, as while a check goes on.
+        scan
+            Where the first scan looks.
         """
         if self.affine is not None:
             limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
@@ -117,9 +123,9 @@ class Inversion:
         ends = []
         for above, limit in ((False, limits[0]), (True, limits[1])):
             sided = reach if above else -reach
-            end = _end(_evidence(paths, above, need), near[0], sided, limit, rough=rough)
+            end = _end(_evidence(paths, above, need), near[0] + sided * scan, limit, rough=rough)
             if (end > near[0]) != above:
-                end = _end(_evidence(paths, above, need, now=True), near[0], sided, limit, rough=rough)
+                end = _end(_evidence(paths, above, need, now=True), near[0] + sided * scan, limit, rough=rough)
             ends.append(end)
         return min(ends), max(ends)
 
@@ -186,10 +192,9 @@ def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> C
     return evidence
 
 
-def _end(evidence: Callable[[Floats], Floats], centre: float, reach: float, limit: float, *, rough: bool) -> float:
+def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, rough: bool) -> float:
     """Where what is not refuted ends: the refuted value next to it, or the limit. Evidence of 1 refutes."""
-    at = centre + reach * SCAN
-    at = at[at > limit] if reach < 0 else at[at < limit]
+    at = at[at > limit] if at[-1] < at[0] else at[at < limit]
     found = evidence(at)
     left = np.flatnonzero(found < 1.0)
     if not len(left):

@@ -31,7 +31,7 @@ from isonomia.evidence.confidence_sequences import (
     mean_interval,
     mixture_regret,
 )
-from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of
+from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of, why_no_polytopes
 from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
@@ -540,7 +540,8 @@ class RegionEvidence:
                 f"{len(self.classes)} confidence regions"
             )
         if self.against is None:
-            remarks.append("the formula is not linear in the unknown rates, so it was decided by branch and bound")
+            ends = {each.leaves[0]: (each.grid.nodes[0][0], each.grid.nodes[0][-1]) for each in self.channels}
+            remarks.append(why_no_polytopes(self.formula, ends))
         return tuple(remarks)
 
     def begin(self) -> RegionState:

@@ -224,3 +224,15 @@ def test_a_polytope_of_two_sides_over_three_leaves_is_refuted_where_no_point_mee
     both = Polytope((HalfSpace(((A, 1.0), (C, 1.0)), 0.95), HalfSpace(((A, -1.0), (C, 1.0)), -0.25)))
     assert not any(outside_polytope(Polytope((side,)), mixed) for side in both.half_spaces)
     assert outside_polytope(both, mixed) == (mixed.box[C][0] > 0.35)
+
+
+def test_a_formula_of_too_many_cases_says_so_and_not_that_it_is_not_linear() -> None:
+    either = " and ".join(f"(P[x | a] >= 0.{k} or P[x | b] >= 0.{k})" for k in range(1, 10))
+    formula = parse_formula(" and ".join([either, "(P[x | c] >= 0.2 or P[x | a] >= 0.25)"] * 2))
+    ranges = dict.fromkeys(leaves_of(formula), (0.0, 1.0))
+    (remark,) = region_for(formula, leaves_of(formula), ranges, (None,), 0.05).remarks[-1:]
+    assert "cases" in remark
+    assert "not linear" not in remark
+    product = parse_formula("P[x | a] * P[x | b] >= 0.2")
+    (remark,) = region_for(product, leaves_of(product), ranges, (None,), 0.05).remarks[-1:]
+    assert "not linear" in remark

@@ -15,13 +15,14 @@ import numpy as np
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.inversion import Inversion, inversion_for
+from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, inversion_for
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
+    Arithmetic,
     Comparison,
     Each,
     Extreme,
@@ -43,6 +44,10 @@ __all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", 
 MANY = 12
 """From how many leaves on their intervals come from the region, which is quicker and wider, and of compared quantities
 on their intervals' ends are looked for only once. Changes width and cost only."""
+
+
+VERY_MANY = 100
+"""From how many compared quantities on their ends are looked for among few values, too. Changes width and cost only."""
 
 
 def inversions_for(
@@ -79,6 +84,8 @@ class Knowledge:
         The bets that are inverted.
     rough
         Whether ends need not be sharp, as while a check goes on.
+    found
+        The intervals that were made already, by quantity and risk: that of ``b / a`` is read off that of ``a / b``.
     """
 
     tallies: Mapping[Leaf, LeafTally]
@@ -88,6 +95,7 @@ class Knowledge:
     history: Sequence[Tallies] = ()
     inversions: Mapping[Quantity, Inversion] = field(default_factory=dict)
     rough: bool = False
+    found: dict[tuple[Quantity, float], tuple[float, float]] = field(default_factory=dict)
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
         """What is known of one leaf."""
@@ -110,8 +118,9 @@ class Knowledge:
             # Linear quantities are quick, and what is known of a value says what is known of its size.
             low, high = self._interval(quantity.arguments[0])
             return max(0.0, low, -high), max(-low, high)
-        found = self._inverted(quantity)
+        found = self._mirrored(quantity) or self._inverted(quantity)
         if found is not None:
+            self.found[quantity, self.delta] = found
             return found
         leaves = leaves_of(quantity)
         if self.sizes is None:
@@ -120,6 +129,20 @@ class Knowledge:
             return _corners(quantity, region) or region.quantity_interval(quantity)
         box = {leaf: self._leaf_interval(leaf, self.delta / len(leaves)) for leaf in leaves}
         return over_box(quantity, box)
+
+    def _mirrored(self, quantity: Quantity) -> tuple[float, float] | None:
+        """The interval of ``b / a`` where that of ``a / b`` is known, and of ``b - a`` likewise: one bet is on both."""
+        match quantity:
+            case Arithmetic("/" | "-" as sign, Rate() as left, Rate() as right) if self.found:
+                other = self.found.get((Arithmetic(sign, right, left), self.delta))
+            case _:
+                return None
+        if other is None:
+            return None
+        low, high = other
+        if sign == "-":
+            return -high, -low
+        return (1.0 / high if high > 0.0 else inf), (1.0 / low if low > 0.0 else inf)
 
     def _inverted(self, quantity: Quantity) -> tuple[float, float] | None:
         """What the bets have not refuted; ``None`` where there are none, or a leaf was never or is fully seen."""
@@ -132,8 +155,14 @@ class Knowledge:
         near = self._near(quantity, leaves)
         if near is None:
             return None
+        quantities = len(self.inversions)
         return inversion.interval(
-            self.history, self.delta, near, limits, rough=self.rough or len(self.inversions) > MANY
+            self.history,
+            self.delta,
+            near,
+            limits,
+            rough=self.rough or quantities > MANY,
+            scan=SCAN if quantities <= VERY_MANY else COARSE_SCAN,
         )
 
     def _near(self, quantity: Quantity, leaves: Sequence[Leaf]) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import refuse_class
+from isonomia.audits.rates.question import refuse_absent_values, refuse_class
 from isonomia.audits.responsiveness.points import TargetTest, own_answers, profiles
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
@@ -236,6 +236,7 @@ def _choose_members(check: Check[Responsiveness], asker: Asker) -> Members:
     """The people that a property is about."""
     prop, table = check.prop, table_of(check)
     check_property(check)
+    refuse_absent_values((prop.members,), check.population)
     rows = _stated_rows(prop, table)
     if prop.members is not None:
         some = table if prop.rows is None else table.take(rows)

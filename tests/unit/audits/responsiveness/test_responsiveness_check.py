@@ -469,3 +469,11 @@ def test_the_model_is_asked_for_all_points_only_where_somebody_wants_them() -> N
     before = len(asked)
     assert len(verdict.violations()) == 6
     assert len(asked) > before
+
+
+@pytest.mark.parametrize("who", ["sex == 'Man'", "sex in {'F', 'Man'}", "age == 20 and sex != 'Man'"])
+def test_a_value_that_nobody_has_is_an_error_that_names_the_nearest(who: str) -> None:
+    rules = Interventions((Feature("income", "integer", 0, 9),))
+    people = iso.Census({"income": [1, 5, 9], "sex": ["F", "M", "Men"], "age": [20, 30, 40]})
+    with pytest.raises(SpecError, match=r"Man.*Men"):
+        iso.check(iso.Responsiveness(rules, 1, at_least=0.1, who=who), lambda rows: np.ones(len(rows["sex"])), people)
