@@ -14,7 +14,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.rates.intervals import Knowledge, compared
-from isonomia.errors import SpecError, UsageError
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.text import to_text
 from isonomia.spec.walk import leaves_of
@@ -588,3 +588,17 @@ def test_a_class_that_the_model_never_predicts_is_refused(text: str) -> None:
         iso.check(text, model, iso.Census({"x": [0.0, 1.0]}))
     right = text.replace("'Yes'", "'yes'")
     assert iso.check(right, model, iso.Census({"x": [0.0, 1.0]})).answer == "holds"
+
+
+@pytest.mark.parametrize("population", [iso.Sample, lambda table: iso.Census(table, exact=False)])
+def test_a_number_in_the_table_outside_of_its_range_is_an_error_whether_it_is_drawn_or_not(population):
+    claims = "E[y from 0 to 1] <= 0.9", "E[y + 0 from 0 to 1 | g == 'a'] <= 0.9"
+    few = {"y": [0.0] * 3_900 + [1e6] * 100, "g": ["b"] * 3_890 + ["a"] * 110}
+    for claim in claims:  # it was said to hold after 4 people, of a mean of 25,000
+        with pytest.raises(DataError, match=r"between 0 and 1, but it is 1e\+06 for row 3900"):
+            iso.check(claim, population=population(few), seed=1)
+    others = {"y": [0.0] * 3_900 + [1e6] * 100, "g": ["a"] * 3_900 + ["b"] * 100}
+    assert iso.check(claims[1], population=population(others), seed=1).holds
+    scores = {"score": [0.2] * 999 + [7.0]}
+    with pytest.raises(DataError, match="score between 0 and 1, but it is 7"):
+        iso.check("E[score from 0 to 1] <= 0.9", population=population(scores), seed=1)

@@ -24,10 +24,10 @@ from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
-from isonomia.spec.walk import columns_of
+from isonomia.spec.walk import columns_of, outputs_of, versions_of
 from isonomia.wording import first_few
 
-__all__ = ["Promises", "Reader", "batch_of", "groups_apart"]
+__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "refuse_known_outside"]
 
 Booleans = NDArray[np.bool_]
 
@@ -178,6 +178,23 @@ class Reader:
                 f"{self.where(row)}, and then the mean is no number. Leave such people out with a condition, such as "
                 f"{term} < 1e300."
             )
+
+
+def refuse_known_outside(question: Question, population: Population, has_model: bool) -> None:
+    """Make sure that a table in memory has no number outside of the range that is declared for it.
+
+    Draws alone would meet it late or never, and say of a mean what is not true. What a model gives is seen in draws.
+    """
+    table = getattr(population, "rows", None)
+    for leaf in question.leaves if isinstance(table, Table) else ():
+        if not isinstance(leaf, Mean) or versions_of(leaf) or (has_model and outputs_of(leaf)):
+            continue
+        names = {*columns_of(leaf), *(output.name for output in outputs_of(leaf))}
+        batch = Batch(table.rows, {name: table.column(name) for name in names if name in table.names})
+        reader = Reader(batch, lambda row: f"row {row}: {{{table.shown(row)}}}")
+        members, values = reader.members(leaf.given), numbers(leaf.term, batch)
+        there = ~np.isnan(values) if members is None else members & ~np.isnan(values)
+        reader.numbers(leaf, there, question.ranges[leaf])
 
 
 def _or(value: float | None, otherwise: float) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart
+from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, refuse_known_outside
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
@@ -65,6 +65,7 @@ class Prepared:
 def prepare(check: Check[Property], question: Question) -> Prepared:
     """Choose how a property is decided by sampling."""
     need_ranges(question)
+    refuse_known_outside(question, check.population, check.model is not None)
     need_streams(question.leaves, check.population.streams)
     notes: tuple[str, ...] = ()
     if check.looks != "any":
