@@ -81,7 +81,10 @@ def repair(
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="NAME=COLUMN,...", help="One-hot columns as a single feature.", rich_help_panel=PROGRAMS
+            "--group",
+            metavar="NAME=COLUMN,...",
+            help="Of a specification: one-hot columns as a single feature.",
+            rich_help_panel=PROGRAMS,
         ),
     ] = None,
     allow_code: AllowCode = False,

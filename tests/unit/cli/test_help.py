@@ -68,7 +68,7 @@ def _options() -> dict[str, dict[str, str]]:
 
 SPECIAL = {
     *("--model", "--interventions", "--seed", "--records", "--output", "--allow-code", "--within", "--outcome"),
-    *("--favourable", "--delta", "--range", "--json", "--decision", "--by"),
+    *("--favourable", "--delta", "--range", "--json", "--decision", "--by", "--eps", "--label"),
 }
 """What each command takes them for, or what they are unless given, is not the same everywhere."""
 
