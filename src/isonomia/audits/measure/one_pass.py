@@ -48,7 +48,8 @@ def columns_for(
         raise UsageError("expected decision= or score=, the column to measure, or a model that decides: none came")
     own = frozenset[str]()
     if model is not None:
-        own = frozenset(name for name in (decision, score) if name in {PREDICTION, SCORE} and name not in rows.names)
+        # As in a property: where there is a model, these are its answers, also if a column has the name.
+        own = frozenset(name for name in (decision, score) if name in {PREDICTION, SCORE})
         if not own:
             raise UsageError(
                 f"a model came, but decision={decision!r} and score={score!r} are columns of the table: leave out the "

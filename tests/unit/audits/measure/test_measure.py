@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import isonomia as iso
@@ -245,6 +247,28 @@ def test_a_model_decides_and_scores_and_is_not_given_the_outcome() -> None:
     assert table.everybody["mean_score"].value == pytest.approx(np.mean(np.arange(40) / 40))
     with pytest.raises(UsageError, match="leave out the model"):
         iso.measure(frame, model, by="sex", decision="repaid")
+    again = iso.measure(frame.assign(prediction="no"), model, by="sex", outcome="repaid", positive="yes")
+    assert again.row("sex", "F")["selection_rate"] == table.row("sex", "F")["selection_rate"]
+    assert model.columns == {"sex", "income"}
+
+
+def test_rows_in_many_batches_and_of_any_library_have_the_same_numbers() -> None:
+    rng, n = np.random.default_rng(6), 70_000
+    frame = pd.DataFrame(
+        {
+            "g": rng.choice(["a", "b", None], n),
+            "h": np.where(np.arange(n) < 66_000, 1.0, rng.choice([2.0, np.nan], n)),
+            "d": rng.choice([0, 1, np.nan], n),
+            "s": rng.random(n),
+        }
+    )
+    arguments = {"by": ["g", ("g", "h")], "decision": "d", "score": "s"}
+    table = iso.measure(iso.Census(frame), **arguments)
+    rates = frame.dropna(subset=["g", "h"]).groupby(["g", "h"])["d"].mean()
+    for row in table["g", "h"]:
+        assert row.unknown or row["selection_rate"].value == pytest.approx(rates[row.values])
+    for same in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.to_dict("list")):
+        assert iso.measure(iso.Census(same), **arguments).rows == table.rows
 
 
 def test_folders_of_files_are_read_as_they_go(tmp_path: Path) -> None:
