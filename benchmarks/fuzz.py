@@ -182,16 +182,17 @@ ROWS = 6
 
 
 def _evidence_texts() -> Make:
-    """Mutations of the evidence of a small audit; half of them sealed anew, so that more than the seal is tried."""
+    """Mutations of the evidence of a small audit; most are sealed anew, and half keep its shape, to get further in."""
     from isonomia.records.evidence import sealed
 
     whole = _small_evidence()
 
     def make(draw: random.Random) -> str:
-        if draw.random() < 0.2:
+        if draw.random() < 0.1:
             return inputs.mutated(json.dumps(whole), draw)
-        tree = inputs.mutated_tree({key: value for key, value in whole.items() if key != "seal"}, draw)
-        again = isinstance(tree, dict) and draw.random() < 0.8
+        change = inputs.nudged_tree if draw.random() < 0.6 else inputs.mutated_tree
+        tree = change({key: value for key, value in whole.items() if key != "seal"}, draw)
+        again = isinstance(tree, dict) and draw.random() < 0.9
         return json.dumps(sealed(tree) if again else tree)
 
     return make

@@ -281,6 +281,28 @@ def mutated_tree(tree: Any, draw: random.Random) -> Any:
     return tree
 
 
+def nudged_tree(tree: Any, draw: random.Random) -> Any:
+    """Plain values of the same shape: one to three numbers, or texts, are others of their kind.
+
+    What is no longer of the right shape is refused at once; this gets further in.
+    """
+    tree = deepcopy(tree)
+    places = [(tree, key) for key in _keys(tree)]
+    for parent, key in places:  # grows as it goes
+        places += [(parent[key], inner) for inner in _keys(parent[key])]
+    numbers = [(parent, key) for parent, key in places if type(parent[key]) in {int, float}]
+    texts = [(parent, key) for parent, key in places if type(parent[key]) is str]
+    for _ in range(draw.randint(1, 3)):
+        parent, key = draw.choice(numbers if draw.random() < 0.8 else texts)
+        if isinstance(parent[key], str):
+            other, place = draw.choice([each for each in texts if each[1] == key] or texts)
+            parent[key] = other[place]
+        else:
+            number = parent[key]
+            parent[key] = draw.choice((number + 1, number - 1, 2 * number, -number, 0, type(number)(1e9)))
+    return tree
+
+
 def _keys(value: Any) -> list[Any]:
     return list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
 
