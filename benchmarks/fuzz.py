@@ -234,7 +234,7 @@ LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
     "fr": (lambda: _texts("fr", inputs.FR, "program"), _fr),
     "nomos": (lambda: _texts("nomos", inputs.NOMOS, "spec"), _nomos),
     "interventions": (lambda: _texts("interventions", inputs.INTERVENTIONS, "changes"), _interventions),
-    "audit": (lambda: _texts("audit", inputs.AUDIT, "audit", 0.25), _audit),
+    "audit": (lambda: _texts("audit", inputs.AUDIT, "audit", 0.2), _audit),
     "evidence": (_evidence_texts, _evidence),
     "service": (lambda: lambda draw: inputs.service(draw, ROWS), _service),
 }

@@ -190,14 +190,28 @@ def open_xgboost(
         When it cannot read the file.
     """
     xgboost = needed("xgboost", "xgboost", "an XGBoost file")
-    booster = xgboost.Booster()
+    booster, content = xgboost.Booster(), path.read_bytes()
+    _refuse_deep(path, content)
     try:
         # As bytes, since by path the format would be chosen by the name's ending and not by what is there.
-        booster.load_model(bytearray(path.read_bytes()))
+        booster.load_model(bytearray(content))
     except xgboost.core.XGBoostError as error:
         first = str(error).strip().splitlines()[0]
         raise ModelError(f"{path} is no file that XGBoost {xgboost.__version__} can read: {first}") from error
     return xgboost_model(booster, features=features, classes=classes, missing=missing, source=path.name)
+
+
+_DEEPEST = 1_000
+"""Brackets within brackets in a JSON file. Models have about ten; XGBoost goes into each, until the process dies."""
+
+
+def _refuse_deep(path: Path, content: bytes) -> None:
+    if not content.lstrip().startswith(b'{"'):
+        return  # the binary form
+    signs = np.frombuffer(content, dtype=np.uint8)
+    opened, closed = ((signs == first) | (signs == second) for first, second in (b"[{", b"]}"))
+    if int(np.cumsum(opened.astype(np.int32) - closed).max(initial=0)) > _DEEPEST:
+        raise ModelError(f"{path} has more than {_DEEPEST:,} brackets within each other, which no model has.")
 
 
 def _objective(booster: Any) -> str:

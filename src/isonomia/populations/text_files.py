@@ -200,6 +200,10 @@ def _folder_value(text: str | None) -> str | None:
 # ---------------------------------------------------------------------------- separated values
 
 
+_MAX_COLUMNS = 20_000
+"""Columns of a text. Each takes about a millisecond; a line of commas would take for ever."""
+
+
 def _header(file: Path, separator: str) -> tuple[list[str], bool]:
     """The names of the columns, which are the first line, and whether any row follows."""
     with _explained(file, separator), _open_text(file) as lines:
@@ -207,11 +211,18 @@ def _header(file: Path, separator: str) -> tuple[list[str], bool]:
         has_rows = any(line.strip() for line in lines)
     if not names:
         raise DataError(f"{file}: the file is empty. Its first line should name the columns.")
+    if len(names) > _MAX_COLUMNS:
+        raise DataError(
+            f"{file}: expected at most {_MAX_COLUMNS:,} columns in a text, whose types are found out one by one, "
+            f"but there are {len(names):,}. Leave some out, or read it with your own library and hand over the table."
+        )
+    known: set[str] = set()
     for index, name in enumerate(names):
         if not name.strip():
             raise DataError(f"{file}: column {index + 1} has no name in the first line. Give each column a name.")
-        if name in names[:index]:
+        if name in known:
             raise DataError(f"{file}: column {name!r} occurs more than once. Rename or drop the others.")
+        known.add(name)
     return names, has_rows
 
 

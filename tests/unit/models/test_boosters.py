@@ -196,3 +196,11 @@ def test_several_numbers_a_row_that_are_no_classes_are_refused_with_what_to_do()
     model = estimator("xgboost", "Regressor").fit(NUMBERS, NUMBERS)
     with pytest.raises(ModelError, match=r"gave 2 numbers a row, .* wrap the model in a function"):
         ask(adapt(model), TABLE, True, True)
+
+
+def test_a_file_of_xgboost_that_is_nested_too_deep_is_an_error_and_not_the_end_of_python(tmp_path):
+    pytest.importorskip("xgboost")
+    path = tmp_path / "m.json"
+    path.write_bytes(b'{"learner":' + b"[" * 100_000)
+    with pytest.raises(ModelError, match="brackets within each other"):
+        load_model(path)

@@ -7,6 +7,7 @@ import gzip
 import json
 import pickle
 import sys
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -252,3 +253,12 @@ def test_a_line_of_json_that_is_nested_too_deep_is_an_error_and_not_the_end_of_p
     texts = [":[" * 600, "[{" * 300 + "x"]
     path.write_text("".join(json.dumps({"a": text}) + "\n" for text in texts))
     assert read_table(path).column("a").tolist() == texts
+
+
+def test_a_line_of_names_without_end_is_refused_at_once(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"a{i}" for i in range(200_000)) + "\n" + ",".join("1" * 200_000) + "\n")
+    before = process_time()
+    with pytest.raises(DataError, match="at most 20,000 columns"):
+        read_table(path)
+    assert process_time() - before < 2  # it took minutes
