@@ -20,6 +20,7 @@ from isonomia.report.page.vega import chart_specs
 
 OURS = {
     "html",
+    "caption",
     "head",
     "meta",
     "link",

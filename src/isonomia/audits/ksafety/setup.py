@@ -250,9 +250,17 @@ class Subject:
     @classmethod
     def unpack(cls, entry: Entry) -> Subject:
         """What was packed."""
-        names = (frozenset(entry[key]) for key in ("random", "asking", "own"))
-        known = (entry["population"], tuple(entry["assumptions"]), entry["sample"], entry["fresh"])
-        return cls(*known, *names, tuple(entry.get("ignored", ())))
+        random, asking, own = (frozenset(entry[key]) for key in ("random", "asking", "own"))
+        return cls(
+            entry["population"],
+            tuple(entry["assumptions"]),
+            entry["sample"],
+            entry["fresh"],
+            random,
+            asking,
+            own,
+            tuple(entry.get("ignored", ())),
+        )
 
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:
