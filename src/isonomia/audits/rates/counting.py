@@ -186,12 +186,15 @@ def refuse_known_outside(question: Question, population: Population, has_model: 
     Draws alone would meet it late or never, and say of a mean what is not true. What a model gives is seen in draws.
     """
     table = getattr(population, "rows", None)
-    for leaf in question.leaves if isinstance(table, Table) else ():
+    if not isinstance(table, Table):
+        return
+    known = table
+    for leaf in question.leaves:
         if not isinstance(leaf, Mean) or versions_of(leaf) or (has_model and outputs_of(leaf)):
             continue
         names = {*columns_of(leaf), *(output.name for output in outputs_of(leaf))}
-        batch = Batch(table.rows, {name: table.column(name) for name in names if name in table.names})
-        reader = Reader(batch, lambda row: f"row {row}: {{{table.shown(row)}}}")
+        batch = Batch(known.rows, {name: known.column(name) for name in names if name in known.names})
+        reader = Reader(batch, lambda row: f"row {row}: {{{known.shown(row)}}}")
         members, values = reader.members(leaf.given), numbers(leaf.term, batch)
         there = ~np.isnan(values) if members is None else members & ~np.isnan(values)
         reader.numbers(leaf, there, question.ranges[leaf])
