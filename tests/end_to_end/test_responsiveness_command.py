@@ -229,9 +229,14 @@ def test_the_file_of_points_names_those_without_a_way_by_their_id(folder: Path, 
 def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Path, audit: Command) -> None:
     done = audit(
         "--test", "gaming", "--target", "yes", "--who", "prediction == 'no'", "--points", "near.csv",
-        "--people", "each.parquet", "-q",
+        "--people", "each.parquet", "--violations", "all.csv", "-q",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
+    everything = read_table(folder / "all.csv")
+    assert f"all.csv: {everything.rows:,} points" in done.stdout
+    reached = set(
+        zip(*(everything.column(name).tolist() for name in ("person", "to savings", "to guarantor")), strict=True)
+    )
     with (folder / "near.csv").open(encoding="utf-8", newline="") as file:
         points = list(csv.DictReader(file))
     people = read_table(folder / "people.csv")
@@ -246,6 +251,8 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
         assert away == sorted(away)
     each = read_table(folder / "each.parquet")
     assert set(each.column("answer")) <= {"responsive", "fixed", "undecided"}
+    near = {tuple(int(point[name]) for name in ("person", "to savings", "to guarantor")) for point in points}
+    assert near < reached
     assert f"near.csv: {len(points)} points" in done.stdout
     assert f"each.parquet: {each.rows} people" in done.stdout
     assert "break it" in done.stdout.splitlines()[-1]

@@ -114,7 +114,9 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
     return exit_code(verdicts)
 
 
-def write_all_violations(found: Sequence[tuple[str, ViolationSet]], target: Path, console: Console) -> None:
+def write_all_violations(
+    found: Sequence[tuple[str, ViolationSet]], target: Path, console: Console, what: str = "violation"
+) -> None:
     """Write every violation of some properties, given by their names: to one file, or to one for each of several."""
     from isonomia.report.files import write_violations
 
@@ -122,7 +124,7 @@ def write_all_violations(found: Sequence[tuple[str, ViolationSet]], target: Path
         if len(violations) or len(found) == 1:
             write_violations(violations, path)
             more = "more than " if violations.more else ""
-            count = plural(len(violations), "violation")
+            count = plural(len(violations), what)
             console.print(f"{path}: {more}{count}", markup=False, soft_wrap=True)
 
 

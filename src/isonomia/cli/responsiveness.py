@@ -205,7 +205,7 @@ def responsiveness(
         show(verdict, console, prop.explain() if explain else None)
     _export(verdict, points, people, ids, console)
     if violations is not None:
-        write_all_violations([(verdict.name or "responsiveness", verdict.violations())], violations, console)
+        write_all_violations([(verdict.name or "responsiveness", verdict.violations())], violations, console, "point")
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
