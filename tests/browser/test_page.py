@@ -126,7 +126,7 @@ def test_a_mark_tells_its_numbers_under_the_pointer(report, open_page) -> None:
     page.locator('figure[data-kind="rates"] .mark-symbol path').first.hover(force=True)
     told = page.locator("#vg-tooltip-element")
     told.wait_for(state="visible")
-    assert re.search(r"P\[hired", told.inner_text())
+    assert re.search(r"rate\s+sex [FM]", told.inner_text())
 
 
 def test_charts_follow_from_light_to_dark_without_being_drawn_anew(report, open_page) -> None:

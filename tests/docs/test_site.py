@@ -42,6 +42,17 @@ def test_no_backslash_of_a_table_is_shown(site: Site) -> None:
     assert not [page.name for page in site.links if shown.search(page.read_text("utf-8"))]
 
 
+def test_code_in_tables_is_not_broken_inside_words() -> None:
+    root = Path(__file__).parents[2]
+    linked = re.search(r"^extra_css:\n((?:  - .*\n)+)", (root / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert linked is not None
+    styles = "".join((root / "docs" / name).read_text(encoding="utf-8") for name in re.findall(r"- (\S+)", linked[1]))
+    rule = re.search(r"table[^{]* code \{([^}]*)\}", styles)
+    assert rule is not None
+    assert "word-break: normal" in rule[1]
+    assert "overflow-wrap: normal" in rule[1]
+
+
 def test_a_dead_link_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "one.html").write_text('<h1 id="top"></h1><a href="two.html#there"></a><a href="#top"></a>', "utf-8")
     (tmp_path / "two.html").write_text('<a href="three.html"></a><img src="no.svg"><a href="one.html#no"></a>', "utf-8")

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from page_audits import NASTY, REVIEW, every_kind, principal, rates, responsiveness, safety, undecided
 
+import isonomia as iso
 from isonomia.errors import UsageError
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.page import page, write_page
+from isonomia.report.page.charts import group_labels
 from isonomia.report.page.vega import chart_specs
 
 OURS = {
@@ -54,7 +56,7 @@ OURS |= {
     "dt",
     "dd",
 }
-OURS |= {"table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details", "summary"}
+OURS |= {"table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details", "summary"}
 OURS |= {"button", "label", "input", "svg", "circle", "path", "line"}
 
 
@@ -148,8 +150,40 @@ def test_the_page_points_at_nothing_outside_itself(reading: Reading) -> None:
     places = [attributes[name] for _, attributes in reading.tags for name in ("src", "href") if name in attributes]
     assert places
     assert all(
-        place is not None and (place.startswith("#property-") or place in {"#summary", "data:,"}) for place in places
+        place is not None and (place.startswith("#property-") or place in {"#summary", "#methods", "#repeat", "data:,"})
+        for place in places
     )
+
+
+def test_the_first_screen_says_which_model_which_data_what_came_of_it_and_what_to_do() -> None:
+    people = {"sex": ["F", "M"] * 200, "hired": [0, 1, 0, 1, 1, 1] * 66 + [0] * 4}
+    claims = {
+        "as often": "P[hired == 1 | sex == 'F'] / P[hired == 1 | sex == 'M'] >= 0.8",
+        "some": "P[hired == 1] >= 0.1",
+    }
+    verdicts = {name: iso.check(text, population=iso.Census(people)) for name, text in claims.items()}
+    text = page(Audit("Hiring", tuple(Entry(name, verdict) for name, verdict in verdicts.items())))
+    head = text.partition('<ol class="verdicts">')[0]
+    mark = verdicts["some"].population["fingerprint"][:12]
+    assert f"census of 400 rows, fingerprint {mark}" in head
+    assert "2 properties: 1 is violated, 1 holds. Violated: as often." in head
+    assert "What to do next" in head
+    assert re.search(r'before anybody relies on it: <a href="#property-1"><bdi>as often', head)
+    exact = "Everything that the claim speaks of was looked at and counted"
+    assert text.count(exact) == 1  # the method is explained once, and not in every section
+    assert text.count('<a href="#methods">') == 2
+
+
+def test_charts_have_the_names_of_groups() -> None:
+    labels = group_labels(["P[hired == 1 | sex == 'F'] / P[hired == 1 | sex == 'M']"])
+    assert labels == ["sex F / sex M"]
+    assert group_labels(["P[a | sex == 'F' and race == 'B']", "P[a | age >= 40]", "P[a]"]) == [
+        "sex F, race B",
+        "(age >= 40)",
+        "everybody",
+    ]
+    assert group_labels(["P[a | x == 1]", "P[b | x == 1]"]) == ["P[a | x == 1]", "P[b | x == 1]"]
+    assert group_labels(["share of the person in row 3"]) == ["share of the person in row 3"]
 
 
 def test_every_link_within_the_page_has_an_end(reading: Reading) -> None:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
+from isonomia.errors import IsonomiaError
 from isonomia.records.display.view import (
     Block,
     PeopleCounts,
@@ -25,9 +26,13 @@ from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
 from isonomia.report.page.limits import PageLimits
 from isonomia.report.principal import bounds
+from isonomia.spec.property import parse
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction
+from isonomia.spec.walk import leaves_of
 from isonomia.wording import excerpt, number, visible
 
-__all__ = ["Drawing", "drawings_of", "printed", "short"]
+__all__ = ["Drawing", "drawings_of", "group_labels", "group_name", "printed", "short"]
 
 
 Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability"]
@@ -122,7 +127,10 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
         "intervals",
         f"What is known, against the threshold {number(items[0].threshold)}",
         "; ".join(_in_words(item) for item in items[:5]),
-        tuple(_compared_row(place, item, ends, answer) for place, item in enumerate(items)),
+        tuple(
+            _compared_row(place, item, label, ends, answer)
+            for place, (item, label) in enumerate(zip(items, group_labels([item.text for item in items]), strict=True))
+        ),
         ("quantity", "claim", "estimate", "interval"),
         tuple((short(item.text, 300), must_be(item), number(item.estimate), interval(item)) for item in items),
         {"least": ends[0], "most": ends[1]},
@@ -135,8 +143,14 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
     """The rate or mean of each group with its interval and how many people it rests on."""
     shown = leaves[: limits.rows]
     ends = stretch([value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)], 0.04)
+    labels = group_labels([leaf.text for leaf in shown])
     rows = [
-        {"place": place, "label": short(leaf.text, 160), "size": f"n = {leaf.n:,}", "estimate": _drawn(leaf.estimate)}
+        {
+            "place": place,
+            "label": short(labels[place], 160),
+            "size": f"n = {leaf.n:,}",
+            "estimate": _drawn(leaf.estimate),
+        }
         | {"low": _clipped(leaf.low, ends), "high": _clipped(leaf.high, ends)}
         | {"told": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
@@ -151,6 +165,43 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         {"least": ends[0], "most": ends[1]},
         f"n is how many {counted} a rate rests on." + _left_out(leaves, shown),
     )
+
+
+def group_labels(texts: Sequence[str]) -> list[str]:
+    """What rates, means and comparisons of them are called on a chart: the names of their groups.
+
+    That is enough where all of them are about the same event; otherwise, and where a text cannot be read as a quantity,
+    a label is the text itself.
+    """
+    try:
+        formulas = [parse(f"{text} >= 0").formula for text in texts]
+    except IsonomiaError:
+        return list(texts)
+    leaves = [leaf for formula in formulas for leaf in leaves_of(formula)]
+    events = {to_text(leaf.event if isinstance(leaf, Rate) else leaf.term) for leaf in leaves}
+    if len(events) != 1 or all(leaf.given is None for leaf in leaves):
+        return list(texts)
+    labels = []
+    for text, formula in zip(texts, formulas, strict=True):
+        for leaf in sorted(leaves_of(formula), key=lambda leaf: -len(to_text(leaf))):
+            text = text.replace(to_text(leaf), group_name(leaf.given))
+        labels.append(text)
+    return labels
+
+
+def group_name(condition: Row | None) -> str:
+    """The people of a condition by name: ``sex F, race Black``; the condition itself where it is no list of values."""
+    if condition is None:
+        return "everybody"
+    parts = condition.operands if isinstance(condition, RowJunction) and condition.connective == "and" else (condition,)
+    names = []
+    for part in parts:
+        match part:
+            case Compare("==", Column(name=name, version=None), Literal(value)):
+                names.append(f"{name} {value}")
+            case _:
+                return f"({to_text(condition)})"
+    return ", ".join(names)
 
 
 def _left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
@@ -189,12 +240,14 @@ def _common_scale(items: Iterable[Expression]) -> tuple[float, float]:
     return min(left for left, _ in ends), max(right for _, right in ends)
 
 
-def _compared_row(place: int, item: Expression, ends: tuple[float, float], answer: str | None) -> dict[str, Any]:
+def _compared_row(
+    place: int, item: Expression, label: str, ends: tuple[float, float], answer: str | None
+) -> dict[str, Any]:
     edge = _clipped(item.threshold, ends)
     fine = {">=": (edge, ends[1]), ">": (edge, ends[1]), "==": (edge, edge)}.get(item.relation, (ends[0], edge))
     return {
         "place": place,
-        "label": short(item.text, 160),
+        "label": short(label, 160),
         "must": must_be(item),
         "low": _clipped(item.low, ends),
         "high": _clipped(item.high, ends),

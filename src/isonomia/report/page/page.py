@@ -23,7 +23,7 @@ from isonomia.report.page.limits import PageLimits, limits_for
 from isonomia.report.page.script import as_data, bundle, own_script, policy, style
 from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
-from isonomia.wording import chance, excerpt, visible
+from isonomia.wording import chance, excerpt, first_few, visible
 
 __all__ = ["certainty", "commands", "environment", "odds", "page", "section_of", "write_page"]
 
@@ -64,10 +64,13 @@ def page(audit: Audit) -> str:
             sections=sections,
             tiles=_tiles(sections, audit),
             when=_day(audit.when),
-            conclusion=summary_sentence(verdicts, audit.failures),
+            conclusion=_aloud(sections, audit),
             together=_together(verdicts),
+            next_steps=_next_steps(sections, audit),
+            methods=_methods(verdicts),
             commands=commands(audit),
             models=_names(verdicts),
+            data=_data(verdicts),
             specs=chart_specs(),
             bundle=bundle(),
             script=own_script(),
@@ -158,9 +161,92 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     )
 
 
+def _aloud(sections: Sequence[Section], audit: Audit) -> str:
+    """The whole audit in a sentence or two that can be read aloud: which claims, of what, and what came of them."""
+    counted = summary_sentence([entry.verdict for entry in audit.entries], audit.failures)
+    told = []
+    for answer, words in (("violated", "Violated"), ("undecided", "Not settled")):
+        names = [section.name for section in sections if section.answer == answer]
+        if names:
+            told.append(f"{words}: {first_few(names, _ALOUD)}.")
+    return " ".join([counted, *told])
+
+
+_ALOUD = 3
+"""How many names of properties a sentence can bear."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do now, with the section that it is about; without one it is about all."""
+
+    words: str
+    anchor: str = ""
+    name: str = ""
+
+
+def _next_steps(sections: Sequence[Section], audit: Audit) -> list[NextStep]:
+    """What to do with the answers, the most urgent first."""
+    steps = []
+    violated = [section for section in sections if section.answer == "violated"]
+    for section in violated[:_ALOUD]:
+        shown = "the cases that break it are below" if section.cases else "the rates behind it are below"
+        steps.append(
+            NextStep(
+                f"Find out why it is violated ({shown}), before anybody relies on it:", section.anchor, section.name
+            )
+        )
+    open_ones = [section for section in sections if section.answer == "undecided"]
+    if open_ones:
+        first = open_ones[0]
+        steps.append(
+            NextStep(
+                "Treat what is undecided as not shown, and get more data or a larger budget for it:",
+                first.anchor,
+                first.name,
+            )
+        )
+    if audit.failures:
+        steps.append(
+            NextStep("Mend what could not be checked, and run the audit again:", "failures", "without an answer")
+        )
+    if not steps and sections:
+        steps.append(
+            NextStep(
+                "Keep the evidence, and run the audit again when the model or the data change:",
+                "repeat",
+                "how to repeat it",
+            )
+        )
+    return steps
+
+
+def _methods(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """Each method that was used, once, with what it does."""
+    used = dict.fromkeys(verdict.method for verdict in verdicts)
+    return [(method, METHODS.get(method, method)) for method in used]
+
+
+def _data(verdicts: Sequence[Verdict]) -> list[str]:
+    """The data that were looked at, each once: how many rows, and the beginning of the fingerprint."""
+    found = {}
+    for verdict in verdicts:
+        size, kind = verdict.population.get("size"), verdict.population.get("kind", "population")
+        mark = str(verdict.population.get("fingerprint", ""))[:12]
+        rows = f"{kind} of {size:,} rows" if isinstance(size, int) else str(kind)
+        found[f"{short(rows, 60)}{f', fingerprint {mark}' if mark else ''}"] = None
+    shown = list(found)[:3]
+    return [*shown, f"{len(found) - 3:,} more"] if len(found) > 3 else shown
+
+
 def _names(verdicts: Sequence[Verdict]) -> list[str]:
-    """The models that were audited, each once."""
-    names = dict.fromkeys(short(str(verdict.model["name"]), 80) for verdict in verdicts if "name" in verdict.model)
+    """The models that were audited, each once, with the beginning of the fingerprint."""
+    names = dict.fromkeys(
+        short(str(verdict.model["name"]), 80)
+        + (f", fingerprint {str(verdict.model['fingerprint'])[:12]}" if verdict.model.get("fingerprint") else "")
+        for verdict in verdicts
+        if "name" in verdict.model
+    )
     shown = list(names)[:5]
     return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown
 
@@ -295,7 +381,7 @@ def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> Section:
         cases=cases,
         cases_left_out=left_out,
         guarantee=guarantee(verdict),
-        method=METHODS.get(verdict.method, verdict.method),
+        method=verdict.method,
         assumptions=_some(verdict.assumptions, limits),
         remarks=_some(verdict.remarks, limits),
         repeat=_repeat(verdict),
