@@ -112,6 +112,15 @@ def audit_file() -> str:
     return "\n\n".join(f"## {title}\n\n{_keys(keys)}" for title, keys in parts.items())
 
 
+def watch_file() -> str:
+    """A table for each section of a watch file."""
+    from isonomia.watch.file import TOP, sections
+
+    parts = {"At the top": TOP} | {f"`[{name}]`": keys for name, keys in sections().items()}
+    parts["`[[property]]`"] = parts.pop("`[property]`")
+    return "\n\n".join(f"### {title}\n\n{_keys(keys)}" for title, keys in parts.items())
+
+
 def _keys(keys: Mapping[str, Any]) -> str:
     rows = [(f"`{name}`", key.words, _escaped(key.purpose)) for name, key in keys.items()]
     return table(("key", "takes", "what it is for"), rows)
@@ -194,6 +203,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "names": names,
     "commands": commands,
     "audit file": audit_file,
+    "watch file": watch_file,
     "json fields": json_fields,
     "evidence fields": evidence_fields,
     "pytest options": pytest_options,

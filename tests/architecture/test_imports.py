@@ -38,6 +38,7 @@ HEAVY = (
         "numpy",
         "onnxruntime",
         "pandas",
+        "psycopg",
     ),
     *("polars", "pyarrow", "rich", "scipy", "sklearn", "skops", "torch", "typer", "xgboost"),
 )

@@ -27,6 +27,7 @@ from isonomia.cli.repair import repair
 from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
 from isonomia.cli.run import run
+from isonomia.cli.watch import watch
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
 from isonomia.wording import visible
@@ -50,6 +51,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
         demo: "Audit a made-up hiring model, and write the report.",
         init: "Draft an audit file from a model and a table.",
         run: "Check every property of an audit file.",
+        watch: "Judge decisions in production, as they come.",
     },
     "Single checks": {
         measure: "Measure decisions by group, with intervals.",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from isonomia.report.entries import Audit
     from isonomia.report.status import Result
 
-__all__ = ["run"]
+__all__ = ["allowed", "run"]
 
 
 def run(
@@ -110,7 +110,7 @@ def run(
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
     written = [key for key, given in (("records", records), ("cache", cache)) if given is None]
-    permissions = _allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
+    permissions = allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
     if permissions.allow_code:
         # Modules beside the file are found, as beside a script. Without permission not even the path is there: a file
         # called pandas.py or onnxruntime.py would be imported in place of the library, and run.
@@ -138,7 +138,7 @@ def run(
     _finish(console, store, started, outcomes, outputs, file, quiet)
 
 
-def _allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool) -> Permissions:
+def allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool) -> Permissions:
     """What is allowed: by options, by what was remembered of this file, or by somebody who says yes at a terminal."""
     from isonomia.audits.audit_file.permissions import check_allowed, remember, with_remembered
 
@@ -175,7 +175,7 @@ def _says_yes(error: NotAllowedError) -> bool:
     if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     console = new_console(stderr=True, wrap=False)
-    console.print("This audit file wants what you have not allowed:")
+    console.print("This file wants what you have not allowed:")
     for line in error.wants:
         console.print(f"  {line}", markup=False)
     console.print("Do you trust whoever wrote it, and allow all of that this time? [y/N] ", markup=False, end="")

@@ -254,7 +254,7 @@ class Detector:
         before = np.append(state.used, ends[:-1])
         owed = _owed(state.owed, against - gains[:, : len(DISTANCES)], self.loan.between(before, ends))
         totals = np.bincount(block * groups + label, weights=value, minlength=blocks * groups).reshape(blocks, groups)
-        informed = np.stack([counts, totals], axis=-1)
+        informed = np.stack([counts.astype(float), totals], axis=-1)
         sums = _carried(state.sums, informed)
         squares = np.bincount(
             np.append(np.arange(groups), label), weights=np.append(state.fresh[:, 2], value**2), minlength=groups

@@ -75,13 +75,20 @@ class Sender:
     _process: int = 0
 
     def post(self, body: bytes, read: Callable[[Any], T], who: str, stop: Event) -> T:
-        """Send a body and read the answer, unless it is not needed any more.
+        """Send a body and read the answer, which is JSON, unless it is not needed any more.
 
         Raises
         ------
         UnreliableModelError
             When the service cannot be reached or refuses to serve, whatever it is asked.
         """
+        return self._sent(body, lambda text: read(_json(text)), who, stop)
+
+    def tell(self, body: bytes, who: str, stop: Event) -> None:
+        """Send a body to somebody whose answer does not matter, as long as its status says that it came."""
+        self._sent(body, lambda text: None, who, stop)  # noqa: ARG005
+
+    def _sent(self, body: bytes, read: Callable[[str], T], who: str, stop: Event) -> T:
         if self.token is not None:
             self.token.check()
         garbled = failures = 0
@@ -99,7 +106,7 @@ class Sender:
                 raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.reason}")
             self.pace.back_off(failures, stop)
 
-    def _outcome(self, reply: _Reply | _Trouble, read: Callable[[Any], T], who: str) -> tuple[T] | _Trouble:
+    def _outcome(self, reply: _Reply | _Trouble, read: Callable[[str], T], who: str) -> tuple[T] | _Trouble:
         if isinstance(reply, _Trouble):
             return reply
         if reply.hold is not None and reply.status in {429, 503}:
@@ -113,7 +120,7 @@ class Sender:
         if not 200 <= reply.status < 300:
             raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.url, self.token)}")
         try:
-            return (read(_json(reply.text)),)
+            return (read(reply.text),)
         except ModelError as error:
             begins = brief(reply.text, _START) or "empty"
             reason = f"an answer that cannot be used came: {error} The answer begins: {begins}"

@@ -30,7 +30,7 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["HttpModel"]
+__all__ = ["HttpModel", "sender_to"]
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
 
@@ -192,7 +192,21 @@ def _check_options(model: HttpModel) -> None:
             _check_number(name, getattr(model, name), 0, above=True)
     if model.prediction is None and model.score is None:
         raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
-    if model.token_env is not None and not (isinstance(model.token_env, str) and model.token_env.isidentifier()):
+    _check_variable(model.token_env)
+
+
+def sender_to(url: str, token_env: str | None, token_header: str, timeout: float, retries: int) -> Sender:
+    """Who sends something else than rows to an address, with the same care for the token."""
+    _check_url(url)
+    _check_header_name("token_header", token_header)
+    _check_number("timeout", timeout, 0, above=True)
+    _check_variable(token_env)
+    token = None if token_env is None else Token(token_env, token_header)
+    return Sender(url, {}, token, timeout, retries, Pace(None, 0.5))
+
+
+def _check_variable(token_env: object) -> None:
+    if token_env is not None and not (isinstance(token_env, str) and token_env.isidentifier()):
         # A token that was given in place of its variable must not be repeated.
         raise UsageError(
             "token_env should be the name of an environment variable that holds the token, not a token.",

@@ -7,7 +7,7 @@ library and hand over the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,7 +17,7 @@ from isonomia.errors import DataError, nearest, refuse_no_path
 from isonomia.populations.streaming import LongTable, long_lazy, long_relation
 from isonomia.populations.table import Table, check_columns
 
-__all__ = ["HELD", "Rows", "is_many", "long_files", "read_table", "rows_from"]
+__all__ = ["HELD", "Rows", "files_in", "is_many", "long_files", "read_rows", "read_table", "rows_from", "table_of"]
 
 Rows: TypeAlias = Table | LongTable
 
@@ -74,6 +74,27 @@ def read_table(path: str | PathLike[str]) -> Table:
         )
     _check_exists(file)
     return _named_table(file, _read(file, ending))
+
+
+def read_rows(file: Path) -> Table | None:
+    """Read a table from a file as :func:`read_table` does; ``None`` where it has columns and no rows."""
+    found = _read(file, _ending(file))
+    return _named_table(file, found) if found.num_rows else None
+
+
+def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
+    """A table of plain values, as one of a file would be; ``what`` is what an error calls it."""
+    import pyarrow as pa
+
+    from isonomia.populations.datasets import as_kind, preferred_kind
+
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError) as error:
+            raise DataError(f"{what}: expected values of one kind in the column {name!r}, but {error}") from error
+    return Table.of(as_kind(pa.table(arrays), preferred_kind()))
 
 
 def is_many(path: str) -> bool:
@@ -210,6 +231,12 @@ def _files(path: str, base: Path) -> list[Path]:
             f"such as {base / ('*' + min(readable, key=_IN_FOLDERS.index))}."
         )
     return [file for file in files if _ending(file) in kinds]
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder and of folders in it that hold rows, by their paths; hidden ones are passed over."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not _is_hidden(file, folder))
+    return [file for file in files if _ending(file) in _IN_FOLDERS]
 
 
 def _is_hidden(file: Path, base: Path) -> bool:

@@ -35,7 +35,7 @@ from isonomia.populations.streaming import LongTable, of_size
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 
-__all__ = ["read_json", "read_json_lines", "read_separated", "text_files"]
+__all__ = ["inferred", "read_json", "read_json_lines", "read_separated", "text_files"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
@@ -320,6 +320,11 @@ class _CellProfile:
         if not self.is_whole or (self.low < 0 and self.high >= 2**63):
             return pa.float64()
         return pa.int64() if self.high < 2**63 else pa.uint64()
+
+
+def inferred(cells: Sequence[str | None]) -> list[Any]:
+    """Cells of one column as values of the type that all of them fit."""
+    return list(_inferred(pa.chunked_array([pa.array(cells, pa.string())])).to_pylist())
 
 
 def _inferred(cells: Any) -> Any:

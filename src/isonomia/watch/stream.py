@@ -121,7 +121,8 @@ class Waiting:
         for key in ids:
             if key is None:
                 raise DataError(f"expected {self.id!r} of every sample, but one has none")
-        twice = next((key for k, key in enumerate(ids) if key in self._rows or key in ids[:k]), None)
+        seen: set[Any] = set()
+        twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"expected every sample once, but {self.id} {twice!r} came a second time")
         kept = [name for name in names if name in people.names and name != self.outcome]
@@ -157,7 +158,8 @@ class Waiting:
             else:
                 break
             del self._rows[key]
-        return {name: [row[name] for row in found] for name in found[0]} if found else None
+        names = dict.fromkeys(name for row in found for name in row)
+        return {name: [row.get(name) for row in found] for name in names} if found else None
 
     def state(self) -> dict[str, Any]:
         """Everything as plain values."""

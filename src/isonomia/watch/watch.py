@@ -192,6 +192,13 @@ class Watch:
         return 0 if self._late is None else self._late.missing
 
     @property
+    def late_columns(self) -> tuple[str, str]:
+        """The columns of the outcome that comes late, and of what tells samples apart."""
+        if self._late is None:
+            raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
+        return self._late.outcome, self._late.id
+
+    @property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """What each rate and mean so far could be at the least and at the most if all outcomes were there."""
         absent = self.pending + self.missing
@@ -243,6 +250,14 @@ class Watch:
             fresh = side.detector.begin()
             old = self._states[index]
             self._states[index] = replace(old, owed=fresh.owed)
+
+    @property
+    def risk_words(self) -> str:
+        """What is left of the risk after the alarms that were acknowledged, in words."""
+        if self.alpha is None:
+            return f"the mean number of samples to the next false alarm is {self.run_length:,.0f} or more, as before"
+        left = self.alpha * 0.5**self._epoch
+        return f"of the risk of {self.alpha:g} there is {left:g} left for all alarms from now on"
 
     def _enough(self) -> float:
         """The log wealth at which an e-detector gives an alarm."""

@@ -1,4 +1,4 @@
-"""What an audit file may do only with permission: run code, call services, and reach beyond its own folder.
+"""What an audit file or a watch file may do only with permission: run code, call services, leave its own folder.
 
 An audit file may come from a stranger, and so may the evidence of a run, which has one in it. It can name a Python
 module, a program, a service that is sent the rows and a token, or a file anywhere on the disk. All of that is found in
@@ -82,7 +82,8 @@ def check_allowed(
     given
         The models that somebody named, by their names in the file: those of the file are not opened.
     writes
-        Which of its keys ``records`` and ``cache`` are followed, and not what a person said instead.
+        Which of its keys ``records``, ``cache``, ``store`` and ``page`` are followed: for those not among them, a
+        person said something else.
 
     Raises
     ------
@@ -145,9 +146,36 @@ def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> 
     if file.reads_disk:
         for entry, key, name in file.named_texts():
             yield from _path_needs(entry, key, name)
+    yield from _stream_needs(file)
     for key in writes:
-        path = file.content.get(key, FOLDER if key == "records" else None)
+        path = file.content.get(key, FOLDER if key in {"records", "store"} else None)
         yield from _path_needs(FileTable(file, (), {key: path}), key, path, "writes")
+
+
+def _stream_needs(file: AuditFile) -> Iterator[Need]:
+    """What a watch file wants besides: to read and connect to sources, to run and call somebody at an alarm."""
+    for name in ("source", "outcomes"):
+        entry = _table(file, name)
+        for key in ("folder", "sqlite"):
+            yield from _path_needs(entry, key, entry.get(key))
+        for key in ("postgres", "postgres_env"):
+            if key in entry.content:
+                yield _need("code", entry, key, "connects to a database, and reads a table of it")
+    alarm = _table(file, "alarm")
+    if "command" in alarm.content:
+        words = " ".join(map(str, alarm.get("command")))
+        yield _need("code", alarm, "command", f"runs {shortened(words, 200)} when there is an alarm")
+    if "webhook_env" in alarm.content:
+        yield _need("code", alarm, "webhook_env", "sends alarms to the address in that environment variable")
+    if isinstance(alarm.get("webhook"), str):
+        yield _need("code", alarm, "webhook", f"sends alarms to {_host(alarm.get('webhook'))}")
+    if alarm.get("token_env") is not None:
+        yield _need("code", alarm, "token_env", _token_words(alarm.content, str(alarm.get("webhook", "the webhook"))))
+
+
+def _table(file: AuditFile, name: str) -> FileTable:
+    content = file.content.get(name)
+    return FileTable(file, (name,), content if isinstance(content, Mapping) else {})
 
 
 def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
@@ -417,6 +445,10 @@ def _code_files(file: AuditFile) -> Iterator[Path]:
         if here.is_file() and _kind(here) in {Kind.PROGRAM, Kind.SERVICE}:
             yield here.resolve()
             yield from _parts_of_command(here)
+    command = _table(file, "alarm").get("command", ())
+    for path in (file.folder / str(part) for part in command):
+        if _exists(path) and path.is_file():
+            yield path.resolve()
     for _, _, name in file.named_texts():
         path = file.folder / name
         if path.is_file():

@@ -12,7 +12,20 @@ from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 from isonomia.wording import shortened
 
-__all__ = ["DEFAULT", "TOP", "AuditFile", "FileTable", "read_audit_file", "recorded_audit_file", "sections"]
+__all__ = [
+    "DEFAULT",
+    "MODEL",
+    "TOP",
+    "AuditFile",
+    "FileTable",
+    "FolderTexts",
+    "Key",
+    "check_keys",
+    "file_text",
+    "read_audit_file",
+    "recorded_audit_file",
+    "sections",
+]
 
 DEFAULT = "default"
 """What the model and the population are called that have no name of their own."""
@@ -112,7 +125,8 @@ class FileTable:
 def read_audit_file(path: str | Path) -> AuditFile:
     """Read an audit file."""
     file = Path(path)
-    return _checked(file, _text(file), FolderTexts(file.parent))
+    hint = " It is TOML with [model], [population] and [[property]] tables."
+    return _checked(file, file_text(file, "an audit file", hint), FolderTexts(file.parent))
 
 
 def recorded_audit_file(path: str | Path, text: str, files: Mapping[str, str]) -> AuditFile:
@@ -163,30 +177,32 @@ class RecordedTexts:
         return self.texts[name]
 
 
-def _text(file: Path) -> str:
+def file_text(file: Path, what: str, hint: str) -> str:
+    """The text of a file that a person named; where there is none, the nearest name, or what such a file is."""
     try:
         return file.read_text("utf-8")
     except FileNotFoundError as error:
         beside = [other.name for other in file.parent.glob("*.toml")] if file.parent.is_dir() else []
-        hint = nearest(file.name, beside) or " It is TOML with [model], [population] and [[property]] tables."
-        raise UsageError(f"expected an audit file, but {file} does not exist.{hint}") from error
+        hint = nearest(file.name, beside) or hint
+        raise UsageError(f"expected {what}, but {file} does not exist.{hint}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"expected an audit file that can be read as UTF-8, but {file}: {error}") from error
+        raise UsageError(f"expected {what} that can be read as UTF-8, but {file}: {error}") from error
 
 
 def _checked(path: Path, text: str, texts: Texts) -> AuditFile:
     toml = TomlText.parse(text, str(path))
     file = AuditFile(path, toml, texts)
-    _check_table(toml, toml.content, TOP, "an audit file")
+    check_keys(toml, toml.content, TOP, "an audit file")
     for one, many, keys in (("model", "models", MODEL), ("population", "populations", POPULATION)):
         for name, table in file.entries(one, many).items():
             what = f"the {one} {name!r}" if name != DEFAULT else f"[{one}]"
-            _check_table(toml, table.content, keys, what, *table.path)
+            check_keys(toml, table.content, keys, what, *table.path)
     _check_properties(toml, toml.content.get("property", []))
     return file
 
 
-def _check_table(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str, *path: str | int) -> None:
+def check_keys(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str, *path: str | int) -> None:
+    """Refuse a table with an unknown key, or with a value of the wrong kind; ``what`` is what an error calls it."""
     toml.check_table(table, keys, what, *path)
     for name, value in table.items():
         key = keys[name]
@@ -207,7 +223,7 @@ def _check_properties(toml: TomlText, tables: Any) -> None:
             "check = \"P[prediction == 1 | sex == 'F'] >= 0.3\""
         )
     for index, table in enumerate(tables):
-        _check_table(toml, table, keys, f"property {index + 1}", "property", index)
+        check_keys(toml, table, keys, f"property {index + 1}", "property", index)
         asked = [key for key in kinds if key in table]
         if len(asked) != 1:
             given = f"has {' and '.join(asked)}" if asked else "has none of them"

@@ -35,7 +35,9 @@ from isonomia.wording import excerpt, number, visible
 __all__ = ["Drawing", "drawings_of", "group_labels", "group_name", "printed", "short"]
 
 
-Kind = OneOf["history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability"]
+Kind = OneOf[
+    "history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability", "timeline", "counts"
+]
 
 SETTLED = {True: "holds", False: "violated", None: "undecided"}
 

@@ -36,6 +36,8 @@ def chart_specs() -> dict[str, dict[str, Any]]:
         "bounds": _bounds,
         "ratios": _ratios,
         "reliability": _reliability,
+        "timeline": _timeline,
+        "counts": _counts,
     }
     return {kind: _finished(alt, make(alt)) for kind, make in makers.items()}
 
@@ -268,6 +270,57 @@ def _history(alt: Any) -> Any:
         .add_params(*_numbers(alt, least=0.0, most=1.0))
         .properties(height=220)
     )
+
+
+def _timeline(alt: Any) -> Any:
+    """How something stood from update to update, with alarms as lines across."""
+    base = alt.Chart()
+    axis = alt.Axis(title="samples", tickCount=5, format="~s", grid=False)
+    # Given, since alarms, of which there may be none, have an extent of their own.
+    span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
+    across = alt.X("at:Q", scale=span, axis=axis)
+    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
+
+    def up(name: str) -> Any:
+        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
+
+    points, alarms = base.transform_filter("!datum.alarm"), base.transform_filter("datum.alarm")
+    near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
+    band = points.mark_area(color="var(--accent)", opacity=0.22, clip=True)
+    line = points.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
+    limit = points.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
+    tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", told="known")]
+    dots = points.mark_point(filled=True, size=60, color="var(--accent)", clip=True).encode(
+        x=across, y=up("estimate"), opacity=alt.condition(near, alt.value(1), alt.value(0)), tooltip=tips
+    )
+    # From the probable onset to the alarm, and the alarm itself.
+    since = alarms.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")
+    bell = alarms.mark_rule(color="var(--violated)", strokeWidth=2).encode(
+        x=alt.X("until:Q", scale=span), tooltip=tips[1:]
+    )
+    return (
+        alt.layer(
+            since,
+            band.encode(x=across, y=up("low"), y2="high:Q"),
+            line.encode(x=across, y=up("estimate")),
+            limit.encode(y=up("min(threshold)")),
+            bell,
+            dots.add_params(near),
+        )
+        .add_params(*_numbers(alt, least=0.0, most=1.0, first=0.0, last=1.0))
+        .properties(height=220)
+    )
+
+
+def _counts(alt: Any) -> Any:
+    """How many samples each day brought."""
+    axis = alt.Axis(title=None, labelOverlap=True, labelAngle=-35, labelLimit=110)
+    bars = alt.Chart().mark_bar(color="var(--accent)")
+    return bars.encode(
+        x=alt.X("day:O", sort=None, axis=axis),
+        y=alt.Y("samples:Q", axis=alt.Axis(title=None, format="~s", tickCount=4)),
+        tooltip=[*_tips(alt, day="day"), alt.Tooltip("samples:Q", title="samples", format=",")],
+    ).properties(height=150)
 
 
 def _stroke(alt: Any) -> Any:

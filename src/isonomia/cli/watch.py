@@ -1,0 +1,223 @@
+"""``isonomia watch``: decisions judged as they come, from a source that a watch file names."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from threading import Event
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from isonomia.cli.console import new_console
+from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Remember, TrustPickle
+from isonomia.cli.run import allowed
+from isonomia.errors import UsageError
+from isonomia.wording import plural
+
+if TYPE_CHECKING:
+    from isonomia.audits.audit_file.reader import AuditFile
+    from isonomia.watch.monitor import AlarmChannel, Monitor
+
+__all__ = ["watch"]
+
+SELDOM = 2.0
+"""Seconds between two writings of the page, where much comes one by one."""
+
+
+def watch(
+    file: Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The watch file.", show_default=False)],
+    follow: Annotated[
+        bool, typer.Option("--follow", metavar=FLAG, help="Wait for more to come, until it is stopped.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.01, help="How often --follow looks whether more has come.")
+    ] = 10.0,
+    until_alarm: Annotated[
+        bool, typer.Option("--until-alarm", metavar=FLAG, help="End as soon as an alarm is open, also with --follow.")
+    ] = False,
+    acknowledge: Annotated[
+        bool,
+        typer.Option(
+            "--acknowledge", metavar=FLAG, help="Take note of the open alarms; the watch goes on with the risk left."
+        ),
+    ] = False,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            metavar=FLAG,
+            help="Read everything again, and compare with the store, bit for bit.",
+        ),
+    ] = False,
+    store: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file that keeps the watch; the watch file's unless given.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page to this file; the watch file's unless given.")
+    ] = None,
+    trust_pickle: TrustPickle = False,
+    allow_code: AllowAudit = False,
+    allow_outside: AllowOutside = False,
+    remember: Remember = False,
+) -> None:
+    """Judge a model in production by its decisions, as they come.
+
+    What has come since the last time is read and counted, each decision once, whenever the process was killed. Alarms
+    are lines of JSON on standard output; a command or a webhook is told as well where the file names one. The exit code
+    is 1 as long as an alarm is open, else 0.
+
+    Example: isonomia watch watch.toml --follow
+
+    Or: isonomia watch watch.toml --acknowledge
+    """
+    from isonomia.audits.protocol import Permissions
+    from isonomia.report.files import need_writable
+    from isonomia.watch.file import outcomes_of, read_watch_file, source_of, store_of, watch_of
+    from isonomia.watch.monitor import Monitor, replayed
+    from isonomia.watch.store import WatchStore
+
+    if acknowledge and (replay or follow):
+        raise UsageError("expected --acknowledge by itself, but another of --follow and --replay came with it")
+    watched = read_watch_file(file)
+    written = [key for key, given in (("store", store), ("page", page)) if given is None]
+    permissions = allowed(watched, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
+    if permissions.allow_code:
+        sys.path.insert(0, str(watched.folder.resolve()))  # modules beside the file are found, as beside a script
+    console = new_console(stderr=True, wrap=False)
+    source, outcomes = source_of(watched, permissions), outcomes_of(watched, permissions)
+    described = source.describe() if outcomes is None else f"{source.describe()}; outcomes: {outcomes.describe()}"
+    fresh, kept = watch_of(watched, permissions), WatchStore(store or store_of(watched), described)
+    if replay:
+        differences, rows = replayed(fresh, kept, source, outcomes)
+        _tell_replay(differences, rows, console)
+        raise typer.Exit(2 if differences else int(fresh.alarm is not None))
+    named = watched.content.get("page")
+    place = page if page is not None or named is None else watched.folder / named
+    if place is not None:
+        need_writable(place, "the page")
+    title = watched.content.get("title", file.stem)
+    monitor = Monitor(fresh, kept, source, _channels(watched), outcomes, title, watched.content["source"].get("time"))
+    monitor.warn = lambda message: console.print(message, markup=False)
+    monitor.resume()
+    round_trip = _Rounds(monitor, watched, place, title, console)
+    if acknowledge:
+        round_trip.acknowledge()
+        raise typer.Exit(0)
+    with _until_stopped() as stop:
+        round_trip.go(stop, every if follow else None, until_alarm)
+    raise typer.Exit(1 if fresh.alarm is not None else 0)
+
+
+def _channels(file: AuditFile) -> list[AlarmChannel]:
+    from isonomia.watch.file import channels_of
+    from isonomia.watch.monitor import AlarmLine
+
+    def write(line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    return [AlarmLine(write), *channels_of(file)]
+
+
+def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
+    for difference in differences:
+        console.print(difference, markup=False)
+    if differences:
+        console.print("this store does not hold together with its source: see above", style="bold red")
+    else:
+        console.print(f"{plural(rows, 'row')} read again: state and alarms are the same, bit for bit")
+
+
+@contextmanager
+def _until_stopped() -> Iterator[Event]:
+    """An event that is set when somebody asks the process to end: what is under way is finished first."""
+    stop, before = Event(), {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError):  # not in the main thread: whoever runs it there stops it otherwise
+            before[number] = signal.signal(number, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """The rounds of the command: take what has come, tell whoever should know, write the page, wait."""
+
+    monitor: Monitor
+    file: AuditFile
+    page: Path | None
+    title: str
+    console: Console
+    _written: float = -SELDOM
+
+    def go(self, stop: Event, every: float | None, until_alarm: bool) -> None:
+        """Go round until there is nothing more, or somebody stops it."""
+        monitor = self.monitor
+        monitor.deliver()  # what was raised before the process was killed
+        total, dirty = 0, True
+        while True:
+            rows = monitor.catch_up(stop)
+            total, dirty = total + rows, dirty or rows > 0
+            if dirty and monotonic() - self._written >= SELDOM:
+                self.write_page()
+                dirty = False
+            ringing = until_alarm and monitor.watch.alarm is not None
+            if stop.is_set() or ringing or monitor.source.ended:
+                break
+            if self._reads_lines:
+                continue  # the source itself waits
+            if every is None:
+                break
+            stop.wait(every)
+            monitor.deliver()
+        if dirty:
+            self.write_page()
+        self.tell(total)
+
+    def acknowledge(self) -> None:
+        """Take note of the open alarms, and say what is left."""
+        count = self.monitor.acknowledge()
+        if not count:
+            self.console.print("no alarm is open: there is nothing to acknowledge")
+            return
+        self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}", markup=False)
+        self.write_page()
+
+    @property
+    def _reads_lines(self) -> bool:
+        return "lines" in self.file.content["source"]
+
+    def tell(self, rows: int) -> None:
+        """Say in one line how things stand."""
+        judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
+        late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""
+        where = f"; page: {self.page}" if self.page is not None else ""
+        state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"
+        self.console.print(
+            f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}; {state}{where}", markup=False
+        )
+
+    def write_page(self) -> None:
+        """Write the page anew."""
+        if self.page is None:
+            return
+        from isonomia.report.files import write_file
+        from isonomia.report.page.watch import watch_page
+
+        why = {str(each.get("name") or each.get("check")): str(each.get("why", "")) for each in self.file.properties()}
+        moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        text = watch_page(self.monitor.watch, self.monitor.store, self.title, why, quote(str(self.file.path)), moment)
+        write_file(text, self.page, "the page")
+        self._written = monotonic()

@@ -1,0 +1,309 @@
+"""The page of a watch: alarms, how each property stood from update to update, counts a day, and what is pending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+from isonomia.records.display.words import interval, must_be, stretch
+from isonomia.records.verdict import Expression, Verdict
+from isonomia.report.page.charts import Drawing, short
+from isonomia.report.page.page import environment, odds
+from isonomia.report.page.script import bundle, own_script, policy, style
+from isonomia.report.page.vega import chart_specs
+from isonomia.version import __version__
+from isonomia.watch import Standing, Watch
+from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
+from isonomia.wording import capitalised, listed, number, plural
+
+__all__ = ["watch_page"]
+
+MAX_CHARTS = 12
+"""Charts of one property, of which those with an alarm come first; the table has every group."""
+
+MAX_DAYS = 90
+"""Days in the chart of counts."""
+
+KEY = (
+    "For the last samples, from update to update, with its interval; the dashed line is the threshold. Red: from the "
+    "probable beginning to an alarm."
+)
+"""How to read the charts of a property, beside the first of them."""
+
+MAX_ALARMS = 50
+"""Alarms in the table, the latest first."""
+
+
+def watch_page(
+    watch: Watch, store: WatchStore, title: str, why: Mapping[str, str], watch_file: str, updated: str
+) -> str:
+    """The page, as the text of one HTML file that opens offline and runs no script but its own.
+
+    ``why`` says why properties must hold, by their names; ``updated`` is when this was.
+    """
+    template = environment().get_template("watch.html")
+    alarms, points, now = store.alarms(), store.points(), watch.now
+    counts = _counts(store.days(MAX_DAYS))
+    return str(
+        template.render(
+            title=short(title, 200) or "Watch",
+            facts=tuple(_facts(watch, points, updated)),
+            conclusion=conclusion(watch, alarms),
+            promise=promise(watch),
+            alarms=[_alarm_row(alarm) for alarm in reversed(alarms[-MAX_ALARMS:])],
+            left_out=max(0, len(alarms) - MAX_ALARMS),
+            open=any(alarm.acknowledged is None for alarm in alarms),
+            acknowledge=f"isonomia watch {watch_file} --acknowledge",
+            sections=list(_sections(watch, now, points, alarms, why)),
+            counts=counts,
+            bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
+            late=watch.pending + watch.missing > 0,
+            pending=f"{watch.pending:,}",
+            missing=f"{watch.missing:,}",
+            assumptions=[capitalised(item) for item in watch.verdict.assumptions],
+            specs=chart_specs(),
+            bundle=bundle(),
+            script=own_script(),
+            style=style(),
+            policy=policy(bundle(), own_script()),
+            version=__version__,
+        )
+    )
+
+
+def _facts(watch: Watch, points: Sequence[HistoryPoint], updated: str) -> Iterator[tuple[str, str]]:
+    yield "updated", updated
+    yield "samples judged", f"{watch.samples:,}"
+    if points:
+        yield "since", _moment(points[0].written)
+        yield "last", short(points[-1].label, 80)
+    if watch.pending or watch.missing:
+        yield "outcomes", f"{watch.pending:,} pending, {watch.missing:,} left out"
+
+
+def conclusion(watch: Watch, alarms: Sequence[KeptAlarm]) -> str:
+    """What whoever opens the page wants to know, in one sentence."""
+    waiting = [alarm for alarm in alarms if alarm.acknowledged is None]
+    if waiting:
+        names = dict.fromkeys(_whom(alarm.content) for alarm in waiting)
+        return f"{plural(len(waiting), 'alarm')}: {short(listed(names), 400)} stopped holding."
+    past = (
+        f" {plural(len(alarms), 'earlier alarm')} {'was' if len(alarms) == 1 else 'were'} acknowledged."
+        if alarms
+        else ""
+    )
+    return f"No alarm is open after {plural(watch.samples, 'sample')}.{past}"
+
+
+def promise(watch: Watch) -> str:
+    """What an alarm is worth."""
+    over = "" if len(watch.now) == 1 else ", over all properties and groups"
+    if watch.alpha is not None:
+        return f"The chance that there is ever a false alarm is at most {odds(watch.alpha)}{over}."
+    return (
+        f"While everything holds, a false alarm comes after {watch.run_length:,.0f} samples or more, on average{over}."
+    )
+
+
+def _whom(content: Mapping[str, Any]) -> str:
+    group = f" for {content['group']}" if content["group"] else ""
+    return f"{content['property']}{group}"
+
+
+def _alarm_row(alarm: KeptAlarm) -> dict[str, str]:
+    content, onset = alarm.content, alarm.content["onset"]
+    since = "" if content["estimate"] is None else f"{number(content['estimate'])} since"
+    return {
+        "number": str(alarm.number),
+        "what": short(_whom(content), 200),
+        "when": f"{_moment(alarm.raised)}, in {short(alarm.label, 80)}",
+        "sample": f"{content['sample']:,}",
+        "began": f"after {onset['estimate']:,} samples ({onset['low']:,} to {onset['high']:,})"
+        + (f", in {short(alarm.began, 80)}" if alarm.began else ""),
+        "value": f"{since}, must be {content['relation']} {number(content['threshold'])}".removeprefix(", "),
+        "state": f"acknowledged {_moment(alarm.acknowledged)}" if alarm.acknowledged else "open",
+        "delivered": ", ".join(sorted(alarm.delivered)) or "to nobody yet",
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSection:
+    """What the page says of one property."""
+
+    anchor: str
+    name: str
+    text: str
+    why: str
+    state: str  # of the border: violated where an alarm is open
+    badge: str
+    so_far: str
+    meaning: str
+    rows: tuple[tuple[str, str, str, str, str], ...]
+    drawings: tuple[Drawing, ...]
+    left_out: int
+
+
+def _sections(
+    watch: Watch,
+    now: Sequence[Standing],
+    points: Sequence[HistoryPoint],
+    alarms: Sequence[KeptAlarm],
+    why: Mapping[str, str],
+) -> Iterator[WatchSection]:
+    names = [prop.name or str(prop) for prop in watch.properties]
+    for count, (name, verdict) in enumerate(zip(names, watch.verdicts, strict=True), start=1):
+        mine = [(index, standing) for index, standing in enumerate(now) if standing.property == name]
+        ringing = {
+            (alarm.content["group"], alarm.content["text"])
+            for alarm in alarms
+            if alarm.acknowledged is None and alarm.content["property"] == name
+        }
+        groups = {group for group, _ in ringing}
+        ordered = sorted(mine, key=lambda pair: pair[1].group not in groups)
+        found = [_timeline(index, standing, points, alarms) for index, standing in ordered[:MAX_CHARTS]]
+        drawings = [drawing for drawing in found if drawing is not None]
+        if drawings:
+            drawings[0] = replace(drawings[0], key=KEY)
+        yield WatchSection(
+            f"property-{count}",
+            short(name, 200),
+            str(watch.properties[count - 1]),
+            short(why.get(name, ""), 600),
+            "violated" if ringing else _worst([standing.answer for _, standing in mine]),
+            "alarm" if ringing else "no alarm",
+            verdict.answer,
+            _meaning(verdict),
+            tuple(_standing_row(standing) for _, standing in mine),
+            tuple(drawings),
+            max(0, len(mine) - MAX_CHARTS),
+        )
+
+
+def _worst(answers: Sequence[str]) -> str:
+    return next((answer for answer in ("violated", "undecided") if answer in answers), "holds")
+
+
+def _meaning(verdict: Verdict) -> str:
+    """What the answer means; the remark begins with the answer itself."""
+    return capitalised(verdict.remarks[0].partition(": ")[2]) if verdict.remarks else ""
+
+
+def _moment(written: str) -> str:
+    """A moment of the store as people write it."""
+    return f"{written[:10]} {written[11:16]} UTC"
+
+
+def _standing_row(standing: Standing) -> tuple[str, str, str, str, str]:
+    item = standing.expression
+    people = min((leaf.n for leaf in standing.leaves), default=standing.samples)
+    return (
+        short(standing.group or item.text, 160),
+        standing.answer,
+        f"{number(item.estimate)} {interval(item)}",
+        must_be(item).removeprefix("must be "),
+        f"{people:,} of {standing.samples:,}",
+    )
+
+
+def _timeline(
+    index: int, standing: Standing, points: Sequence[HistoryPoint], alarms: Sequence[KeptAlarm]
+) -> Drawing | None:
+    item = standing.expression
+    known = [(point, *point.claims[index]) for point in points if index < len(point.claims)]
+    drawn = [(point, value, low, high) for point, value, low, high, _ in known if value is not None]
+    if not drawn:
+        return None
+    least, most = _ends(drawn, item)
+    rows = [
+        {
+            "alarm": False,
+            "at": point.samples,
+            "until": point.samples,
+            "estimate": _within(value, least, most),
+            "low": _within(low, least, most),
+            "high": _within(high, least, most),
+            "threshold": item.threshold,
+            "label": short(point.label, 80),
+            "told": _known(value, low, high),
+        }
+        for point, value, low, high in drawn
+    ]
+    mine = [
+        alarm
+        for alarm in alarms
+        if (alarm.content["property"], alarm.content["group"]) == (standing.property, standing.group)
+        and alarm.content["threshold"] == item.threshold
+    ]
+    for alarm in mine[-MAX_ALARMS:]:
+        rows.append(
+            rows[0]
+            | {
+                "alarm": True,
+                "at": alarm.content["onset"]["estimate"],
+                "until": alarm.content["sample"],
+                "label": short(alarm.label, 80),
+                "told": f"alarm {alarm.number}, {_moment(alarm.raised)}",
+            }
+        )
+    whom = f"{standing.group}: " if standing.group else ""
+    title = short(f"{whom}{item.text}, {must_be(item)}", 200)
+    last = drawn[-1]
+    return Drawing(
+        "timeline",
+        title,
+        f"Last {_known(*last[1:])} after {last[0].samples:,} samples; {plural(len(mine), 'alarm')}.",
+        tuple(rows),
+        ("in", "samples", "estimate", "interval", "written"),
+        tuple(
+            (
+                short(point.label, 80),
+                f"{point.samples:,}",
+                number(value),
+                f"[{number(low)}, {number(high)}]",
+                _moment(point.written),
+            )
+            for point, value, low, high in drawn[-MAX_DAYS:]
+        ),
+        {"least": least, "most": most, "first": 0.0, "last": float(max(point.samples for point in points))},
+    )
+
+
+def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expression) -> tuple[float, float]:
+    """The ends of the axis: all estimates and the threshold, and of the intervals what is no more than twice as far."""
+    centre = [item.threshold, *(value for _, value, _, _ in drawn)]
+    low, high = min(centre), max(centre)
+    room = max(high - low, 0.05 * abs(item.threshold), 1e-6)
+    ends = [end for _, _, *pair in drawn[len(drawn) // 4 :] for end in pair if isfinite(end)]
+    seen = [end for end in ends if low - room <= end <= high + room]
+    return stretch([*centre, *seen], 0.06)
+
+
+def _within(value: float, least: float, most: float) -> float:
+    return min(max(value, least), most)
+
+
+def _known(value: float, low: float, high: float) -> str:
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def _counts(days: Sequence[tuple[str, int, int]]) -> Drawing | None:
+    if not days:
+        return None
+    outcomes = any(count for _, _, count in days)
+    return Drawing(
+        "counts",
+        "Samples a day",
+        "; ".join(f"{short(day, 40)}: {samples:,}" for day, samples, _ in days[-12:]),
+        tuple({"day": short(day, 40), "samples": samples} for day, samples, _ in days),
+        ("day", "samples", *(("outcomes",) if outcomes else ())),
+        tuple(
+            (short(day, 80), f"{samples:,}", *((f"{count:,}",) if outcomes else ()))
+            for day, samples, count in reversed(days)
+        ),
+        key=f"The last {MAX_DAYS}." if len(days) == MAX_DAYS else "",
+    )

@@ -1,0 +1,270 @@
+"""A watch in one TOML file: what must hold, where decisions come from, and who is told of an alarm.
+
+Such a file may come from a stranger, as an audit file may: what it may not do by itself is found in its text by
+:mod:`isonomia.audits.audit_file.permissions`, before anything is opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from isonomia.audits.audit_file.planner import models_of, property_of
+from isonomia.audits.audit_file.reader import (
+    DEFAULT,
+    MODEL,
+    AuditFile,
+    FileTable,
+    FolderTexts,
+    Key,
+    check_keys,
+    file_text,
+)
+from isonomia.audits.protocol import Permissions
+from isonomia.errors import UsageError, nearest
+from isonomia.models.http import sender_to
+from isonomia.models.process import Command
+from isonomia.records.database import FOLDER
+from isonomia.toml import TomlText
+from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
+from isonomia.watch.source import DECISIONS, OUTCOMES, Folder, Lines, PostgresTable, SqliteTable, StreamSource
+from isonomia.watch.watch import Watch
+
+__all__ = ["channels_of", "outcomes_of", "read_watch_file", "sections", "source_of", "store_of", "watch_of"]
+
+TOP: Mapping[str, Key] = {
+    "title": Key("text", "what is watched, for the page and for alarms"),
+    "alpha": Key("number", "the probability that there is ever a false alarm"),
+    "run_length": Key("number", "in place of alpha: the mean number of samples to a false alarm"),
+    "delta": Key("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
+    "window": Key("whole", "the last how many samples *now* is about"),
+    "seed": Key("whole", "which samples count for which of several groups that overlap"),
+    "store": Key("text", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
+    "page": Key("text", "a page that is written anew at each update"),
+    "source": Key("table", "where decisions come from"),
+    "outcomes": Key("table", "outcomes that come late"),
+    "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
+    "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
+    "model": Key("table", "the model that is asked; none where the decisions are in the rows"),
+    "alarm": Key("table", "who is told of an alarm"),
+    "property": Key("tables", "what must hold"),
+}
+
+PLACES: Mapping[str, Key] = {
+    "folder": Key("text", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"),
+    "sqlite": Key("text", "an SQLite file"),
+    "postgres": Key("text", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"),
+    "postgres_env": Key("text", "the environment variable that says how to connect to PostgreSQL"),
+    "table": Key("text", "the table of the database"),
+    "key": Key("text", "the column of the table with a whole number that grows from row to row"),
+}
+
+SOURCE: Mapping[str, Key] = {
+    **PLACES,
+    "lines": Key("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
+    "again": Key("truth", "for standard input: whether the sender begins with the first line at every start"),
+    "time": Key("text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts a day"),
+}
+
+OUTCOME: Mapping[str, Key] = {
+    "column": Key("text", "the column of the outcome"),
+    "id": Key("text", "the column that tells samples apart, among the decisions and among the outcomes"),
+    "patience": Key("whole", "after how many later samples one without an outcome is left out"),
+    **PLACES,
+}
+
+ALARM: Mapping[str, Key] = {
+    "command": Key("texts", "a program with its arguments; it reads the alarm, as JSON, from its standard input"),
+    "webhook": Key("text", "an address to which the alarm is sent as JSON, by POST"),
+    "webhook_env": Key("text", "in place of webhook: the environment variable that holds the address"),
+    "token_env": Key("text", "the environment variable that holds the token for the webhook"),
+    "token_header": Key("text", "the header that the token goes into; Authorization unless given"),
+    "timeout": Key("number", "seconds that the program or the webhook may take; 30 unless given"),
+}
+
+PROPERTY: Mapping[str, Key] = {
+    "name": Key("text", "what to call it"),
+    "check": Key("text", "a formula over rates and means"),
+    "fairness": Key("text", "a named fairness property"),
+    "with": Key("table", "what a named property takes"),
+    "why": Key("text", "why it must hold, for the page"),
+}
+
+KINDS = ("folder", "sqlite", "postgres", "postgres_env", "lines")
+"""The keys that say what kind of source it is."""
+
+
+def sections() -> dict[str, Mapping[str, Key]]:
+    """The keys of the tables of a watch file."""
+    return {
+        "source": SOURCE,
+        "outcomes": OUTCOME,
+        "alarm": ALARM,
+        "model": {name: MODEL[name] for name in ("load", "features", "options")},
+        "property": PROPERTY,
+    }
+
+
+def read_watch_file(path: str | Path) -> AuditFile:
+    """Read a watch file: every key is known, and every value is of the right kind."""
+    file = Path(path)
+    hint = " It is TOML with alpha or run_length, a [source] table and [[property]] tables."
+    toml = TomlText.parse(file_text(file, "a watch file", hint), str(file))
+    check_keys(toml, toml.content, TOP, "a watch file")
+    for name, keys in sections().items():
+        if name != "property" and name in toml.content:
+            check_keys(toml, toml.content[name], keys, f"[{name}]", name)
+    tables = toml.content.get("property", [])
+    if not isinstance(tables, list) or not tables:
+        raise toml.error(
+            "expected what must hold under headers [[property]] with two brackets, each with check or fairness; for "
+            "example check = \"P[hired | sex == 'F'] >= 0.3\"",
+            "property",
+        )
+    for index, table in enumerate(tables):
+        check_keys(toml, table, PROPERTY, f"property {index + 1}", "property", index)
+        if ("check" in table) == ("fairness" in table):
+            raise toml.error(f"expected property {index + 1} to have one of check, fairness", "property", index)
+    if "source" not in toml.content:
+        raise toml.error(
+            "expected where decisions come from: a table [source] with folder = 'decisions', sqlite, postgres or lines"
+        )
+    return AuditFile(file, toml, FolderTexts(file.parent))
+
+
+def watch_of(file: AuditFile, permissions: Permissions) -> Watch:
+    """The watch that a file describes, which has seen nothing yet; its model is opened."""
+    content, late = file.content, file.content.get("outcomes", {})
+    if ("alpha" in content) == ("run_length" in content):
+        raise file.error(
+            "expected either alpha, the risk that there is ever a false alarm, or run_length, the mean number of "
+            "samples between false alarms: alpha = 0.01, or run_length = 100000"
+        )
+    if "outcomes" in content and not {"column", "id"} <= set(late):
+        raise file.error("expected column, that of the outcome, and id, which tells samples apart", "outcomes")
+    properties = [property_of(entry, {}, permissions) for entry in file.properties()]
+    for name in ("values", "ranges"):
+        for column, listed in content.get(name, {}).items():
+            if not isinstance(listed, list) or (name == "ranges" and len(listed) != 2):
+                wanted = "the values" if name == "values" else "the lowest and the highest value"
+                raise file.error(f"expected {wanted} of {column!r} as a list, but {listed!r} came", name, column)
+    try:
+        return Watch(
+            properties,
+            **{key: content[key] for key in ("alpha", "run_length", "delta", "window", "seed") if key in content},
+            model=models_of(file, permissions, {}).get(DEFAULT),
+            values=content.get("values"),
+            ranges={column: (low, high) for column, (low, high) in content.get("ranges", {}).items()},
+            outcome=late.get("column"),
+            id=late.get("id"),
+            patience=late.get("patience"),
+        )
+    except UsageError as error:
+        raise file.error(str(error), *([error.name] if error.name else [])) from error
+
+
+def source_of(file: AuditFile, permissions: Permissions) -> StreamSource:
+    """Where decisions come from."""
+    return _source(FileTable(file, ("source",), file.content["source"]), permissions, DECISIONS)
+
+
+def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | None:
+    """Where late outcomes come from; ``None`` where there are none, or standard input brings them."""
+    if "outcomes" not in file.content:
+        return None
+    entry = FileTable(file, ("outcomes",), file.content["outcomes"])
+    if any(kind in entry.content for kind in KINDS):
+        return _source(entry, permissions, OUTCOMES)
+    if file.content["source"].get("lines") == "jsonl":
+        return None
+    raise entry.error("expected where outcomes come from: folder, sqlite or postgres, with table and key")
+
+
+def store_of(file: AuditFile) -> Path:
+    """The file that keeps the watch."""
+    named = file.content.get("store")
+    return file.folder / (named if named is not None else f"{FOLDER}/{file.path.stem}.sqlite")
+
+
+def channels_of(file: AuditFile) -> list[AlarmChannel]:
+    """Who is told of an alarm."""
+    entry = FileTable(file, ("alarm",), file.content.get("alarm", {}))
+    timeout = float(entry.get("timeout", 30.0))
+    found: list[AlarmChannel] = []
+    if "command" in entry.content:
+        if not entry.get("command"):
+            raise entry.error("expected a program and its arguments, but the list is empty", "command")
+        found.append(AlarmCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
+    if "webhook" in entry.content and "webhook_env" in entry.content:
+        raise entry.error("expected webhook or webhook_env, but both came", "webhook_env")
+    if "webhook" in entry.content or "webhook_env" in entry.content:
+        given = (entry.get("token_env"), entry.get("token_header", "Authorization"), timeout, 2)
+        try:
+            found.append(Webhook(sender_to(_address(entry), *given)))
+        except UsageError as error:
+            key = error.name if error.name in ALARM else "webhook"
+            raise entry.error(str(error), str(key)) from None
+    elif "token_env" in entry.content:
+        raise entry.error("expected webhook with token_env: nobody else is sent it", "token_env")
+    return found
+
+
+def _address(entry: FileTable) -> str:
+    if "webhook" in entry.content:
+        return str(entry.get("webhook"))
+    variable = str(entry.get("webhook_env"))
+    address = os.environ.get(variable, "").strip()
+    if not address.startswith(("http://", "https://")):
+        # What is there in place of an address may be a secret, and is not repeated.
+        raise entry.error(
+            f"expected an address such as https://host/path in the environment variable {variable}, but it "
+            f"{'holds something else' if address else 'is not set'}",
+            "webhook_env",
+        )
+    return address
+
+
+def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSource:
+    given = [kind for kind in KINDS if kind in entry.content]
+    if len(given) != 1:
+        came = f"it has {' and '.join(given)}" if given else "it has none of them"
+        raise entry.error(f"expected one of {', '.join(KINDS)} below [{entry.path[0]}], but {came}")
+    (kind,) = given
+    known = {"folder": (), "lines": ("again",)}.get(kind, ("table", "key"))
+    for key in ("table", "key", "again"):
+        if key in entry.content and key not in known:
+            raise entry.error(f"{key} does not go with {kind}", key)
+        if key not in entry.content and key in known and key != "again":
+            what = "the table of the database" if key == "table" else "the column with a whole number that grows"
+            raise entry.error(f"expected {key}, {what}")
+    value = str(entry.get(kind))
+    match kind:
+        case "folder":
+            inside = None if permissions.allow_code or permissions.allow_outside else entry.folder.resolve()
+            return Folder(entry.folder / value, value, brings, inside)
+        case "lines":
+            if value not in {"jsonl", "csv"}:
+                hint = nearest(value, ["jsonl", "csv"])
+                raise entry.error(f"expected 'jsonl' or 'csv', but {value!r} came.{hint}", kind)
+            late = entry.file.content.get("outcomes", {})
+            columns = (late["id"], late["column"]) if {"id", "column"} <= set(late) else None
+            return Lines(value, bool(entry.get("again", False)), columns)
+        case "sqlite":
+            return SqliteTable(entry.folder / value, value, entry.get("table"), entry.get("key"), brings)
+        case _:
+            return _postgres(entry, kind, value, brings)
+
+
+def _postgres(entry: FileTable, kind: str, value: str, brings: str) -> PostgresTable:
+    if kind == "postgres_env":
+        if not value.isidentifier():
+            raise entry.error("expected the name of an environment variable, not what it holds", kind)
+        return PostgresTable(None, value, entry.get("table"), entry.get("key"), brings)
+    if "password" in value.lower() or ("://" in value and "@" in value and ":" in value.split("://")[1].split("@")[0]):
+        raise entry.error(
+            "expected no password in a file: put all of it into an environment variable and name that, "
+            "postgres_env = 'DATABASE_URL', or keep the password where PostgreSQL looks for it, in ~/.pgpass",
+            kind,
+        )
+    return PostgresTable(value, None, entry.get("table"), entry.get("key"), brings)

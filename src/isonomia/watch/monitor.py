@@ -1,0 +1,278 @@
+"""A watch at work: takes what its source brings, keeps what comes of it, and tells whoever should know of an alarm.
+
+Every part of the source is judged and written down in one transaction. An alarm is written down with it, and delivered
+afterwards, until each of its channels has it: at least once, and perhaps twice if the process was killed in between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError
+from isonomia.models.client import Sender
+from isonomia.models.process import Command, ended_with, tail
+from isonomia.watch.answers import Alarm
+from isonomia.watch.source import OUTCOMES, Part, StreamSource
+from isonomia.watch.store import ACKNOWLEDGED, HistoryPoint, KeptAlarm, LogEntry, WatchStore
+from isonomia.watch.watch import Watch
+
+__all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "replayed"]
+
+SELDOM = 1.0
+"""Seconds between two points of the history, where parts have no names of their own."""
+
+
+# ------------------------------------------------------------------------------------------------ who is told of alarms
+
+
+class AlarmChannel(Protocol):
+    """Tells somebody of an alarm."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the store."""
+        ...
+
+    def deliver(self, message: bytes) -> None:
+        """Hand over an alarm, as JSON; a ``ModelError`` where it did not arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCommand:
+    """A program that reads an alarm from its standard input. It has it when it ends with exit code 0."""
+
+    command: Command
+    name = "command"
+
+    def deliver(self, message: bytes) -> None:
+        """Run it."""
+        finished = self.command.run(message)
+        if finished.code != 0:
+            raise ModelError(f"{self.command.parts[0]} {ended_with(finished.code)}. {tail(finished.errors)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """An address to which an alarm is sent by POST. It has it when it answers with a status of 200 to 299."""
+
+    sender: Sender
+    name = "webhook"
+
+    def deliver(self, message: bytes) -> None:
+        """Send it."""
+        # Only the host: the path of such an address is often its password.
+        self.sender.tell(message, str(urlsplit(self.sender.url).hostname), Event())
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmLine:
+    """A line of JSON, for whoever reads the output of the command."""
+
+    write: Callable[[str], None]
+    name = "line"
+
+    def deliver(self, message: bytes) -> None:
+        """Print it."""
+        self.write(message.decode())
+
+
+# ------------------------------------------------------------------------------------------------------------- the work
+
+
+@dataclass(slots=True)
+class Monitor:
+    """A watch with its store, its source, and the channels for alarms.
+
+    Attributes
+    ----------
+    outcomes
+        Where late outcomes come from, unless the source brings them itself.
+    title
+        What is watched, for whoever is told of an alarm.
+    time
+        The column that says when a decision was made; without one, days are those of the files, or of reading.
+    warn
+        Told, in words, what did not work and will be tried again.
+    """
+
+    watch: Watch
+    store: WatchStore
+    source: StreamSource
+    channels: Sequence[AlarmChannel]
+    outcomes: StreamSource | None = None
+    title: str = ""
+    time: str | None = None
+    warn: Callable[[str], None] = lambda _: None
+    _last_point: float = -SELDOM
+
+    def resume(self) -> None:
+        """Go on where the store ends, or begin."""
+        state = self.store.state()
+        if state is None:
+            self.store.begin(self.watch.state)
+            return
+        self.watch.restore(state)
+        log = self.store.log()
+        self.source.resume(_positions(log, self._brings(self.source)))
+        if self.outcomes is not None:
+            self.outcomes.resume(_positions(log, self._brings(self.outcomes)))
+
+    def catch_up(self, stop: Event) -> int:
+        """Take everything that has come, decisions first; how many rows there were."""
+        rows = 0
+        for source in (self.source, self.outcomes):
+            for part in () if source is None else source.new(stop):
+                self._take(part)
+                rows += part.rows
+                self.deliver()
+        return rows
+
+    def acknowledge(self) -> int:
+        """Take note of the alarms that are open, and watch on; how many there were."""
+        waiting = [alarm for alarm in self.store.alarms() if alarm.acknowledged is None]
+        if waiting:
+            self.watch.acknowledge()
+            self.store.acknowledge(self.watch.state)
+        return len(waiting)
+
+    def deliver(self) -> bool:
+        """Hand alarms to every channel that has not got them; whether all of them have."""
+        everybody = True
+        for alarm in self.store.alarms():
+            for channel in self.channels:
+                if channel.name in alarm.delivered:
+                    continue
+                try:
+                    channel.deliver(self.message(alarm))
+                except IsonomiaError as error:
+                    everybody = False
+                    self.warn(f"alarm {alarm.number} was not delivered by {channel.name}, and will be: {error}")
+                else:
+                    self.store.delivered(alarm.number, channel.name)
+        return everybody
+
+    def message(self, alarm: KeptAlarm) -> bytes:
+        """An alarm as JSON: the same each time, so that whoever gets it twice can tell."""
+        onset = {name: alarm.content["onset"][name] for name in ("estimate", "low", "high")}
+        content = {
+            "id": f"{self.store.id}-{alarm.number}",
+            "title": self.title,
+            "raised": alarm.raised,
+            **alarm.content,
+            "onset": onset,
+            "in": alarm.label,
+            "began_in": alarm.began,
+        }
+        return json.dumps(content).encode()
+
+    def point(self, label: str) -> HistoryPoint:
+        """How things stand now."""
+        claims = tuple(
+            (each.expression.estimate, each.expression.low, each.expression.high, each.answer)
+            for each in self.watch.now
+        )
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        return HistoryPoint(moment, label, self.watch.samples, claims, self.watch.pending, self.watch.missing)
+
+    def _take(self, part: Part) -> None:
+        alarms = judged(self.watch, part)
+        began = [(alarm, self.store.label_of(alarm.onset.estimate) or part.label) for alarm in alarms]
+        point = None
+        if part.alone or alarms or monotonic() - self._last_point >= SELDOM:
+            point, self._last_point = self.point(part.label), monotonic()
+        self.store.save(self.watch.state, part, began, self._days(part), point)
+
+    def _days(self, part: Part) -> Mapping[str, int]:
+        """How many rows each day has."""
+        if part.table is None:
+            return {part.label: 0} if part.alone else {}
+        if self.time is not None and part.brings != OUTCOMES:
+            if self.time not in part.table.names:
+                raise DataError(f"{part.label}: expected the column {self.time!r}, the time of each decision")
+            return Counter(str(value)[:10] for value in part.table.column(self.time))
+        return {part.label if part.alone else datetime.now(UTC).date().isoformat(): part.rows}
+
+    @staticmethod
+    def _brings(source: StreamSource) -> str | None:
+        return getattr(source, "brings", None)
+
+
+def judged(watch: Watch, part: Part) -> tuple[Alarm, ...]:
+    """What a part brings to a watch: samples, or outcomes of those that came before."""
+    if part.table is None:
+        return ()
+    try:
+        if part.brings != OUTCOMES:
+            return watch.update(part.table)
+        outcome, key = watch.late_columns
+        missing = [name for name in (key, outcome) if name not in part.table.names]
+        if missing:
+            raise DataError(f"expected the column {missing[0]!r} beside outcomes that come late")
+        return watch.label(part.table.column(key), part.table.column(outcome))
+    except DataError as error:
+        raise DataError(f"{part.label}: {error}. Nothing of it was counted") from error
+
+
+def _positions(log: Sequence[LogEntry], brings: str | None) -> list[Mapping[str, Any]]:
+    """The positions of one source; ``None`` for one that brings both samples and outcomes."""
+    return [
+        entry.position for entry in log if entry.position is not None and (brings is None or entry.brings == brings)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ once more
+
+
+def replayed(
+    fresh: Watch, store: WatchStore, source: StreamSource, outcomes: StreamSource | None = None
+) -> tuple[list[str], int]:
+    """Read everything again that a store says was read, with a watch that has seen nothing, and compare.
+
+    Returned are the differences, none where state and alarms are the same bit for bit, and how many rows were read.
+    """
+    expected = store.state()
+    if expected is None:
+        raise RecordError(f"expected a watch that has counted something at {store.path}, but there is none")
+    differences, rows = [], 0
+    before: dict[str | None, Mapping[str, Any]] = {}
+    for entry in store.log():
+        if entry.brings == ACKNOWLEDGED or entry.position is None:
+            fresh.acknowledge()
+            continue
+        mine = outcomes if outcomes is not None and entry.brings == OUTCOMES else source
+        place = Monitor._brings(mine)
+        count = 0
+        for part in mine.again(before.get(place), entry.position, entry.rows):
+            if entry.digest is not None and part.digest != entry.digest:
+                differences.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
+            judged(fresh, part)
+            count += part.rows
+        before[place] = entry.position
+        rows += count
+        if count != entry.rows:
+            where = Path(entry.position["file"]).name if "file" in entry.position else dict(entry.position)
+            differences.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
+    return [*differences, *_compared(fresh, expected)], rows
+
+
+def _compared(fresh: Watch, expected: bytes) -> list[str]:
+    """What differs between a watch and a state: first the alarms, then any bit."""
+    kept, found = json.loads(expected), json.loads(fresh.state)
+    differences = []
+    if kept["alarms"] != found["alarms"]:
+        differences.append(f"the store has {len(kept['alarms'])} alarms, reading again gave {found['alarms']}")
+    if kept["samples"] != found["samples"]:
+        differences.append(f"the store has judged {kept['samples']:,} samples, reading again {found['samples']:,}")
+    if expected != fresh.state and not differences:
+        parts = [name for name in kept if kept[name] != found.get(name)]
+        differences.append(f"the state differs in {', '.join(parts)}")
+    return differences

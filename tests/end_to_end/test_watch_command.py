@@ -1,0 +1,360 @@
+"""``isonomia watch`` as a person runs it: folders, lines, databases; alarms delivered; killed, and every row once."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from benchmarks.postgres import found_programs, postgres_server
+from warm_start import CODE, run_command
+
+from isonomia.watch.store import WatchStore
+
+WATCH = """
+title = "Hiring"
+alpha = 0.01
+window = 2000
+page = "watch.html"
+
+[source]
+{source}
+
+[[property]]
+name = "four fifths"
+check = "P[hired == 'yes' | sex == 'F'] >= 0.8 * P[hired == 'yes' | sex == 'M']"
+"""
+
+
+def _rows(count: int, women: float, seed: int = 1) -> list[tuple[str, str]]:
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], count)
+    hired = rng.random(count) < np.where(sex == "F", women, 0.4)
+    return list(zip(sex.tolist(), np.where(hired, "yes", "no").tolist(), strict=True))
+
+
+def _write_day(folder: Path, day: int, rows: list[tuple[str, str]]) -> None:
+    part = folder / f".{day}.csv"
+    with part.open("w", newline="") as file:
+        csv.writer(file).writerows([("sex", "hired"), *rows])
+    part.rename(folder / f"day-{day:02}.csv")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four days that are fair."""
+    (tmp_path / "decisions").mkdir()
+    (tmp_path / "watch.toml").write_text(WATCH.format(source='folder = "decisions"'))
+    for day in range(1, 5):
+        _write_day(tmp_path / "decisions", day, _rows(500, 0.4, day))
+    return tmp_path
+
+
+def _judged(folder: Path, source: str = "folder decisions") -> tuple[int, bytes]:
+    """How many samples the store has, and its state."""
+    store = WatchStore(folder / ".isonomia" / "watch.sqlite", source)
+    state = store.state()
+    store.close()
+    assert state is not None
+    return json.loads(state)["samples"], state
+
+
+def test_days_are_counted_once_and_an_alarm_stays_until_it_is_acknowledged(folder: Path) -> None:
+    first = run_command(folder, "watch", "watch.toml")
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "2,000 new rows; 2,000 samples judged; no alarm open" in first.stderr
+    for day in range(5, 9):
+        _write_day(folder / "decisions", day, _rows(500, 0.1, day))
+    second = run_command(folder, "watch", "watch.toml")
+    assert second.returncode == 1
+    alarm = json.loads(second.stdout)
+    assert alarm["property"] == "four fifths"
+    assert alarm["in"].startswith("day-0")
+    assert alarm["began_in"] in {"day-04.csv", "day-05.csv"}
+    third = run_command(folder, "watch", "watch.toml")
+    assert (third.returncode, third.stdout) == (1, "")  # delivered before, and still open
+    assert "four fifths stopped holding" in (folder / "watch.html").read_text()
+    acknowledged = run_command(folder, "watch", "watch.toml", "--acknowledge")
+    assert acknowledged.returncode == 0
+    assert "of the risk of 0.01 there is 0.005 left" in acknowledged.stderr
+    assert run_command(folder, "watch", "watch.toml").returncode == 0
+    again = run_command(folder, "watch", "watch.toml", "--replay")
+    assert again.returncode == 0
+    assert "4,000 rows read again: state and alarms are the same, bit for bit" in again.stderr
+
+
+def test_a_store_goes_on_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert run_command(folder, "watch", "watch.toml").returncode == 0
+    other = tmp_path_factory.mktemp("other") / "machine"
+    shutil.copytree(folder, other)
+    _write_day(other / "decisions", 5, _rows(500, 0.4, 5))
+    moved = run_command(other, "watch", "watch.toml")
+    assert "500 new rows; 2,500 samples judged" in moved.stderr
+
+
+def test_replay_notices_a_file_that_was_changed(folder: Path) -> None:
+    run_command(folder, "watch", "watch.toml")
+    file = folder / "decisions" / "day-02.csv"
+    file.write_text(file.read_text().replace("yes", "no ", 1).replace("no \n", "no\n", 1))
+    told = run_command(folder, "watch", "watch.toml", "--replay")
+    assert told.returncode == 2
+    assert "day-02.csv is not the file that was read" in told.stderr
+
+
+def test_a_store_of_another_watch_is_refused(folder: Path) -> None:
+    run_command(folder, "watch", "watch.toml")
+    text = (folder / "watch.toml").read_text()
+    (folder / "watch.toml").write_text(text.replace("alpha = 0.01", "alpha = 0.02"))
+    told = run_command(folder, "watch", "watch.toml")
+    assert told.returncode == 2
+    assert "another" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("alpha = 0.01", "alhpa = 0.01", "Did you mean 'alpha'?"),
+        ("alpha = 0.01", "", "either alpha"),
+        ('folder = "decisions"', 'folder = "/etc"', "--allow-outside"),
+        ('folder = "decisions"', 'postgres_env = "URL"\ntable = "t"\nkey = "k"', "--allow-code"),
+        ('folder = "decisions"', 'sqlite = "a.sqlite"\ntable = "t"', "expected key"),
+        ("[source]", '[alarm]\ncommand = ["sh", "-c", "true"]\n[source]', "runs sh -c true when there is an alarm"),
+        ("[source]", '[alarm]\nwebhook = "https://a.org/x"\ntoken_env = "T"\n[source]', "sends alarms to a.org"),
+        ('page = "watch.html"', 'page = "../watch.html"', "writes outside of its folder"),
+        ("0.8 * P[hired", "0.8 * P[hierd", "hierd"),
+    ],
+)
+def test_what_a_file_may_not_say_or_do_is_refused_before_anything_is_read(
+    folder: Path, old: str, new: str, told: str
+) -> None:
+    text = (folder / "watch.toml").read_text()
+    assert old in text
+    (folder / "watch.toml").write_text(text.replace(old, new))
+    result = run_command(folder, "watch", "watch.toml")
+    assert result.returncode == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_alarm_is_delivered_to_a_command_and_a_webhook_until_they_have_it(folder: Path) -> None:
+    came: list[tuple[str | None, dict]] = []
+    status = [500]
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came.append((self.headers["Authorization"], json.loads(body)))
+            self.send_response(status[0])
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Hook)
+    Thread(target=server.serve_forever, daemon=True).start()
+    keep = "import sys; open('told.json', 'a').write(sys.stdin.read() + chr(10))"
+    alarm = (
+        f'[alarm]\ncommand = [{json.dumps(sys.executable)}, "-c", {json.dumps(keep)}]\n'
+        f'webhook = "http://127.0.0.1:{server.server_port}/hook/s3cret-path"\ntoken_env = "HOOK_TOKEN"\n[source]'
+    )
+    text = (folder / "watch.toml").read_text()
+    (folder / "watch.toml").write_text(text.replace("[source]", alarm))
+    for day in range(5, 9):
+        _write_day(folder / "decisions", day, _rows(500, 0.1, day))
+    environment = os.environ | {"HOOK_TOKEN": "the-token-of-the-hook"}
+    first = run_command(folder, "watch", "watch.toml", "--allow-code", environment=environment)
+    assert first.returncode == 1
+    assert "was not delivered by webhook, and will be" in first.stderr
+    for secret in ("the-token-of-the-hook", "s3cret-path"):
+        assert secret not in first.stdout + first.stderr
+    status[0] = 200
+    came.clear()
+    second = run_command(folder, "watch", "watch.toml", "--allow-code", environment=environment)
+    run_command(folder, "watch", "watch.toml", "--allow-code", environment=environment)
+    server.shutdown()
+    server.server_close()
+    ((token, body),) = came
+    assert token == "Bearer the-token-of-the-hook"
+    assert "not delivered" not in second.stderr
+    told = [json.loads(line) for line in (folder / "told.json").read_text().splitlines()]
+    assert told == [body] == [json.loads(first.stdout)]
+
+
+def _lines(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CODE, "watch", "watch.toml"]
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_lines_of_standard_input_with_late_outcomes(tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(
+        'alpha = 0.01\npage = "watch.html"\n[source]\nlines = "jsonl"\nagain = true\n[outcomes]\ncolumn = "repaid"\n'
+        'id = "loan"\n[[property]]\ncheck = "P[repaid == 1 | prediction == 1] >= 0.7"\n'
+    )
+    rng = np.random.default_rng(2)
+    decisions = [json.dumps({"loan": k, "prediction": 1}) for k in range(600)]
+    outcomes = [json.dumps({"loan": k, "repaid": int(rng.random() < 0.5)}) for k in range(500)]
+    first = _lines(tmp_path, "\n".join([*decisions, *outcomes[:20]]) + "\n")
+    assert first.returncode == 0, first.stderr
+    assert "620 new rows; 20 samples judged, 580 pending, 0 left out; no alarm open" in first.stderr
+    second = _lines(tmp_path, "\n".join([*decisions, *outcomes]) + "\n")
+    assert "480 new rows; 500 samples judged, 100 pending" in second.stderr
+    assert second.returncode == 1
+    assert 0.4 < json.loads(second.stdout)["estimate"] < 0.6
+    page = (tmp_path / "watch.html").read_text()
+    assert "100 samples wait for their outcomes" in page
+    bad = _lines(tmp_path, "\n".join([*decisions, *outcomes, "{"]) + "\n")
+    assert bad.returncode == 2
+    assert "line 1,101 of standard input" in bad.stderr
+
+
+def test_late_outcomes_of_a_folder_are_judged_in_the_order_of_decisions(tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(
+        'run_length = 1e6\n[source]\nfolder = "decisions"\n[outcomes]\ncolumn = "repaid"\nid = "loan"\n'
+        'folder = "outcomes"\n[[property]]\ncheck = "P[repaid == 1 | prediction == 1] >= 0.3"\n'
+    )
+    (tmp_path / "decisions").mkdir()
+    (tmp_path / "outcomes").mkdir()
+    lines = [f"{k},1" for k in range(400)]
+    (tmp_path / "decisions" / "1.csv").write_text("\n".join(["loan,prediction", *lines]) + "\n")
+    (tmp_path / "outcomes" / "1.csv").write_text("\n".join(["loan,repaid", *(f"{k},1" for k in range(50, 400))]) + "\n")
+    first = run_command(tmp_path, "watch", "watch.toml")
+    assert "0 samples judged, 400 pending" in first.stderr
+    (tmp_path / "outcomes" / "2.csv").write_text("\n".join(["loan,repaid", *(f"{k},0" for k in range(50))]) + "\n")
+    second = run_command(tmp_path, "watch", "watch.toml")
+    assert "50 new rows; 400 samples judged" in second.stderr
+    assert "the same, bit for bit" in run_command(tmp_path, "watch", "watch.toml", "--replay").stderr
+
+
+def _insert(database: sqlite3.Connection, rows: list[tuple[str, str]]) -> None:
+    database.executemany("INSERT INTO decisions (sex, hired) VALUES (?, ?)", rows)
+    database.commit()
+
+
+def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
+    source = 'sqlite = "hiring.sqlite"\ntable = "decisions"\nkey = "id"\ntime = "made"'
+    (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
+    with closing(sqlite3.connect(tmp_path / "hiring.sqlite")) as database:
+        database.execute(
+            "CREATE TABLE decisions (id INTEGER PRIMARY KEY AUTOINCREMENT, sex TEXT, hired TEXT, made TEXT DEFAULT "
+            "'2026-05-01T10:00')"
+        )
+        _insert(database, _rows(3_000, 0.4))
+        process = _follow(tmp_path, "--until-alarm")
+        for part in range(20):
+            _insert(database, _rows(200, 0.1, part))
+            time.sleep(0.02)
+        out, told = process.communicate(timeout=60)
+    assert process.returncode == 1, told
+    assert json.loads(out)["sample"] > 3_000
+    assert "2026-05-01" in (tmp_path / "watch.html").read_text()
+
+
+def _follow(folder: Path, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CODE, "watch", "watch.toml", "--follow", "--every", "0.02", *options]
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def test_it_ends_in_good_order_when_it_is_asked_to(folder: Path) -> None:
+    process = _follow(folder)
+    until = time.monotonic() + 60
+    while not (folder / "watch.html").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 0, told
+    assert "2,000 samples judged" in told
+
+
+def test_whatever_is_killed_every_decision_counts_once(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    alone = tmp_path_factory.mktemp("alone") / "left"
+    for day in range(5, 25):
+        _write_day(folder / "decisions", day, _rows(300, 0.15, day))
+    shutil.copytree(folder, alone)
+    expected = run_command(alone, "watch", "watch.toml")
+    chance = random.Random(1)
+    out = ""
+    for _ in range(3):
+        process = _follow(folder)
+        time.sleep(chance.uniform(0.9, 2.0))
+        process.kill()
+        out += process.communicate(timeout=60)[0]
+    last = run_command(folder, "watch", "watch.toml")
+    assert _judged(folder) == _judged(alone)
+    numbers = {json.loads(line)["sample"] for line in (out + last.stdout).splitlines() if line.endswith("}")}
+    assert numbers == {json.loads(line)["sample"] for line in expected.stdout.splitlines()} != set()
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """What connects to a PostgreSQL of our own."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    if found_programs() is None:
+        pytest.skip("PostgreSQL, initdb and pg_ctl, is not installed")
+    with postgres_server() as address:
+        yield address
+
+
+def test_rows_of_postgres_that_commit_out_of_order_are_all_counted(postgres: str, tmp_path: Path) -> None:
+    import psycopg
+
+    source = 'postgres_env = "DATABASE"\ntable = "public.decisions"\nkey = "id"'
+    (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
+    environment = os.environ | {"DATABASE": postgres}
+    insert = "INSERT INTO decisions (sex, hired, pay) VALUES (%s, %s, 1.5)"
+    with psycopg.connect(postgres, autocommit=True) as one, psycopg.connect(postgres) as slow:
+        one.execute(
+            "CREATE TABLE decisions (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, sex text, hired text, "
+            "pay numeric, made timestamptz DEFAULT now())"
+        )
+        one.cursor().executemany(insert, _rows(500, 0.4))
+        slow.cursor().executemany(insert, _rows(100, 0.4, 2))  # keys 501 to 600, not to be seen yet
+        one.cursor().executemany(insert, _rows(500, 0.4, 3))
+        process = _follow(tmp_path, "--allow-code", environment=environment)
+        time.sleep(2.5)
+        slow.commit()
+        one.cursor().executemany(insert, _rows(900, 0.4, 4))
+        time.sleep(1.0)
+        process.kill()
+        process.communicate(timeout=60)
+    last = run_command(tmp_path, "watch", "watch.toml", "--allow-code", environment=environment)
+    assert last.returncode == 0, last.stderr
+    assert "2,000 samples judged" in last.stderr
+    again = run_command(tmp_path, "watch", "watch.toml", "--allow-code", "--replay", environment=environment)
+    assert "2,000 rows read again: state and alarms are the same, bit for bit" in again.stderr
+
+
+def test_errors_of_postgres_show_no_password(postgres: str, tmp_path: Path) -> None:
+    source = 'postgres_env = "DATABASE"\ntable = "nothing"\nkey = "id"'
+    (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
+    environment = os.environ | {"DATABASE": f"{postgres} password=hunter22"}
+    told = run_command(tmp_path, "watch", "watch.toml", "--allow-code", environment=environment)
+    assert told.returncode == 2
+    assert '"nothing" does not exist' in told.stderr
+    assert "hunter22" not in told.stderr
+    environment["DATABASE"] = "host=/nowhere password=hunter22"
+    told = run_command(tmp_path, "watch", "watch.toml", "--allow-code", environment=environment)
+    assert told.returncode == 2
+    assert "hunter22" not in told.stderr
+    assert "Traceback" not in told.stderr

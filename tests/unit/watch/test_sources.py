@@ -1,0 +1,118 @@
+"""Sources of a watch: every row once, in order, whatever is written beside; bad rows are named."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from isonomia.errors import DataError, UsageError
+from isonomia.watch.source import DECISIONS, OUTCOMES, Folder, Lines, SqliteTable
+
+
+def _taken(source) -> list:
+    return list(source.new(Event()))
+
+
+def test_files_are_read_once_each_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "notes.txt"):
+        (tmp_path / name).write_text("x\n1\n2\n")
+    (tmp_path / "empty.csv").touch()
+    source = Folder(tmp_path, "days")
+    parts = _taken(source)
+    assert [(part.label, part.rows) for part in parts] == [("a.csv", 2), ("b.csv", 2)]
+    assert _taken(source) == []
+    (tmp_path / "empty.csv").write_text("x\n5\n")
+    (tmp_path / "header.csv").write_text("x\n")
+    assert [(part.label, part.rows) for part in _taken(source)] == [("empty.csv", 1), ("header.csv", 0)]
+    later = Folder(tmp_path, "days")
+    later.resume([part.position for part in parts])
+    assert [part.label for part in _taken(later)] == ["empty.csv", "header.csv"]
+
+
+def test_a_file_that_grew_after_it_was_read_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "today.csv"
+    file.write_text("x\n1\n")
+    source = Folder(tmp_path, "days")
+    assert len(_taken(source)) == 1
+    file.write_text("x\n1\n2\n")
+    with pytest.raises(DataError, match="put new rows into a new file"):
+        _taken(source)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("x\n1\n")
+    folder = tmp_path / "days"
+    folder.mkdir()
+    (folder / "a.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(DataError, match="leads out"):
+        _taken(Folder(folder, "days", inside=folder))
+    assert _taken(Folder(folder, "days"))[0].rows == 1
+
+
+def test_lines_are_counted_and_told_apart_from_outcomes() -> None:
+    text = b'{"id": 1, "x": 2}\n{"id": 2, "x": 3}\n\n{"id": 1, "y": 1}\n{"id": 3, "x": null}\n'
+    source = Lines("jsonl", late=("id", "y"), stream=io.BytesIO(text))
+    parts: list = []
+    while not source.ended:
+        parts += _taken(source)
+    assert [(part.brings, part.rows, part.position["line"]) for part in parts] == [
+        (DECISIONS, 2, 3),
+        (OUTCOMES, 1, 4),
+        (DECISIONS, 1, 5),
+    ]
+    assert parts[0].table.column("x").tolist() == [2, 3]
+
+
+def test_a_sender_that_repeats_itself_is_heard_once() -> None:
+    source = Lines("csv", repeats=True, stream=io.BytesIO(b"x,name\n1,a\n2,b\n3,\n"))
+    source.resume([{"line": 1}])
+    (part,) = _taken(source)
+    assert part.table.column("x").tolist() == [2, 3]
+    assert part.table.column("name").tolist() == ["b", None]
+    assert part.position == {"line": 3}
+    with pytest.raises(UsageError, match="again = true"):
+        list(Lines("jsonl").again(None, {"line": 3}, 3))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"), [("jsonl", b"1\n"), ("jsonl", b'{"x": NaN}\n'), ("csv", b"x,y\n1\n"), ("csv", b'x,y\n1,"a\n')]
+)
+def test_a_line_that_is_no_row_is_named(form: str, text: bytes) -> None:
+    with pytest.raises(DataError, match=r"line [12] of standard input"):
+        _taken(Lines(form, stream=io.BytesIO(text)))
+
+
+def test_rows_of_sqlite_come_once_each(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute('CREATE TABLE "the rows" ("the key" INTEGER PRIMARY KEY, x)')
+        database.executemany('INSERT INTO "the rows" VALUES (?, ?)', [(k, k) for k in range(1, 25_001)])
+        database.commit()
+        source = SqliteTable(path, "a.sqlite", "the rows", "the key")
+        parts = _taken(source)
+        assert [part.rows for part in parts] == [10_000, 10_000, 5_000]
+        assert _taken(source) == []
+        database.execute('INSERT INTO "the rows" VALUES (30000, 1)')
+        database.commit()
+    (last,) = _taken(source)
+    assert last.position == {"key": 30_000}
+    again = list(SqliteTable(path, "a", "the rows", "the key").again({"key": 10}, {"key": 20_011}, 0))
+    assert [part.rows for part in again] == [10_000, 10_000, 1]
+
+
+def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("CREATE TABLE t (k, x); INSERT INTO t VALUES ('a', 1);")
+        with pytest.raises(DataError, match="whole number that grows"):
+            _taken(SqliteTable(path, "a", "t", "k"))
+        database.executescript("DELETE FROM t; INSERT INTO t VALUES (1, 1), (1, 2);")
+        with pytest.raises(DataError, match="comes twice"):
+            _taken(SqliteTable(path, "a", "t", "k"))
+    with pytest.raises(DataError, match="no such table"):
+        _taken(SqliteTable(path, "a", "u", "k"))
