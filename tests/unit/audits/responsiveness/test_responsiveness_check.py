@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -467,6 +468,8 @@ def test_the_model_is_asked_for_all_points_only_where_somebody_wants_them() -> N
 
     verdict = iso.check(iso.Responsiveness(STEPS, 1, at_most=0.1), watched, iso.Census(PEOPLE))
     before = len(asked)
+    assert pickle.loads(pickle.dumps(verdict)).violations().names  # those that it shows
+    assert len(asked) == before
     assert len(verdict.violations()) == 6
     assert len(asked) > before
 
