@@ -1,6 +1,7 @@
 """How near the checks come to the information-theoretic limit.
 
     python -m benchmarks.limit [--repetitions 300] [--risks 1e-10 ...] [--json FILE] [--chart docs/images/limit.svg]
+                               [--curve docs/images/limit-risks.svg]
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.limit_chart import chart
+from benchmarks.limit_chart import chart, curve
 from isonomia.engine.loop import Schedule
 from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
 from isonomia.evidence.confidence_sequences import mixture_regret
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--risks", type=float, nargs="+", default=DELTAS)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/limit.json"))
     parser.add_argument("--chart", type=Path, default=Path("docs/images/limit.svg"))
+    parser.add_argument("--curve", type=Path, help="draw them by risk, too, such as docs/images/limit-risks.svg")
     arguments = parser.parse_args()
     began, rows = time.perf_counter(), []
     print(f"{'risk':>8}  {'method':<15} {'geometric mean':>14} {'least':>7} {'worst':>7}   worst pair")
@@ -180,6 +182,8 @@ def main() -> None:
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps({"ratio": RATIO, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     chart(rows).save(str(arguments.chart))
+    if arguments.curve is not None:
+        curve(rows).save(str(arguments.curve))
 
 
 if __name__ == "__main__":
