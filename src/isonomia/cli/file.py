@@ -82,7 +82,11 @@ def file(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="TARGET", help="The prediction that is approval.", rich_help_panel=PEOPLE),
+        typer.Option(
+            metavar="TARGET",
+            help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
+            rich_help_panel=PEOPLE,
+        ),
     ] = None,
     id_column: Annotated[
         str | None,

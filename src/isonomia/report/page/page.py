@@ -229,7 +229,7 @@ def _methods(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 def _data(verdicts: Sequence[Verdict]) -> list[str]:
     """The data that were looked at, each once: how many rows, and the beginning of the fingerprint."""
-    found = {}
+    found: dict[str, None] = {}
     for verdict in verdicts:
         size, kind = verdict.population.get("size"), verdict.population.get("kind", "population")
         mark = str(verdict.population.get("fingerprint", ""))[:12]
