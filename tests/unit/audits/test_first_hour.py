@@ -95,7 +95,7 @@ def test_a_pipeline_of_texts_is_given_the_column_that_is_named() -> None:
 def test_a_plain_function_can_be_brought_along_with_texts() -> None:
     asked = "output d1;\noutput d2;\n{\nd1 = predict(x1)\nd2 = predict(x2)\n}\nensures d1 == d2;\n"
     spec = f"input x1;\nvar x2 := loud(x1);\n{asked}"
-    texts = iso.Texts(["good", "bad"], functions={"loud": lambda text: {**text, "text": text["text"] + "!"}})
+    texts = iso.Texts(["good", "bad"], functions={"loud": lambda text: text + "!"})
     verdict = iso.check(iso.safety.property(spec), lambda texts: [text.endswith("!") for text in texts], texts)
     assert verdict.answer == "violated"
 

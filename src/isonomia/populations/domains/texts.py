@@ -64,8 +64,8 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
         Whether the model is given the sections in columns; otherwise it is given one text for each document, its
         sections in order, as a list of ``str``.
     functions
-        What a specification may call besides: Python functions of one text, a mapping with its sections, or a
-        ``Function`` for whole batches.
+        What a specification may call besides: Python functions of one text (of a mapping, where it has several
+        sections), or a ``Function`` for whole batches.
 
     Raises
     ------
