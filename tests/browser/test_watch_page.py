@@ -1,0 +1,102 @@
+"""The page of a watch in a real Chromium: offline, quiet, drawn, on a desk and on a phone, light and dark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+import isonomia as iso
+from isonomia.report.page.watch import watch_page
+from isonomia.watch.monitor import Monitor
+from isonomia.watch.source import Folder
+from isonomia.watch.store import WatchStore
+
+WINDOWS = [
+    pytest.param({"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}, id="desktop light"),
+    pytest.param(
+        {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "color_scheme": "dark"}, id="phone dark"
+    ),
+]
+
+DRAW_ALL = """async () => {
+  for (const figure of document.querySelectorAll("figure.chart")) {
+    figure.scrollIntoView({ behavior: "instant" });
+    for (let wait = 0; wait < 400 && figure.dataset.drawn !== "yes"; wait++) {
+      await new Promise((go) => setTimeout(go, 10));
+    }
+  }
+}"""
+
+OPEN_ALL = "document.querySelectorAll('details').forEach((item) => { item.open = true; })"
+
+NAME = "<script>window.owned = 1</script> ‮four fifths"
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve days, of which the last are unfair to women; two properties, one of them about every group."""
+    folder = tmp_path_factory.mktemp("watch")
+    (folder / "days").mkdir()
+    rng = np.random.default_rng(4)
+    for day in range(1, 13):
+        sex = rng.choice(["F", "M"], 400)
+        paid = rng.random(400) < np.where(sex == "F", 0.5 if day < 9 else 0.1, 0.5)
+        rows = [f"{day * 1000 + k},{who},{int(yes)}" for k, (who, yes) in enumerate(zip(sex, paid, strict=True))]
+        rows[-1] = rows[-1].rpartition(",")[0] + ","  # an outcome that does not come
+        (folder / "days" / f"2026-05-{day:02}.csv").write_text("\n".join(["id,sex,paid", *rows]) + "\n")
+    ratio = iso.parse("P[paid == 1 | sex == 'F'] >= 0.8 * P[paid == 1 | sex == 'M']").named(NAME)
+    watch = iso.Watch(
+        [ratio, "for g in sex: P[paid == 1 | sex == g] >= 0.3"],
+        alpha=0.01,
+        window=1_000,
+        values={"sex": ["F", "M"]},
+        outcome="paid",
+        id="id",
+        patience=100,
+    )
+    source = Folder(folder / "days", "days")
+    monitor = Monitor(watch, WatchStore(folder / "watch.sqlite", source.describe()), source, ())
+    monitor.resume()
+    monitor.catch_up(Event())
+    assert {alarm.group for alarm in watch.alarms} == {None, "sex == 'F'"}
+    path = folder / "watch.html"
+    path.write_text(watch_page(watch, monitor.store, "Loans", {NAME: "a rule"}, "watch.toml", "2026-05-12 18:00 UTC"))
+    monitor.store.close()
+    return path
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
+def window(request: pytest.FixtureRequest, watched: Path, open_page):
+    """The page with all its charts drawn."""
+    page = open_page(watched, **request.param)
+    page.evaluate(DRAW_ALL)
+    return page
+
+
+def test_every_chart_is_drawn_with_no_network_and_no_complaint(window, watched) -> None:
+    assert window.locator("figure.chart").count() == 4
+    assert window.locator('figure.chart[data-drawn="yes"] svg.marks').count() == 4
+    assert window.asked == [watched.as_uri()]
+    assert window.complaints == []
+    assert window.evaluate("window.owned") is None
+
+
+def test_it_fits_the_window_and_axe_finds_nothing(window) -> None:
+    window.evaluate(OPEN_ALL)
+    assert window.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(window).response["violations"]
+    assert [(item["id"], item["impact"], item["nodes"][0]["html"]) for item in found] == []
+
+
+def test_it_says_what_stopped_holding_when_and_what_is_pending(window) -> None:
+    text = window.locator("main").inner_text()
+    assert "2 alarms" in text
+    assert "isonomia watch watch.toml --acknowledge" in text
+    assert "in 2026-05-" in text
+    assert "2026-05-09" in text
+    assert "were left out because none came in time" in text
+    assert "one in 100, over all properties and groups" in text
