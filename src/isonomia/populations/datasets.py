@@ -48,9 +48,20 @@ __all__ = [
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
 
+_HARMLESS, _RATIO = 2**30, 200
+"""Bytes that a Parquet file may come to in any case, and how many times its own size a larger one may. Tables shrink to
+a tenth or so; only one whose rows are nearly all the same shrinks to a thousandth."""
+
+
 def read_parquet(file: Path) -> pa.Table:
-    """Read a whole Parquet file."""
+    """Read a whole Parquet file, unless it comes to far more than it is."""
     with parquet.ParquetFile(file) as opened:
+        rows, size = opened.metadata.num_rows, file.stat().st_size
+        if 8 * rows * opened.metadata.num_columns > max(_HARMLESS, _RATIO * size):
+            raise DataError(
+                f"{file} has {size:,} bytes and {rows:,} rows, which no table of different people does. If it is one, "
+                "write it in several files and name their folder: then it is read as it goes."
+            )
         return opened.read()
 
 

@@ -271,7 +271,10 @@ class Verdict:
         """The interval of the headline: of the first compared quantity, or of the worst value of all groups."""
         item = self.headline
         if item is None:
-            raise UsageError("expected a property that compares rates or means, but this one compares constants only")
+            raise UsageError(
+                "expected a verdict about a compared quantity, such as a rate or a share, but this one has none: "
+                "verdict.intervals has what is known, and verdict.details the rest"
+            )
         return item.low, item.high
 
     @property

@@ -277,3 +277,13 @@ def test_an_arrow_file_whose_places_point_elsewhere_is_refused(tmp_path, stream)
             writer.write_table(table)
     with pytest.raises(DataError, match="cannot be read as"):
         iso.check("for g in sex: P[hired | sex == g] >= 0.1", population=iso.Census(path))
+
+
+def test_a_small_parquet_file_with_rows_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("isonomia.populations.datasets._HARMLESS", 2**20)
+    file = tmp_path / "same.parquet"
+    parquet.write_table(pa.table({"a": np.zeros(1_000_000, dtype=np.int8)}), file, compression="zstd")
+    with pytest.raises(DataError, match="1,000,000 rows"):
+        read_table(file)
+    parquet.write_table(pa.table({"a": np.random.default_rng(1).random(200_000)}), file)
+    assert read_table(file).rows == 200_000
