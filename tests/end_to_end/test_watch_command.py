@@ -28,7 +28,6 @@ WATCH = """
 title = "Hiring"
 alpha = 0.01
 window = 2000
-page = "watch.html"
 
 [source]
 {source}
@@ -84,7 +83,7 @@ def test_days_are_counted_once_and_an_alarm_stays_until_it_is_acknowledged(folde
     assert alarm["property"] == "four fifths"
     assert alarm["in"].startswith("day-0")
     assert alarm["began_in"] in {"day-04.csv", "day-05.csv"}
-    third = run_command(folder, "watch", "watch.toml")
+    third = run_command(folder, "watch", "watch.toml", "--page", "watch.html")
     assert (third.returncode, third.stdout) == (1, "")  # delivered before, and still open
     assert "four fifths stopped holding" in (folder / "watch.html").read_text()
     acknowledged = run_command(folder, "watch", "watch.toml", "--acknowledge")
@@ -133,7 +132,7 @@ def test_a_store_of_another_watch_is_refused(folder: Path) -> None:
         ('folder = "decisions"', 'sqlite = "a.sqlite"\ntable = "t"', "expected key"),
         ("[source]", '[alarm]\ncommand = ["sh", "-c", "true"]\n[source]', "runs sh -c true when there is an alarm"),
         ("[source]", '[alarm]\nwebhook = "https://a.org/x"\ntoken_env = "T"\n[source]', "sends alarms to a.org"),
-        ('page = "watch.html"', 'page = "../watch.html"', "writes outside of its folder"),
+        ("window = 2000", 'window = 2000\npage = "../watch.html"', "writes outside of its folder"),
         ("0.8 * P[hired", "0.8 * P[hierd", "hierd"),
     ],
 )
@@ -254,7 +253,7 @@ def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
             "'2026-05-01T10:00')"
         )
         _insert(database, _rows(3_000, 0.4))
-        process = _follow(tmp_path, "--until-alarm")
+        process = _follow(tmp_path, "--until-alarm", "--page", "watch.html")
         for part in range(20):
             _insert(database, _rows(200, 0.1, part))
             time.sleep(0.02)
@@ -279,12 +278,13 @@ def _follow(folder: Path, *options: str, environment: dict[str, str] | None = No
 def test_it_ends_in_good_order_when_it_is_asked_to(folder: Path) -> None:
     process = _follow(folder)
     until = time.monotonic() + 60
-    while not (folder / "watch.html").exists() and time.monotonic() < until:
+    while not (folder / ".isonomia" / "watch.sqlite").exists() and time.monotonic() < until:
         time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 0, told
-    assert "2,000 samples judged" in told
+    assert "samples judged; no alarm open" in told
 
 
 def test_whatever_is_killed_every_decision_counts_once(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Database",
     "error_family",
     "record_error",
+    "refuse_programs",
     "resume_command",
     "run_command",
     "versions",
@@ -178,26 +179,15 @@ class Database:
                     "Choose another with --records FOLDER"
                 ) from error
             with self._connection() as connection:
-                self._refuse_programs(connection)
+                refuse_programs(connection, self.path)
                 connection.executescript(SCHEMA)
         return self._version()
 
     def _version(self) -> int:
         with self._explaining("read the store"), self._connection() as connection:
-            self._refuse_programs(connection)
+            refuse_programs(connection, self.path)
             (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
         return int(version or 0)
-
-    def _refuse_programs(self, connection: sqlite3.Connection) -> None:
-        """A store from somebody else may bring triggers, which could turn verdicts around, or views without end."""
-        found = connection.execute(
-            "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
-        ).fetchone()
-        if found is not None:
-            raise RecordError(
-                f"expected tables alone in the store at {self.path}, but it has the {found[0]} {found[1]!r}, which was "
-                "not made here: it was not opened. Choose another folder with --records FOLDER"
-            )
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -213,6 +203,16 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise record_error(what, self.path, error) from error
+
+
+def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
+    """A store from somebody else may bring triggers, which could turn verdicts around, or views without end."""
+    found = connection.execute("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
+    if found is not None:
+        raise RecordError(
+            f"expected tables alone in the store at {path}, but it has the {found[0]} {found[1]!r}, which was not made "
+            "here: it was not opened. Choose another folder with --records FOLDER"
+        )
 
 
 def read_only_address(path: Path) -> str | None:

@@ -383,8 +383,11 @@ class SqliteTable:
         query, given = _query(_quoted(self.table), _quoted(self.key), "?", low, high)
         try:
             with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as database:
-                # What a stranger's file defines, a view say, may only read.
+                # A file may come from a stranger, and a view in it could have rows without end.
                 database.execute("PRAGMA trusted_schema = OFF")
+                kind = database.execute("SELECT type FROM sqlite_master WHERE name = ?", (self.table,)).fetchone()
+                if kind == ("view",):
+                    raise DataError(f"expected a table of {self.path}, but {self.table!r} is a view")
                 cursor = database.execute(query, given)
                 names = [column[0] for column in cursor.description]
                 rows = cursor.fetchall()

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from isonomia.errors import RecordError, UsageError, refuse_no_path
-from isonomia.records.database import LOCK_TIMEOUT, record_error
+from isonomia.records.database import LOCK_TIMEOUT, record_error, refuse_programs
 from isonomia.watch.answers import Alarm
 from isonomia.watch.source import OUTCOMES, Part, Position
 
@@ -138,6 +138,7 @@ class WatchStore:
         with self._explained("open the store"):
             self._database = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None)
             self._database.execute("PRAGMA synchronous = FULL")
+            refuse_programs(self._database, path)
             self._database.executescript(SCHEMA)
             (version,) = self._database.execute("SELECT max(version) FROM format").fetchone()
         if version != FORMAT:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -57,6 +59,16 @@ def test_two_at_work_on_one_store_do_not_count_twice(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="another process"):
         other.catch_up(Event())
     assert _monitor(tmp_path).watch.samples == 200
+
+
+def test_a_store_with_a_trigger_is_not_opened(tmp_path: Path) -> None:
+    _day(tmp_path / "days", "1", 0.2)
+    monitor = _monitor(tmp_path)
+    monitor.store.close()
+    with closing(sqlite3.connect(tmp_path / "watch.sqlite")) as database:
+        database.execute("CREATE TRIGGER quiet AFTER INSERT ON alarms BEGIN DELETE FROM alarms; END")
+    with pytest.raises(RecordError, match="the trigger 'quiet'"):
+        _monitor(tmp_path)
 
 
 def test_an_alarm_is_offered_until_it_is_taken(tmp_path: Path) -> None:

@@ -114,5 +114,8 @@ def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path
         database.executescript("DELETE FROM t; INSERT INTO t VALUES (1, 1), (1, 2);")
         with pytest.raises(DataError, match="comes twice"):
             _taken(SqliteTable(path, "a", "t", "k"))
+        database.executescript("CREATE VIEW v AS SELECT * FROM t")
+        with pytest.raises(DataError, match="is a view"):
+            _taken(SqliteTable(path, "a", "v", "k"))
     with pytest.raises(DataError, match="no such table"):
         _taken(SqliteTable(path, "a", "u", "k"))
