@@ -8,7 +8,7 @@ from simulation import most_errors
 
 from isonomia.evidence.detectors import Detector, Loan
 
-STREAMS = 250
+STREAMS = 150
 LENGTH = 1_000
 
 
