@@ -22,24 +22,66 @@ from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit
 from isonomia.report.packs.eeoc.pack import fisher, standard_deviations
 
-CULTURE_FIT = {
-    "Hispanic or Latino": (28, 18),
-    "White": (40, 15),
-    "Black or African American": (32, 16),
-    "Native Hawaiian or Pacific Islander": (8, 5),
-    "Asian": (24, 10),
+SELECTED = {
+    ("Male", "Hispanic or Latino"): (205, 90, "43.9%", "0.841"),
+    ("Male", "White"): (412, 215, "52.2%", "1.000"),
+    ("Male", "Black or African American"): (226, 95, "42.0%", "0.806"),
+    ("Male", "Native Hawaiian or Pacific Islander"): (87, 37, "42.5%", "0.815"),
+    ("Male", "Asian"): (321, 167, "52.0%", "0.997"),
+    ("Male", "Native American or Alaska Native"): (24, 11, "45.8%", "0.878"),
+    ("Male", "Two or More Races"): (115, 52, "45.2%", "0.866"),
+    ("Female", "Hispanic or Latino"): (190, 82, "43.2%", "0.827"),
+    ("Female", "White"): (385, 197, "51.2%", "0.981"),
+    ("Female", "Black or African American"): (164, 75, "45.7%", "0.876"),
+    ("Female", "Native Hawaiian or Pacific Islander"): (32, 15, "46.9%", "0.898"),
+    ("Female", "Asian"): (295, 135, "45.8%", "0.877"),
+    ("Female", "Native American or Alaska Native"): (17, 7, "41.2%", "0.789"),
+    ("Female", "Two or More Races"): (98, 44, "44.9%", "0.860"),
 }
-"""Applicants, and those with a score above the median, of the example of 6 RCNY 5-301 (c)."""
+"""Applicants, selected, selection rate and impact ratio: the intersectional table of the example of selections in
+6 RCNY 5-301, as the notice of adoption of the rule (New York City DCWP, 2023) prints it."""
+
+SELECTED_BY_RACE = {
+    "Hispanic or Latino": (408, 204, "50%", "0.97"),
+    "White": (797, 412, "52%", "1.00"),
+    "Black or African American": (390, 170, "44%", "0.84"),
+    "Native Hawaiian or Pacific Islander": (119, 52, "44%", "0.85"),
+    "Asian": (616, 302, "49%", "0.95"),
+    "Native American or Alaska Native": (41, 18, "44%", "0.85"),
+    "Two or More Races": (213, 96, "45%", "0.87"),
+}
+"""The same by race. The rule's row of Hispanic or Latino is not the sum of its two intersectional ones (395, 172)."""
+
+SCORED = {
+    ("Male", "Hispanic or Latino"): (16, 12, "75.0%", "1.00"),
+    ("Male", "White"): (20, 7, "35.0%", "0.47"),
+    ("Male", "Black or African American"): (20, 10, "50.0%", "0.67"),
+    ("Male", "Native Hawaiian or Pacific Islander"): (4, 3, "75.0%", "1.00"),
+    ("Male", "Asian"): (12, 7, "58.3%", "0.78"),
+    ("Male", "Native American or Alaska Native"): (8, 5, "62.5%", "0.83"),
+    ("Male", "Two or More Races"): (12, 6, "50.0%", "0.67"),
+    ("Female", "Hispanic or Latino"): (12, 6, "50.0%", "0.67"),
+    ("Female", "White"): (20, 8, "40.0%", "0.53"),
+    ("Female", "Black or African American"): (12, 6, "50.0%", "0.67"),
+    ("Female", "Native Hawaiian or Pacific Islander"): (4, 2, "50.0%", "0.67"),
+    ("Female", "Asian"): (12, 3, "25.0%", "0.33"),
+    ("Female", "Native American or Alaska Native"): (8, 5, "62.5%", "0.83"),
+    ("Female", "Two or More Races"): (8, 4, "50.0%", "0.67"),
+}
+"""Applicants, those with a score above the median, scoring rate and impact ratio: the intersectional table of the
+example of scores in 6 RCNY 5-301. The rule has no numbers above the median; these are the only ones with its rates."""
 
 
-def scored(groups: dict[str, tuple[int, int]], column: str) -> pd.DataFrame:
-    """People of whom these have a score above everybody's median."""
-    rows = [
-        {column: name, "score": 0.9 if number < above else 0.1}
-        for name, (n, above) in groups.items()
-        for number in range(n)
-    ]
-    return pd.DataFrame(rows)
+def people_of(counts: dict[tuple[str, str], tuple[int, int, str, str]], unknown: int) -> pd.DataFrame:
+    """One row a person; ``yes`` of the first ones of each category, and some people of unknown race at the end."""
+    rows = [(sex, race, int(number < yes)) for (sex, race), (n, yes, *_) in counts.items() for number in range(n)]
+    rows += [("Male", "?", number % 2) for number in range(unknown)]
+    return pd.DataFrame(rows, columns=["sex", "race", "yes"])
+
+
+def example_of_local_law_144(frame: pd.DataFrame, **outcome: str) -> Any:
+    by = ["sex", "race", ("sex", "race")]
+    return iso.measure(frame, by=by, unknown=["?"], small=0.0, **outcome)
 
 
 def selected(groups: dict[str, tuple[int, int]], **others: Any) -> dict[str, list[Any]]:
@@ -59,26 +101,70 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in cells[2:]}
 
 
-def test_the_example_of_local_law_144_by_sex_to_the_last_digit() -> None:
-    frame = scored({"Male": (92, 50), "Female": (76, 34)}, "sex")
-    frame["race"] = "White"
-    table = iso.measure(frame, by=["sex", "race", ("sex", "race")], score="score", small=0.0)
-    assert rows_of(fill("nyc-ll144", table).to_markdown(), "Sex") == {
-        "Male": ["92", "54.3%", "1.00"],
-        "Female": ["76", "44.7%", "0.82"],
+def test_the_example_of_selections_of_local_law_144_to_the_last_digit() -> None:
+    table = example_of_local_law_144(people_of(SELECTED, 250), decision="yes")
+
+    def printed(by: Any, places: int, digits: int) -> dict[str, tuple[int, int, str, str]]:
+        """The rows as the rule prints them: it has other places in each of its tables."""
+        return {
+            row.name: (
+                row.n,
+                row.counts["selected"],
+                f"{100 * row['selection_rate'].value:.{places}f}%",
+                f"{row['impact_ratio'].value:.{digits}f}",
+            )
+            for row in table[by]
+            if not row.unknown
+        }
+
+    # People of unknown race have a known sex here, and are in the table of sex; in the rule's example they are in none.
+    known = example_of_local_law_144(people_of(SELECTED, 0), decision="yes")
+    assert {
+        row.name: (row.n, row.counts["selected"], f"{100 * row['selection_rate'].value:.0f}%")
+        for row in known[("sex",)]
+    } == {"Male": (1390, 667, "48%"), "Female": (1181, 555, "47%")}
+    assert {row.name: f"{row['impact_ratio'].value:.3f}" for row in known[("sex",)]} == {
+        "Male": "1.000",
+        "Female": "0.979",
     }
+    assert printed(("sex", "race"), 1, 3) == {f"{sex}, {race}": told for (sex, race), told in SELECTED.items()}
+    by_race = printed(("race",), 0, 2)
+    assert by_race.pop("Hispanic or Latino")[:2] == (395, 172)
+    assert by_race == {race: told for race, told in SELECTED_BY_RACE.items() if race != "Hispanic or Latino"}
+    assert "race: 250 people" in fill("nyc-ll144", table).to_markdown()
 
 
-def test_the_example_of_local_law_144_by_race_to_the_last_digit() -> None:
-    frame = scored(CULTURE_FIT, "race").assign(sex="Male")
-    table = iso.measure(frame, by=["sex", "race", ("sex", "race")], score="score", small=0.0)
-    assert rows_of(fill("nyc-ll144", table).to_markdown(), "Race and ethnicity") == {
+def test_the_example_of_selections_by_race_alone_to_the_last_digit() -> None:
+    people = selected({race: (n, yes) for race, (n, yes, *_) in SELECTED_BY_RACE.items()}, sex="Male")
+    table = example_of_local_law_144(pd.DataFrame(people), decision="hired")
+    assert {
+        row.name: (
+            row.n,
+            row.counts["selected"],
+            f"{100 * row['selection_rate'].value:.0f}%",
+            f"{row['impact_ratio'].value:.2f}",
+        )
+        for row in table[("race",)]
+    } == SELECTED_BY_RACE
+
+
+def test_the_example_of_scores_of_local_law_144_to_the_last_digit() -> None:
+    frame = people_of(SCORED, 0)
+    frame["score"] = np.where(frame["yes"] == 1, 0.9, 0.1)
+    text = fill("nyc-ll144", example_of_local_law_144(frame, score="score")).to_markdown()
+    assert rows_of(text, "Sex") == {"Male": ["92", "54.3%", "1.00"], "Female": ["76", "44.7%", "0.82"]}
+    assert rows_of(text, "Race and ethnicity") == {
         # The rule prints 64.2% for 18 of 28, which is 64.29%: it cuts where it rounds elsewhere.
         "Hispanic or Latino": ["28", "64.3%", "1.00"],
         "White": ["40", "37.5%", "0.58"],
         "Black or African American": ["32", "50.0%", "0.78"],
         "Native Hawaiian or Pacific Islander": ["8", "62.5%", "0.97"],
         "Asian": ["24", "41.7%", "0.65"],
+        "Native American or Alaska Native": ["16", "62.5%", "0.97"],
+        "Two or More Races": ["20", "50.0%", "0.78"],
+    }
+    assert rows_of(text, "Sex, race and ethnicity together") == {
+        f"{sex}, {race}": [str(n), rate, ratio] for (sex, race), (n, _, rate, ratio) in SCORED.items()
     }
 
 
@@ -120,6 +206,12 @@ def test_the_example_of_the_questions_and_answers_on_four_fifths() -> None:
     # (0.60 - 0.45) / sqrt(0.525 * 0.475 * 0.02), by hand.
     assert standard_deviations(45, 100, 60, 100) == pytest.approx(2.1240, abs=1e-4)
     assert standard_deviations(0, 10, 0, 10) is None
+
+
+def test_groups_of_sex_and_race_together_are_beyond_what_the_guidelines_ask() -> None:
+    text = fill("eeoc", groups()).to_markdown()
+    assert "By sex, race together, beyond what the guidelines ask: F, B selected" in text
+    assert "By race: B selected" in text
 
 
 @pytest.mark.parametrize("column", ["age", "marital_status", "religion"])
@@ -223,7 +315,14 @@ def test_a_reason_that_looks_like_a_prohibited_basis_is_told() -> None:
         return (np.asarray(table["age"]) >= 40).astype(int)
 
     found = refused_applicants(PEOPLE, by_age, ACTIONS, 1, id="id")
-    assert "age is among the reasons of" in fill("reg-b", found).to_markdown()
+    assert "it is about age (1002.6 (b) (2) says when" in fill("reg-b", found).to_markdown().replace("\\", "")
+
+    def by_disability(table: Any) -> Any:
+        return (np.asarray(table["disability"]) == 0).astype(int)
+
+    people = PEOPLE.assign(disability=np.arange(200) % 2)
+    text = fill("reg-b", refused_applicants(people, by_disability, ACTIONS, 1, id="id")).to_markdown()
+    assert "about disability, which 12 CFR 1002.2 (z) does not list by name" in text.replace("\\", "")
 
 
 def groups() -> Any:
@@ -254,7 +353,7 @@ def test_verdicts_stand_below_the_article_that_asks_for_them() -> None:
     assert "invariant" in accuracy.split("Robustness")[1]
     assert "sha256 ab" in accuracy
     guidance = fill("sr-11-7", audit()).to_markdown().replace("\\", "")
-    assert "P[prediction == y]" in guidance.split("outcomes analysis")[1].split("By groups")[0]
+    assert "P[prediction == y]" in guidance.split("## Validation: outcomes analysis")[1].split("By groups")[0]
 
 
 # ---------------------------------------------------------------------------------------------------------- the command

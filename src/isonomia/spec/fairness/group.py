@@ -100,8 +100,8 @@ def four_fifths(
     with the highest rate alone. Where nobody at all is selected, it holds.
 
     It does **not** imply anything that demographic parity does not imply. In law it is a rule of thumb for when to look
-    closer, no proof of discrimination or of its absence; the rule also sets aside groups that are less than 2% of those
-    concerned, and here ``groups`` says who counts.
+    closer, no proof of discrimination or of its absence; the guidelines also set aside groups of up to 2% of the labor
+    force in the relevant labor area (1607.15 A), and here ``groups`` says who counts.
 
     The parameters are those that these properties share; ``isonomia.fairness`` describes them.
 

@@ -45,9 +45,9 @@ __all__ = [
 ]
 
 MIN_SHARE, MIN_PEOPLE = 0.02, 30
-"""A group below this share of the people, or of fewer people than this, is set aside. The share is that of the Uniform
-Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A(2); the number is what a rate takes to say
-much."""
+"""A group below this share of the people, or of fewer people than this, is set aside. The share is after the Uniform
+Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A, which take it of the labor force in the relevant
+labor area; the number is what a rate takes to say much."""
 MAX_ATTRIBUTES, _MAX_GROUPS = 8, 8
 _AGES = (25.0, 40.0, 60.0)
 """Where ranges of age begin. 40 is where the Age Discrimination in Employment Act (29 USC 631) begins to protect."""

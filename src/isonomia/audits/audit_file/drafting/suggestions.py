@@ -247,18 +247,20 @@ _LAWS: Mapping[tuple[str, str], str] = {
     ("employment", "sex"): "29 CFR 1607.4 D",
     ("employment", "race"): "29 CFR 1607.4 D",
     ("employment", "religion"): "42 USC 2000e-2, which names no ratio",
-    ("employment", "nationality"): "42 USC 2000e-2, which names no ratio",
+    ("employment", "nationality"): "42 USC 2000e-2, on national origin, which names no ratio",
     ("employment", "pregnancy"): "42 USC 2000e (k), which names no ratio",
     ("employment", "disability"): "42 USC 12112, which names no ratio",
     ("employment", "age"): "29 USC 623, from 40 on, which names no ratio",
     **{
         ("credit", kind): "15 USC 1691, which names no ratio"
-        for kind in ("sex", "race", "religion", "nationality", "marital status", "age")
+        for kind in ("sex", "race", "religion", "marital status", "age")
     },
+    ("credit", "nationality"): "15 USC 1691, on national origin, which names no ratio",
     **{
         ("housing", kind): "42 USC 3604 and 3605, which name no ratio"
-        for kind in ("sex", "race", "religion", "nationality", "disability")
+        for kind in ("sex", "race", "religion", "disability")
     },
+    ("housing", "nationality"): "42 USC 3604 and 3605, on national origin, which name no ratio",
 }
 """The law of the United States that speaks of an attribute where decisions are about this; elsewhere none is cited."""
 

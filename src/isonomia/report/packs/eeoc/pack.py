@@ -25,9 +25,9 @@ class Eeoc:
     name: ClassVar[str] = "eeoc"
     subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "groups"
     facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("user", "the employer, labor organization or agency whose selections these are", "1607.2 B, 1607.16 W"),
-        Fact("job", "the job, and the selection procedure", "1607.4 C"),
-        Fact("period", "the period and the applicants that are counted", "1607.4 A"),
+        Fact("user", "the employer, labor organization or agency whose selections these are", "1607.1 B, 1607.16"),
+        Fact("job", "the job, and the selection procedure", "1607.4 C, 1607.15 A"),
+        Fact("period", "the period and the applicants that are counted", "1607.4 A, 1607.15 A"),
         Fact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
     )
 
@@ -117,9 +117,11 @@ def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> l
         if row is not highest and not row.small and 10 * selected * of < 8 * n * top:
             below.append(row.name)
     against = f"the rate of {highest.name}, the highest"
+    # The guidelines speak of race, sex and ethnic group, each by itself.
+    named = f"By {', '.join(by)}" + (" together, beyond what the guidelines ask" if len(by) > 1 else "")
     if not below:
-        return [f"By {', '.join(by)}: no group of at least 2% is selected at less than four fifths of {against}."]
-    return [f"By {', '.join(by)}: {', '.join(below)} selected at less than four fifths of {against}."]
+        return [f"{named}: no group of at least 2% is selected at less than four fifths of {against}."]
+    return [f"{named}: {', '.join(below)} selected at less than four fifths of {against}."]
 
 
 PACK = Eeoc()

@@ -21,14 +21,18 @@ class EuAiAct:
     name: ClassVar[str] = "eu-ai-act"
     subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "audit"
     facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("system", "the AI system, its version, and its provider", "Article 16"),
-        Fact("purpose", "the intended purpose, and reasonably foreseeable misuse", "Article 9 (2)"),
+        Fact("system", "the AI system, its version, and its provider", "Annex IV (1) (a)"),
+        Fact("purpose", "the intended purpose, and reasonably foreseeable misuse", "Article 9 (2) (a) and (b)"),
         Fact("risks", "the known and foreseeable risks to health, safety and fundamental rights", "Article 9 (2) (a)"),
         Fact(
-            "measures", "the measures that were adopted, and why the residual risk is acceptable", "Article 9 (2), (5)"
+            "measures",
+            "the measures that were adopted, and why the residual risk is acceptable",
+            "Article 9 (2) (d), (5)",
         ),
         Fact(
-            "data_origin", "where training, validation and testing data come from, and how they were prepared", "10 (2)"
+            "data_origin",
+            "where training, validation and testing data come from, and how they were prepared",
+            "Article 10 (2) (b) and (c)",
         ),
         Fact("setting", "the geographical, contextual, behavioural or functional setting of use", "Article 10 (4)"),
         Fact(

@@ -21,14 +21,14 @@ class NycLocalLaw144:
     name: ClassVar[str] = "nyc-ll144"
     subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "groups"
     facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("tool", "the name and version of the tool", "5-303 (a)"),
+        Fact("tool", "the name and version of the tool", "5-303"),
         Fact("employer", "the employer or employment agency that uses it", "5-303 (a)"),
-        Fact("auditor", "the independent auditor, and why they are independent", "5-300, 5-301"),
-        Fact("audit_date", "the date of the most recent bias audit", "5-303 (a) (1)"),
-        Fact("distribution_date", "the date when the employer began to use the tool", "5-303 (a) (2)"),
+        Fact("auditor", "the independent auditor, and why they are independent", "5-300"),
+        Fact("audit_date", "the date of the most recent bias audit", "5-301 (a), 5-303 (a) (1)"),
+        Fact("distribution_date", "the date when the employer or agency began to use the tool", "5-300, 5-303 (a) (2)"),
         Fact("data_source", "where the data come from, and why they were used", "5-303 (a) (1)"),
         Fact("data_kind", "historical data or test data; of test data, why and how they were made", "5-302"),
-        Fact("position", "the position, or the group into which the tool classifies people", "5-301 (b) (4)", False),
+        Fact("position", "the group into which the tool classifies people, or the position", "5-301 (b) (4)", False),
         Fact("exclusion", "the auditor's justification for leaving categories below 2% out", "5-301 (d)", False),
     )
 

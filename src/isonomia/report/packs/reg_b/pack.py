@@ -17,6 +17,18 @@ from isonomia.wording import value_text
 __all__ = ["PACK", "RegB"]
 
 
+_BASES: Mapping[str, str] = {
+    "sex": "",
+    "race": "",
+    "religion": "",
+    "nationality": " (the rule names national origin)",
+    "marital status": "",
+    "age": " (1002.6 (b) (2) says when a scoring system may use it)",
+}
+"""The attributes that 12 CFR 1002.2 (z) lists, each with what has to be said of it."""
+_NO_BASIS = ", which 12 CFR 1002.2 (z) does not list by name"
+
+
 @dataclass(frozen=True, slots=True)
 class RegB:
     """The pack: a summary, and one page a person."""
@@ -30,8 +42,8 @@ class RegB:
             "the name and address of the federal agency that administers compliance",
             "1002.9 (a) (2), (b) (1)",
         ),
-        Fact("action_date", "the date of the action", "1002.9 (a) (1)"),
-        Fact("product", "the credit that was applied for", "1002.9 (a) (2)"),
+        Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)"),
+        Fact("product", "the credit that was applied for", "Appendix C, form C-1"),
         Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
     )
 
@@ -61,14 +73,14 @@ class RegB:
 
 
 def _prohibited(subject: RefusalList) -> tuple[str, ...]:
-    """Reasons that by their names are bases on which nobody may be refused."""
+    """Reasons that by their names are bases on which nobody may be refused, or other protected attributes."""
     counts = Counter(reason.feature for each in subject.refusals for reason in each.reasons)
     kinds = {feature: protected_attribute(feature) for feature in counts}
     return tuple(
-        f"{feature} is among the reasons of {count:,} applicants, and by its name it is about {kinds[feature]}: the "
-        "model uses it, whatever the notice says."
+        f"{feature} is among the reasons of {count:,} applicants, and by its name it is about {kind}"
+        f"{_BASES.get(kind, _NO_BASIS)}: the model uses it, whatever the notice says."
         for feature, count in counts.items()
-        if kinds[feature] is not None
+        if (kind := kinds[feature]) is not None
     )
 
 

@@ -1,4 +1,4 @@
-"""Verdicts, data, assumptions and sealed evidence under the headings of SR 11-7."""
+"""Verdicts, data, assumptions and sealed evidence under the headings of SR 11-7, and of SR 26-2, which replaced it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Sr117:
     name: ClassVar[str] = "sr-11-7"
     subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "audit"
     facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("model", "the model, its version and its owner", "VI, model inventory"),
+        Fact("model", "the model, its version and its owner", "VI, roles and model inventory"),
         Fact("purpose", "its purpose and use, and where it is not to be used", "IV"),
-        Fact("theory", "its design, theory and logic, and the alternatives considered", "IV, V.1"),
+        Fact("theory", "its design, theory and logic, and the alternatives considered", "IV; V, conceptual soundness"),
         Fact("data", "where its data come from, and why they are suitable", "IV"),
         Fact("validator", "who validated it, and why they are independent of its development", "V"),
-        Fact("monitoring", "how it is monitored, how often, and what happens when it fails", "V.2"),
-        Fact("limitations", "known limitations, overrides, and how they are made up for", "IV, V"),
-        Fact("approval", "who approved its use, and when", "VI"),
+        Fact("monitoring", "how it is monitored, how often, and what happens when it fails", "V, ongoing monitoring"),
+        Fact("limitations", "known limitations, overrides, and how they are made up for", "IV; V, ongoing monitoring"),
+        Fact("approval", "who approved its use, and when", "VI, roles"),
     )
 
     def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
