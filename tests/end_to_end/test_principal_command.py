@@ -65,8 +65,8 @@ def test_stored_predictions_are_found_unfair_subgroup_by_subgroup(folder: Path) 
     ("model", "extra", "code", "word"),
     [
         ("models:unfair", ("--definition", "2"), 1, "VIOLATED"),
-        ("models:fair", ("--definition", "2"), 3, "UNDECIDED"),
-        ("models:fair", ("--definition", "2", "--within", "0.7"), 0, "HOLDS"),
+        ("models:fair", ("--definition", "2", "--features", "passed"), 3, "UNDECIDED"),
+        ("models:fair", ("--definition", "2", "--within", "0.7", "--features", "passed"), 0, "HOLDS"),
     ],
 )
 def test_the_exit_code_is_the_answer_for_a_model(

@@ -285,7 +285,8 @@ class Steady:
             return
         wanted = first[-1].want_score, first[-1].want_prediction
         parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in first]
-        alike = [part for part in parts if part is not None and (part.want_score, part.want_prediction) == wanted]
+        shape = wanted, first[-1].table.kind, first[-1].table.names
+        alike = [part for part in parts if part is not None and _shape(part) == shape]
         if not alike or len({part.answer.classes for part in alike}) > 1:
             return
         answers: dict[str, Any] = {"prediction": None, "score": None}
@@ -598,3 +599,8 @@ class Guarded:
     def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
         """A copy, which may be in another process, has a gate of its own, for one caller."""
         return Guarded, (self.model,)
+
+
+def _shape(asked: _Question) -> tuple[Any, ...]:
+    """What questions must have in common to be asked together."""
+    return (asked.want_score, asked.want_prediction), asked.table.kind, asked.table.names

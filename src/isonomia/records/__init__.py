@@ -4,11 +4,26 @@ A verdict is one of *holds*, *violated* and *undecided*. The first two are wrong
 that the verdict states; the third says that the draws so far allow either.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from isonomia.records.display.html import as_html
 from isonomia.records.display.text import as_text
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict, render_with
-from isonomia.records.violations import ViolationSet
+
+if TYPE_CHECKING:
+    from isonomia.records.violations import ViolationSet
 
 __all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "ViolationSet"]
 
 render_with(text=as_text, html=as_html)
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs NumPy when it is first used."""
+    if name != "ViolationSet":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from isonomia.records.violations import ViolationSet
+
+    return ViolationSet

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isonomia.errors import RecordError, nearest
 from isonomia.records.database import (
@@ -30,7 +30,9 @@ from isonomia.records.database import (
     with_records,
 )
 from isonomia.records.verdict import Verdict
-from isonomia.records.violations import ViolationSet, unpack_columns
+
+if TYPE_CHECKING:
+    from isonomia.records.violations import ViolationSet
 
 __all__ = ["ANSWER_PREFIX", "MAX_CHARACTERS", "MAX_KEPT", "CheckRecord", "Known", "RunRecord", "Store", "key_of"]
 
@@ -279,6 +281,8 @@ def _stored_violations(connection: sqlite3.Connection, run: str, number: int) ->
         stored = connection.execute(query, (run, number))
     except sqlite3.OperationalError:
         return None  # a store of an earlier version that is only read has no such table
+    from isonomia.records.violations import ViolationSet, unpack_columns  # which need NumPy
+
     found: ViolationSet | None = None
     for more, chunk in stored:
         found = found or ViolationSet()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import inf, isinf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
 from isonomia.errors import DataError, UsageError
 from isonomia.records.frame import frame_of
 from isonomia.records.strict_json import schema_problems, verdict_schema
-from isonomia.records.violations import ViolationSet
 from isonomia.wording import shortened
+
+if TYPE_CHECKING:
+    from isonomia.records.violations import ViolationSet
 
 __all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "render_with"]
 
@@ -226,6 +228,8 @@ class Verdict:
         Of a verdict that comes from JSON or from an evidence file, and of other properties, they are the
         counterexamples.
         """
+        from isonomia.records.violations import ViolationSet  # which needs NumPy
+
         return ViolationSet.of_rows(self.counterexamples) if self.kept is None else self.kept
 
     @property

@@ -169,10 +169,10 @@ def _width(section: TableSection, name: str) -> int:
 
 def as_text(table: GroupTable) -> str:
     """The table as plain text."""
-    from rich.console import Console
+    import rich.console
 
     page = StringIO()
-    show_table(table, Console(file=page, width=110, no_color=True, highlight=False, force_terminal=False))
+    show_table(table, rich.console.Console(file=page, width=110, no_color=True, highlight=False, force_terminal=False))
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
 

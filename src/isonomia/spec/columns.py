@@ -378,10 +378,11 @@ def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value, literal: 
     came = "a truth value" if isinstance(value, bool) else "a number"
     if kind == "time":
         return f"{shown}{came}; expected a date in quotes, such as '2024-03-31'"
+    quoted = quote(str(value), "'")
     if place_of(literal) is None:  # not written in a formula: the default of a named property
         option = "favourable" if isinstance(term, Output) else "positive"
         also = "" if option == "favourable" else f" (or favourable={example(values)}, where it is the decision)"
-        return f"{shown}{came}; say which of its values is meant: {option}={example(values)}{also}"
-    quoted = quote(str(value), "'")
+        label = f"; a label that is text is written as {quoted} in quotes" if option == "favourable" else ""
+        return f"{shown}{came}; say which of its values is meant: {option}={example(values)}{also}{label}"
     wanted = f"expected text, such as {example(values)}"
     return f"{shown}{came}; {wanted}: write {quoted} in quotes, or convert the column to numbers"

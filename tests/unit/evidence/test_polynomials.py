@@ -124,7 +124,7 @@ def test_a_point_lies_in_a_hypothesis_where_the_formula_is_true_or_tied() -> Non
     "text",
     [
         " and ".join(f"abs(P[x | a] - 0.{k}) >= 0.01" for k in range(11, 23)),
-        " or ".join(f"P[x == {k}] >= 0.5" for k in range(1_025)),
+        " or ".join(f"P[x == {k}] >= 0.5" for k in range(2_049)),
     ],
     ids=["and", "or"],
 )

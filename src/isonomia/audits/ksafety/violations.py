@@ -316,7 +316,7 @@ class Violations:
             return np.zeros(0, dtype=np.intp)
         new = self.distinct.count(len(cases)) if sure else self.distinct.add(_of_cases(cases, draw))
         origins = digests(cases.inputs, draw)
-        self._note_inputs(domain, cases, origins, fresh=draw > 0)
+        self._note_inputs(domain, cases, origins, fresh=sure and draw > 0)
         for index in self._smallest_of(origins, cases, costs).tolist():
             origin = (draw, *(int(column[index]) for column in cases.inputs))
             cost = (float(costs[0, index]), float(costs[1, index]))
@@ -333,7 +333,7 @@ class Violations:
     def _note_inputs(self, domain: Domain, cases: Cases, origins: Words, *, fresh: bool) -> None:
         """Count the inputs: one of a table is remembered by its row, and each fresh one is another."""
         if fresh:
-            self.inputs.count(len(cases))
+            self.inputs.count(len(np.unique(np.stack(cases.inputs), axis=1)[0]))
         elif len(cases.inputs) == 1 and int(cases.inputs[0].max()) < domain.size:
             if self._rows is None:
                 self._rows = np.zeros(domain.size, dtype=bool)
