@@ -245,6 +245,8 @@ def _draft_interventions(
         f"constraints, {len(draft.left_out)} columns left as they are.",
         markup=False,
     )
+    if not draft.outcome_known:
+        console.print("No column looks like the outcome; if it is in the table, say --outcome COLUMN.", markup=False)
     for name, reason in draft.left_out.items():
         if "looks like the outcome" in reason:
             console.print(f"{name} {reason}; say --outcome where it is another.", markup=False)

@@ -37,16 +37,18 @@ class Guesses:
     rules: tuple[str, ...]
     left_out: Mapping[str, str]
     rows: int
+    outcome_known: bool = True
 
 
 def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Guesses:
     """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem."""
     left = _left_out(table, leave_out, outcome)
+    known = bool(leave_out) or outcome is not None or bool(left)
     features: dict[str, Feature] = {}
     why: dict[str, str] = {}
     for name in table.names:
         if name not in left:
-            description = _described(profile_of(table, name))
+            description = _described(profile_of(table, name), known)
             if isinstance(description, str):
                 left[name] = description
             else:
@@ -65,15 +67,16 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
         rules=tuple(reason for _, reason in kept),
         left_out={name: left[name] for name in table.names if name in left},
         rows=table.rows,
+        outcome_known=known,
     )
 
 
-def _described(column: ColumnProfile) -> tuple[Feature, str] | str:
+def _described(column: ColumnProfile, known: bool) -> tuple[Feature, str] | str:
     """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
     unfit = _unfit(column)
     if unfit:
         return unfit
-    hint = hint_of(column.name)
+    hint = hint_of(column.name) or _outcome_hint(column.name, known)
     free = column.varieties > 1 and (hint is None or hint.actionable)
     feature = _of_texts(column) if column.kind == "text" else _of_numbers(column)
     reasons = [_in_words(column)]
@@ -182,14 +185,24 @@ def hint_of(name: str) -> Hint | None:
     return None
 
 
+def _outcome_hint(name: str, known: bool) -> Hint | None:
+    """What to make of a name that could be an outcome's; an income is one only where no outcome is known."""
+    words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
+    if not has_word(name, words - {"income"} if known else words):
+        return None
+    return Hint(False, False, "Its name could be that of an outcome; if people can act on it, let it be actionable.")
+
+
 def likely_outcome(names: Sequence[str]) -> str | None:
     """The column that looks like what is predicted; ``None`` where none does.
 
-    It is one whose whole name says so, wherever it stands, or the last or first column with a word that often does.
+    It is one whose whole name says so, wherever it stands, or the last or first column with a word that often does;
+    columns that by their names tell people apart do not count.
     """
     words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
     sure = [name for name in names if vocabulary.is_sure_outcome(name)]
-    ends = [name for name in (*names[-1:], *names[:1]) if has_word(name, words)]
+    others = [name for name in names if not vocabulary.is_identifier(name)]
+    ends = [name for name in (*others[-1:], *others[:1]) if has_word(name, words)]
     return next(iter([*sure, *ends]), None)
 
 
@@ -199,7 +212,11 @@ def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], 
         return dict(leave_out)
     given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]
     left = dict.fromkeys(chosen(given, table.names, "column"), "is left out as you said") if given else {}
-    likely = likely_outcome([name for name in table.names if name not in left])
+    names = [name for name in table.names if name not in left]
+    for end in (0, -1):  # a column that tells people apart is not the first or the last of what is known of them
+        while names and profile_of(table, names[end]).identifier:
+            names.pop(end)
+    likely = likely_outcome(names)
     if outcome is None and likely is not None:
         left[likely] = "looks like the outcome, which is predicted"
     return left

@@ -277,6 +277,8 @@ class Draft:
         of their own table at once, because a column with a missing value is one of them.
     rows
         How many people the table has.
+    outcome_known
+        Whether the outcome was given, or a column looks like it by its name.
     """
 
     features: tuple[Feature, ...]
@@ -285,6 +287,7 @@ class Draft:
     rules: tuple[str, ...]
     left_out: Mapping[str, str]
     rows: int
+    outcome_known: bool = True
 
     @classmethod
     def of(
@@ -310,7 +313,8 @@ class Draft:
             Where there is no such column.
         """
         guesses = guess(Table.of(table), leave_out, outcome)
-        return cls(guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
+        found = (guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
+        return cls(*found, outcome_known=guesses.outcome_known)
 
     @property
     def interventions(self) -> Interventions:
@@ -330,11 +334,16 @@ class Draft:
             f"What people can change: a first draft, guessed from the names and the values of {source} ({self.rows:,} "
             "rows). Correct it: an audit takes every word of it for the truth.",
             *(["", "Columns that are not listed stay as they are:", *missing] if missing else []),
+            *(() if self.outcome_known else ("", _NO_OUTCOME)),
             "",
         )
         return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
 
 
+_NO_OUTCOME = (
+    "No column looks like the outcome by its name and place. If the outcome is here, it is no feature: draft again "
+    "with --outcome COLUMN."
+)
 _HEAD = ("feature", "kind", "range", "actionable", "direction", "step", "block", "rules")
 
 

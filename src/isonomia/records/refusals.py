@@ -8,6 +8,8 @@ from typing import Any
 
 __all__ = ["PrincipalReason", "RefusalList", "RefusedApplicant"]
 
+_COLUMNS = ("option", "feature", "from", "to", "outcome", "reasons", "can act on", "points")
+
 
 @dataclass(frozen=True, slots=True)
 class PrincipalReason:
@@ -54,13 +56,18 @@ class RefusedApplicant:
     every: bool
 
     @property
+    def points(self) -> str:
+        """Whether the points that the person can reach were all ``listed``, or some were ``drawn``."""
+        return "listed" if self.every else "drawn"
+
+    @property
     def outcome(self) -> str:
         """Whether a change open to the person leads to approval, in words."""
         if self.options:
             return "a change leads to approval"
         if self.every:
             return "no change open to this person leads to approval"
-        return f"no change that leads to approval was found among {self.looked_at:,} draws"
+        return f"no change that leads to approval: none found among {self.looked_at:,} draws"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +97,7 @@ class RefusalList:
 
     def columns(self) -> dict[str, list[Any]]:
         """One row a change, as columns of equal length; a person without a way has one row without a change."""
-        columns: dict[str, list[Any]] = {
-            name: []
-            for name in (self.id_column or "row", "option", "feature", "from", "to", "outcome", "reasons", "can act on")
-        }
+        columns: dict[str, list[Any]] = {name: [] for name in (self.id_column or "row", *_COLUMNS)}
         for each in self.refusals:
             reasons = "; ".join(reason.feature for reason in each.reasons)
             can = "; ".join(reason.feature for reason in each.reasons if reason.actionable)
@@ -103,7 +107,7 @@ class RefusalList:
                 for name, (before, after) in option.items()
             ]
             for number, name, before, after in changes or [(None, None, None, None)]:
-                cells = (each.id, number, name, before, after, each.outcome, reasons, can)
+                cells = (each.id, number, name, before, after, each.outcome, reasons, can, each.points)
                 for column, cell in zip(columns.values(), cells, strict=True):
                     column.append(cell)
         return columns

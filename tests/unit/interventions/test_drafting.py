@@ -63,6 +63,7 @@ def test_a_word_within_another_gives_nothing_away(name: str) -> None:
         (("age", "target", "savings"), "target"),
         (("age", "income", "savings"), None),
         (("class", "age", "default"), "default"),
+        (("id", "good_customer", "savings"), "good_customer"),
         (("x", "y", "z"), None),
         (("a", "ground_truth", "b"), "ground_truth"),
     ],
@@ -222,6 +223,20 @@ def test_a_list_that_is_too_long_for_one_line_has_a_line_for_each_item_and_reads
     assert [line for line in text.splitlines() if "town with" in line] == [f'    "{town}",' for town in towns]
     assert max(map(len, text.splitlines())) <= 120
     assert Interventions.from_toml(text) == rules
+
+
+def test_what_looks_like_an_outcome_is_nobodys_to_change_wherever_it_stands() -> None:
+    rooms, flag = np.arange(40) % 5, np.arange(40) % 2
+    names = np.asarray([f"A{j:03d}" for j in range(40)], dtype=object)
+    draft = Draft.of({"applicant": names, "good_customer": flag, "rooms": rooms, "spare": 1 - flag})
+    assert draft.left_out["good_customer"] == "looks like the outcome, which is predicted"
+    middle = Draft.of({"rooms": rooms, "good_customer": flag, "income": rooms * 7 + flag, "spare": rooms + flag})
+    assert [feature.name for feature in middle.features if feature.actionable] == ["rooms", "spare"]
+    assert "could be that of an outcome" in middle.why["good_customer"]
+    assert "No column looks like the outcome" in middle.to_toml()
+    known = Draft.of({"rooms": rooms, "income": rooms * 7 + flag, "repaid": flag})
+    assert [feature.name for feature in known.features if feature.actionable] == ["rooms", "income"]
+    assert "No column looks like the outcome" not in known.to_toml()
 
 
 def test_an_outcome_that_is_given_is_left_out_and_no_other_is_guessed() -> None:

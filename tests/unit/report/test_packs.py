@@ -17,6 +17,7 @@ from isonomia.audits.responsiveness.adverse_action import refused_applicants
 from isonomia.cli.app import app
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
+from isonomia.interventions.constraints import OneHot
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit
@@ -323,6 +324,61 @@ def test_a_reason_that_looks_like_a_prohibited_basis_is_told() -> None:
     people = PEOPLE.assign(disability=np.arange(200) % 2)
     text = fill("reg-b", refused_applicants(people, by_disability, ACTIONS, 1, id="id")).to_markdown()
     assert "about disability, which 12 CFR 1002.2 (z) does not list by name" in text.replace("\\", "")
+
+
+WIDE = pd.DataFrame(RNG.integers(0, 2, (40, 12)), columns=[f"f{j}" for j in range(12)]).assign(
+    rooms=RNG.integers(0, 9, 40), debts=0, own=0, rent=1
+)
+OPEN = Interventions(
+    (
+        *(Feature(f"f{j}", "binary") for j in range(12)),
+        Feature("rooms", "integer", 0, 50),
+        Feature("own", "binary"),
+        Feature("rent", "binary"),
+    ),
+    (OneHot(("own", "rent")),),
+)
+
+
+def lends_to(table: Any) -> Any:
+    first, own, rooms = (np.asarray(table[name]) for name in ("f0", "own", "rooms"))
+    return ((first + own == 2) | (rooms >= 20) & (first == 1)).astype(int)
+
+
+def test_a_change_that_was_drawn_has_nothing_that_could_be_put_back() -> None:
+    found = refused_applicants(WIDE, lends_to, OPEN, 1)
+    assert len(found.refusals) == len(WIDE)
+    for each in found.refusals:
+        first, here = int(WIDE["f0"][each.row]), int(WIDE["rooms"][each.row])
+        needed = {} if first else {"f0": (0, 1)}
+        ways = [{**needed, "rooms": (here, 20)}, {**needed, "own": (0, 1), "rent": (1, 0)}]
+        assert not each.every
+        assert list(each.options) == ways
+
+
+def test_the_page_and_the_table_say_where_points_were_drawn() -> None:
+    drawn = refused_applicants(WIDE, lambda table: np.zeros(len(table["f0"]), dtype=int), OPEN, 1)
+    assert set(drawn.columns()["points"]) == {"drawn"}
+    assert set(refusals().columns()["points"]) == {"listed"}
+    text = fill("reg-b", drawn).to_markdown()
+    assert "40 of them can reach more points than were listed" in text
+    assert text.count("500 were drawn, and there may be others") == len(WIDE)
+    assert "none found among 500 draws" in text
+    assert "no change open to this person" not in text
+    assert "were drawn" not in fill("reg-b", refusals()).to_markdown()
+
+
+def test_nothing_is_offered_that_the_model_does_not_read_or_that_is_no_reason() -> None:
+    people = WIDE.assign(good=np.arange(40) % 2)
+    columns = [f"f{j}" for j in range(12)]
+    model = LogisticRegression().fit(people[columns], people["f0"])
+    free = Interventions((*OPEN.features, Feature("good", "binary")), OPEN.constraints)
+    found = refused_applicants(people, model, free, 1, leave_out=["good", "f0"])
+    assert {name for each in found.refusals for option in each.options for name in option} <= set(columns[1:])
+    everything = lambda table: np.asarray(table["outcome"])  # noqa: E731
+    odd = Interventions((Feature("outcome", "binary"), Feature("f0", "binary")))
+    told = refused_applicants(people.assign(outcome=0, f0=0), everything, odd, 1)
+    assert not any(each.options for each in told.refusals)
 
 
 def groups() -> Any:

@@ -13,9 +13,11 @@ from isonomia.audits.rates.question import read_by
 from isonomia.audits.responsiveness.counterexamples import nearest_points
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
 from isonomia.errors import UsageError, nearest
+from isonomia.models.adapt import adapt
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table, replaced
+from isonomia.populations.vocabulary import is_sure_outcome
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
@@ -47,7 +49,9 @@ def refused_applicants(
     The principal reasons are the features that spoke most against the person: those whose value, replaced by that of
     people who are approved, raises the score most (the share of approvals, where the model has no scores), on average
     over some of them; at most four. The nearest changes are looked for among all points that the person can reach, or
-    among 500 draws where they are too many: then *none found* does not say that there is none.
+    among 500 draws and changes of one feature where they are too many: then *none found* does not say that there is
+    none. What is found is put back towards the person's own values as far as approval allows. A feature that the model
+    does not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``.
 
     Parameters
     ----------
@@ -58,13 +62,15 @@ def refused_applicants(
     id
         The column that tells people apart.
     leave_out
-        Columns that are no reason, such as the outcome.
+        Columns that are no reason and nobody's to change, such as the outcome.
     seed
         For the draws.
     """
     condition = target_of(target)
-    claim = preclusion(interventions, target, who=f"not ({to_text(condition)})")
-    check = new_check(claim, model, Census(data), features=features, seed=seed, outcomes=leave_out)
+    model = adapt(model, features)
+    offered = _offered(interventions, read_by(model), (*leave_out, *([id] if id else [])))
+    claim = preclusion(offered, target, who=f"not ({to_text(condition)})")
+    check = new_check(claim, model, Census(data), seed=seed, outcomes=leave_out)
     setup = ResponsivenessSetup(check)
     try:
         table, rows = table_of(check), setup.members.rows
@@ -96,6 +102,18 @@ def refused_applicants(
         return RefusalList(refusals, table.rows, to_text(condition), id, scored, {"name": name, "fingerprint": mark})
     finally:
         setup.close()
+
+
+def _offered(actions: Any, reads: Sequence[str] | None, never: Sequence[str]) -> Actions:
+    """The same interventions without changes that are none: of an outcome, or of what the model does not read."""
+    names, known = {feature.name for feature in actions.features}, set(reads or ())
+    fixed = set(never) | {name for name in names - known if is_sure_outcome(name)}
+    if reads is not None:
+        rules = [set(rule.names) for rule in (*actions.constraints, *actions.effects)]
+        fixed |= names - known - {name for tied in rules if tied & known for name in tied}
+    mine = [feature.name for feature in actions.features if feature.actionable and feature.name in fixed]
+    only: Actions = actions.set(mine, actionable=False) if mine else actions
+    return only
 
 
 def _ids(table: Table, column: str | None) -> list[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.counts import PersonCounts
 from isonomia.audits.responsiveness.points import TargetTest, changes_of
+from isonomia.audits.responsiveness.pruning import joined, pruned, single_changes
 from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.features import encoded
@@ -28,6 +29,10 @@ _PEOPLE, _POINTS = 100, 3
 """For how many people points are kept, and how many for each."""
 FURTHER_DRAWS = 500
 """Draws for each person whose points are not listed, among which the nearest are looked for."""
+_TO_PRUNE = 6
+"""Points of a person, those with the fewest changes, that are put back towards their own values."""
+_OTHERS = 6
+"""Further points of a person, however many changes they have, for other ways than these."""
 _NEAREST_BATCH = 2**31
 """The number of the batch whose seed these draws have, far above those of the audit."""
 
@@ -64,18 +69,69 @@ def nearest_points(
     few: NDArray[np.bool_],
     seed: int,
 ) -> dict[int, list[dict[str, Any]]]:
-    """The nearest points with the target of each of some people, however many; as counterexamples have them."""
-    by_person: dict[int, list[dict[str, Any]]] = {}
+    """The nearest points with the target of each of some people, however many: with the fewest changes, then nearest.
+
+    What is found is put back towards the person's own values, feature by feature, as long as the point stays in reach
+    and has the target. Where points are drawn, changes of one feature and of one block are tried besides; ``looked_at``
+    counts the draws alone. Points that change the same numbers the same way, and the same categories to the same, are
+    one: the nearest of them.
+    """
     listed, drawn = who[few[who]], who[~few[who]]
+    looked_at = np.where(few, sizes, FURTHER_DRAWS)
     ends = np.cumsum(sizes[listed])
-    for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
-        by_person |= _of_people(sets.points(part), target, every=True)
+    parts = np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else []
+    found = [_fewest(sets.points(part), target) for part in parts]
     rng = batch_rng(seed, _NEAREST_BATCH, 2)
     each = max(1, AT_ONCE // FURTHER_DRAWS)
     for start in range(0, len(drawn), each):
-        points = sets.sample(FURTHER_DRAWS, rng, drawn[start : start + each].tolist())
-        by_person |= _of_people(points, target, every=False)
-    return by_person
+        some = drawn[start : start + each]
+        points = sets.sample(FURTHER_DRAWS, rng, some.tolist())
+        if not sets.by_chance:
+            points = joined([points, single_changes(sets, points, some)])
+        found.append(_fewest(points, target))
+    by_person: dict[int, list[dict[str, Any]]] = {}
+    best = joined(found)
+    if len(best):
+        if not sets.by_chance:  # what comes after an action is not anybody's to put back
+            best = pruned(sets, best, target)
+        best = best.take(_first_of_each(best, _POINTS))
+    away = _distances(best)
+    bases = {
+        person: {"person": int(target.rows[person]), "looked_at": int(looked_at[person]), "every": bool(few[person])}
+        for person in who.tolist()
+    }
+    for index, owner in enumerate(best.owner.tolist()):
+        changed = {name: list(pair) for name, pair in changes_of(best, target.people, index).items()}
+        item = {"distance": float(away[index]), "changed": changed, "point": best.values[index].tolist()}
+        by_person.setdefault(owner, []).append({**bases[owner], **item})
+    nothing: dict[str, Any] = {"distance": None, "changed": {}, "point": None}
+    return {person: by_person.get(person, [{**base, **nothing}]) for person, base in bases.items()}
+
+
+def _fewest(points: Points, target: TargetTest) -> Points:
+    """The points with the target that change least, some of each owner, and a few others, which lead other ways."""
+    hits = points.take(np.flatnonzero(target(points)))
+    order = np.argsort(hits.owner, kind="stable")
+    owner = hits.owner[order]
+    others = order[np.arange(len(owner)) - np.searchsorted(owner, owner) < _OTHERS]
+    return hits.take(np.union1d(_first_of_each(hits, _TO_PRUNE), others))
+
+
+def _first_of_each(points: Points, most: int) -> Indices:
+    """The points of each owner with the fewest changes, the nearest of these first, at most so many; one a way."""
+    if not len(points):
+        return np.zeros(0, dtype=np.intp)
+    own = _own(points)
+    measured = np.asarray([feature.kind in ("integer", "real") for feature in points.features])
+    ways = np.where(measured, np.sign(points.values - own), points.values)
+    number = (points.values != own).sum(axis=1)
+    order = np.lexsort((_distances(points).round(9), number, points.owner))
+    mark = ways @ np.random.default_rng(0).random(ways.shape[1])  # a number for each way: rows are slow to compare
+    _, first = np.unique((points.owner + 1j * mark)[order], return_index=True)
+    order = order[np.sort(first)]
+    owner = points.owner[order]
+    rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    return np.asarray(order[rank < most])
 
 
 def deciding_points(
@@ -191,8 +247,7 @@ def _answer(answer: Answer, index: int) -> dict[str, Any]:
 
 def _distances(points: Points) -> NDArray[np.float64]:
     """How far each point is from its person: changes as parts of the feature's range, added up; 1 for a category."""
-    owners, owner = np.unique(points.owner, return_inverse=True)
-    start = encoded(points.features, points.people.take(owners))[owner.reshape(-1)]
+    start = _own(points)
     away = np.zeros(len(points))
     for j, feature in enumerate(points.features):
         change = np.abs(points.values[:, j] - start[:, j])
@@ -203,6 +258,12 @@ def _distances(points: Points) -> NDArray[np.float64]:
         else:
             away += change / np.maximum(np.abs(start[:, j]), 1.0)
     return away
+
+
+def _own(points: Points) -> NDArray[np.float64]:
+    """Where the person of each point is."""
+    owners, owner = np.unique(points.owner, return_inverse=True)
+    return np.asarray(encoded(points.features, points.people.take(owners))[owner.reshape(-1)])
 
 
 def recheck(model: Model, counterexamples: Sequence[Mapping[str, Any]]) -> Recheck:

@@ -58,6 +58,7 @@ class RegB:
             "refused": f"{len(subject.refusals):,}",
             "target": subject.target,
             "stuck": f"{len(stuck):,}",
+            "drawn": f"{drawn:,}" if (drawn := sum(not each.every for each in subject.refusals)) else "",
             "unsure": f"{len(unsure):,}" if unsure else "",
             "model": str(subject.model.get("name", "")),
             "mark": str(subject.model.get("fingerprint", ""))[:12],
@@ -107,7 +108,8 @@ def _page(each: RefusedApplicant) -> PackContent:
         "reasons": PackTable(("Principal reason", "Your value", "Can you act on it?"), reasons),
         "changes": PackTable(("Option", "What changes", "From", "To"), changes),
     }
-    return PackContent({"outcome": each.outcome if not each.options else ""}, tables)
+    drawn = "" if each.every else f"{each.looked_at:,}"
+    return PackContent({"outcome": each.outcome if not each.options else "", "drawn": drawn}, tables)
 
 
 PACK = RegB()
