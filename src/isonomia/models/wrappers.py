@@ -74,9 +74,6 @@ def unwrap(model: Model) -> Model:
     return model
 
 
-# ------------------------------------------------------------------------------------------------ what a model is given
-
-
 def without_outcome(model: Model, columns: Sequence[str]) -> Model:
     """A model that is not given the columns with the outcome, unless it was named, or says itself, what it takes.
 
@@ -90,15 +87,12 @@ def without_outcome(model: Model, columns: Sequence[str]) -> Model:
 
 
 def given_in_words(model: Model | None, names: Sequence[str]) -> str:
-    """Which columns of a table a model is given; empty where that goes without saying.
-
-    It is said of services and programs, which are somebody else's, and where a column is held back.
-    """
+    """Which columns a model is given; said of services and programs, and where a column is held back, else empty."""
     if model is None or not _takes_whatever_comes(model):
         return ""
     layers = _layers(model)
-    held = next((layer.columns for layer in layers if isinstance(layer, WithoutOutcome)), ())
-    held = tuple(name for name in held if name in names)
+    columns = next((layer.columns for layer in layers if isinstance(layer, WithoutOutcome)), ())
+    held = [name for name in columns if name in names]
     if not held and not isinstance(layers[-1], HttpModel | ExecutableModel):
         return ""
     given = [name for name in names if name not in held]
@@ -204,6 +198,11 @@ class _Question:
     want_prediction: bool
     answer: Answer
 
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What questions must have in common to be asked together."""
+        return self.want_score, self.want_prediction, self.table.kind, self.table.names
+
 
 @dataclass(slots=True, eq=False)
 class Steady:
@@ -283,20 +282,19 @@ class Steady:
         """Ask once more about the rows of several batches, all in one."""
         if len(first) == 1 or self.again >= FIRST_AGAIN:
             return
-        wanted = first[-1].want_score, first[-1].want_prediction
+        form = first[-1].form
         parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in first]
-        shape = wanted, first[-1].table.kind, first[-1].table.names
-        alike = [part for part in parts if part is not None and _shape(part) == shape]
+        alike = [part for part in parts if part is not None and part.form == form]
         if not alike or len({part.answer.classes for part in alike}) > 1:
             return
-        answers: dict[str, Any] = {"prediction": None, "score": None}
-        for what in answers:
+        answers: list[Any] = []
+        for what in ("prediction", "score"):
             values = [getattr(part.answer, what) for part in alike]
-            answers[what] = None if any(value is None for value in values) else np.concatenate(values)
+            answers.append(None if any(value is None for value in values) else np.concatenate(values))
         together = joined([part.table for part in alike])
         rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
-        answer = Answer(answers["prediction"], answers["score"], alike[0].answer.classes)
-        sample = _some_rows(_Question(together, *wanted, answer), rows[::-1])
+        answer = Answer(*answers, alike[0].answer.classes)
+        sample = _some_rows(replace(first[-1], table=together, answer=answer), rows[::-1])
         if sample is not None:
             self._compare(sample)
 
@@ -599,8 +597,3 @@ class Guarded:
     def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
         """A copy, which may be in another process, has a gate of its own, for one caller."""
         return Guarded, (self.model,)
-
-
-def _shape(asked: _Question) -> tuple[Any, ...]:
-    """What questions must have in common to be asked together."""
-    return (asked.want_score, asked.want_prediction), asked.table.kind, asked.table.names
