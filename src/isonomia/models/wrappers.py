@@ -293,7 +293,7 @@ class Steady:
             answers.append(None if any(value is None for value in values) else np.concatenate(values))
         together = joined([part.table for part in alike])
         rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
-        answer = Answer(*answers, alike[0].answer.classes)
+        answer = Answer(answers[0], answers[1], alike[0].answer.classes)
         sample = _some_rows(replace(first[-1], table=together, answer=answer), rows[::-1])
         if sample is not None:
             self._compare(sample)
