@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from simulation import most_errors
 
+from isonomia.evidence.confidence_sequences import anytime_interval, drifting_interval
 from isonomia.evidence.detectors import Detector, Loan
 
 STREAMS = 150
@@ -51,3 +52,50 @@ def test_a_threshold_far_too_low_is_noticed() -> None:
     often = Detector((0.0,), (1.0,), 0.3, Loan(run_length=True))
     lengths = np.asarray(_alarms(often, (0.3,), 1.0, float(np.log(250.0 / 4)), 3), dtype=float)
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) < 250.0
+
+
+def test_a_change_is_seen_as_soon_as_ever() -> None:
+    """From 0.3 to 0.2 after 300 samples, at a run length of 1,000: the CUSUM that knows both takes 84.3 samples.
+
+    That is from 2,000 streams, with its threshold set by simulation. Ours takes at most 1.15 times as long, and a delay
+    that is a fifth longer than it is would be noticed.
+    """
+    detector = Detector((-1.0,), (0.0,), -0.3, Loan(run_length=True))
+    rng, delays = np.random.default_rng(4), []
+    for _ in range(STREAMS * 2):
+        yes = np.concatenate([rng.random(300) < 0.3, rng.random(700) < 0.2])
+        _, alarm = detector.observe(
+            detector.begin(), np.zeros(1_000, dtype=np.int64), -yes.astype(float), np.log(1_000)
+        )
+        if alarm is None or alarm[1] > 300:
+            delays.append(700 if alarm is None else alarm[1] - 300)
+    assert np.mean(delays) <= 1.15 * 84.3
+
+
+LAWS = {
+    "one rate": lambda rng, past: 0.3,  # noqa: ARG005
+    "a rate that drifts": lambda rng, past: 0.1 + 0.4 * (len(past) % 200 > 100),  # noqa: ARG005
+    "a rate that answers": lambda rng, past: 0.6 if past and past[-1] == 0 else 0.1,  # noqa: ARG005
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_mean_of_changing_means_is_in_its_interval_at_every_look(law) -> None:
+    rng, missed, delta = np.random.default_rng(5), 0, 0.1
+    for _ in range(150):
+        past: list[float] = []
+        means: list[float] = []
+        for _ in range(400):
+            means.append(law(rng, past))
+            past.append(float(rng.random() < means[-1]))
+        looks = [10, 20, 40, 80, 160, 240, 320, 400]
+        ends = [drifting_interval(sum(past[:n]), n, delta) for n in looks]
+        missed += any(not low <= np.mean(means[:n]) <= high for n, (low, high) in zip(looks, ends, strict=True))
+    assert missed <= most_errors(150, delta)
+
+
+def test_the_interval_for_changing_means_is_hardly_wider_than_that_of_one_rate() -> None:
+    for yes, n in ((60, 200), (600, 2_000), (200, 4_000)):
+        low, high = drifting_interval(yes, n, 0.05)
+        lows, highs = anytime_interval([yes], [n], 0.05)
+        assert high - low < 1.2 * (highs[0] - lows[0])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from isonomia.evidence.detectors import Onset
 from isonomia.records.verdict import Expression, LeafRecord
+from isonomia.wording import plural
 
 __all__ = ["Alarm", "Standing"]
 
@@ -45,8 +46,8 @@ class Alarm:
         who = f" for {self.group}" if self.group else ""
         value = "" if self.estimate is None else f" (since then {self.estimate:.4g})"
         return (
-            f"ALARM after {self.sample:,} samples: {self.text} has stopped holding{who}; it probably began after "
-            f"{self.onset.estimate:,} samples, between {self.onset.low:,} and {self.onset.high:,}{value}"
+            f"ALARM after {plural(self.sample, 'sample')}: {self.text} has stopped holding{who}; it probably began "
+            f"after {plural(self.onset.estimate, 'sample')}, between {self.onset.low:,} and {self.onset.high:,}{value}"
         )
 
 

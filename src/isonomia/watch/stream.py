@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -113,8 +114,8 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, people: Table, names: Sequence[str]) -> None:
-        """Let samples wait; one whose outcome is there already waits for those before it only."""
+    def add(self, people: Table, names: Sequence[str]) -> list[Any]:
+        """Let samples wait, and give their ids; one whose outcome is there already waits for those before it only."""
         ids = [_key(value) for value in people.column(self.id)] if self.id in people.names else None
         if ids is None:
             raise DataError(f"expected the column {self.id!r}, which tells samples apart, but this update has none")
@@ -135,6 +136,13 @@ class Waiting:
                 row[self.outcome] = value
             self._rows[key] = self._came, row
             self._came += 1
+        return ids
+
+    def take_back(self, ids: Sequence[Any]) -> None:
+        """Forget the samples that came last."""
+        for key in ids:
+            del self._rows[key]
+        self._came -= len(ids)
 
     def label(self, ids: Any, outcomes: Any) -> None:
         """Note outcomes. Of samples that are not known, or were judged or left out before, nothing is said."""
@@ -147,19 +155,27 @@ class Waiting:
             if key in self._rows:
                 self._rows[key][1][self.outcome] = value
 
-    def ready(self) -> dict[str, list[Any]] | None:
-        """The samples that can be judged now, as columns: those before the first whose outcome is waited for."""
-        found = []
-        for key, (number, row) in list(self._rows.items()):
+    def ready(self) -> tuple[dict[str, list[Any]], int]:
+        """The samples that can be judged now, as columns, and how many of those that wait are done with then.
+
+        They are those before the first whose outcome is waited for. They wait on until :meth:`settle`.
+        """
+        found, done = [], 0
+        for number, row in self._rows.values():
+            late = self.patience is not None and self._came - number > self.patience
+            if self.outcome not in row and not late:
+                break
+            done += 1
             if self.outcome in row:
                 found.append(row)
-            elif self.patience is not None and self._came - number > self.patience:
-                self.missing += 1
-            else:
-                break
-            del self._rows[key]
         names = dict.fromkeys(name for row in found for name in row)
-        return {name: [row.get(name) for row in found] for name in names} if found else None
+        return {name: [row.get(name) for row in found] for name in names}, done
+
+    def settle(self, done: int) -> None:
+        """Let go of the first samples: they were judged, or left out for want of an outcome."""
+        for key in list(islice(self._rows, done)):
+            _, row = self._rows.pop(key)
+            self.missing += self.outcome not in row
 
     def state(self) -> dict[str, Any]:
         """Everything as plain values."""

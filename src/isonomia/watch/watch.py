@@ -19,9 +19,10 @@ from scipy.special import zeta
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
+from isonomia.audits.rates.check import never_happened
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.intervals import over_box
-from isonomia.errors import DataError, RecordError, UsageError
+from isonomia.errors import DataError, IsonomiaError, RecordError, UsageError
 from isonomia.evidence.confidence_sequences import drifting_interval
 from isonomia.evidence.detectors import DetectorState, Loan, Onset
 from isonomia.models.adapt import adapt
@@ -171,8 +172,12 @@ class Watch:
         people = Table.of(table)
         if self._late is None:
             return self._judge(people)
-        self._late.add(people, self._wanted(people, first=self._names is None))
-        return self._judge_those_ready()
+        ids = self._late.add(people, self._wanted(people, first=self._names is None))
+        try:
+            return self._judge_those_ready()
+        except IsonomiaError:
+            self._late.take_back(ids)
+            raise
 
     def label(self, ids: Any, outcomes: Any) -> tuple[Alarm, ...]:
         """Outcomes that have become known, by the ids of their samples; the alarms that they raise."""
@@ -213,13 +218,15 @@ class Watch:
     def _judge_those_ready(self) -> tuple[Alarm, ...]:
         if self._late is None:
             raise AssertionError("only a watch with late outcomes has samples that wait")
-        ready = self._late.ready()
-        return () if ready is None else self._judge(Table.of(ready))
+        columns, done = self._late.ready()
+        alarms = self._judge(Table.of(columns)) if columns else ()
+        self._late.settle(done)
+        return alarms
 
     def _judge(self, people: Table) -> tuple[Alarm, ...]:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
+        seen = [self._values(leaf, reader) for leaf in self._leaves]  # refuses what is amiss before anything is changed
         tickets = self._tickets.random(people.rows) if any(side.tickets > 1 for _, side in self._sides) else np.zeros(0)
-        seen = [self._values(leaf, reader) for leaf in self._leaves]
         self._sums.add(self.samples, [inside for inside, _ in seen], [values for _, values in seen], people.rows)
         crossings = []
         enough = self._enough()
@@ -317,7 +324,7 @@ class Watch:
         for channel, factors, mean in zip(side.channels, side.factors, onset.means, strict=True):
             if len(factors) > 1 or mean is None:
                 return None
-            found[channel.leaves[0]] = (mean / factors[0],) * 2
+            found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # and not -0
         if set(found) != set(claim.leaves):
             return None
         value, _ = over_box(claim.quantity, found)
@@ -378,7 +385,7 @@ class Watch:
     def _expression(self, claim: WatchedClaim, leaves: Mapping[Leaf, LeafRecord]) -> Expression:
         box = {leaf: (leaves[leaf].low, leaves[leaf].high) for leaf in claim.leaves}
         points = {leaf: leaves[leaf].estimate for leaf in claim.leaves}
-        low, high = over_box(claim.quantity, box)
+        low, high = (0.0 if abs(end) < 1e-300 else end for end in over_box(claim.quantity, box))
         estimate = None
         if all(point is not None for point in points.values()):
             value, _ = over_box(claim.quantity, {leaf: (point, point) for leaf, point in points.items()})  # type: ignore[misc]
@@ -409,6 +416,7 @@ class Watch:
         expressions = [
             self._expression(claim, leaves).agreeing(each) for (_, claim), each in zip(claims, answers, strict=True)
         ]
+        known = tuple(leaves[leaf] for leaf in dict.fromkeys(leaf for _, claim in claims for leaf in claim.leaves))
         groups = tuple(
             GroupRecord(
                 claim.group,
@@ -431,11 +439,11 @@ class Watch:
             risk=self.delta if answer is not None else 0.0,
             method="bets",
             samples=self.samples,
-            leaves=tuple(leaves[leaf] for leaf in dict.fromkeys(x for _, claim in claims for x in claim.leaves)),
+            leaves=known,
             expressions=tuple(expressions),
             stopped=f"after the {self.samples:,} samples that have come so far",
             assumptions=self._assumptions(),
-            remarks=(_MEANING[answer],),
+            remarks=(_MEANING[answer], *_unseen(known)),
             seed=self.seed,
             seconds=0.0,
             population={"kind": "stream", "rows": self.samples},
@@ -536,6 +544,16 @@ _MEANING = {
     False: "violated: at some time it did not hold; whether it holds now is said for the last samples",
     None: "undecided: the samples refute neither that it held the whole time nor that it never did",
 }
+
+
+def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
+    """Groups that nobody was in, and events that nobody had: more often misspelled than impossible."""
+    nobody = [
+        f"no sample so far informs {leaf.text}, so nothing is said of it: is it spelled as the stream has it?"
+        for leaf in leaves
+        if not leaf.n
+    ]
+    return (*nobody, *never_happened(leaves))
 
 
 def _checked_property(value: Property | str) -> Property:

@@ -246,3 +246,46 @@ def test_a_model_is_not_given_the_outcome_that_it_should_predict() -> None:
     assert watch.samples == 3
     assert all("paid" not in names for names in given)
     assert watch.verdict.leaves[0].n == 2
+
+
+def test_an_update_that_is_refused_changes_nothing() -> None:
+    rng = np.random.default_rng(11)
+
+    def people(**other: Any) -> dict[str, Any]:
+        return {"y": rng.random(50) < 0.5, "a": rng.integers(0, 2, 50), "x": rng.random(50), **other}
+
+    watch = iso.Watch(["P[y | a == 1] >= P[y] - 0.1", "E[x from 0 to 1] >= 0.1"], alpha=0.05)
+    watch.update(people())
+    before = watch.state
+    with pytest.raises(DataError, match="between 0 and 1"):
+        watch.update(people(x=np.full(50, 5.0)))
+    assert watch.state == before
+
+
+def test_an_outcome_that_is_refused_can_be_brought_again() -> None:
+    watch = iso.Watch("E[loss from 0 to 1 | prediction == 1] <= 0.5", alpha=0.05, outcome="loss", id="id")
+    watch.update({"id": [1, 2], "prediction": [1, 1]})
+    with pytest.raises(DataError, match="between 0 and 1"):
+        watch.label([1, 2], [0.2, 7.0])
+    assert (watch.samples, watch.pending) == (0, 2)
+    watch.label(2, 0.7)
+    assert (watch.samples, watch.pending) == (2, 0)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        watch.update({"id": [3], "prediction": [1], "loss": [9.0]})
+    watch.update({"id": [3], "prediction": [1], "loss": [0.9]})
+    assert (watch.samples, watch.pending, watch.missing) == (3, 0, 0)
+
+
+def test_nothing_is_said_about_nobody() -> None:
+    watch = iso.Watch("P[hired | sex == 'Man'] / P[hired | sex == 'F'] >= 0.8", alpha=0.05)
+    assert watch.update({"sex": ["F", "M"] * 500, "hired": [1, 0] * 500}) == ()
+    (now,) = watch.now
+    assert (now.answer, watch.verdict.answer) == ("undecided", "undecided")
+    assert any("no sample so far informs P[hired | sex == 'Man']" in remark for remark in watch.verdict.remarks)
+
+
+def test_an_event_that_nobody_had_is_said() -> None:
+    watch = iso.Watch("P[prediction == 'Yes'] >= 0.5", alpha=0.05)
+    (alarm,) = watch.update({"prediction": ["yes", "no"] * 200})
+    assert str(alarm.estimate) == "0.0"
+    assert any("spelled as the model gives it" in remark for remark in watch.verdict.remarks)

@@ -41,7 +41,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
 
-__all__ = ["check_rates"]
+__all__ = ["check_rates", "never_happened"]
 
 
 EVERYBODY = "everybody was asked"
@@ -272,7 +272,7 @@ def remarks_on_everybody(question: Question, counted: CensusCounts) -> tuple[str
     """What a reader should know of a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
-    return (*_nobody(counted.empty, counted.asked, question), *_never(counted.leaves))
+    return (*_nobody(counted.empty, counted.asked, question), *never_happened(counted.leaves))
 
 
 def remarks_on_draws(
@@ -286,7 +286,7 @@ def remarks_on_draws(
         *work.notes,
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples, work.question),
-        *_never(leaves),
+        *never_happened(leaves),
         *_never_seen(work, outcome),
     )
 
@@ -307,7 +307,7 @@ def _nobody(empty: Sequence[Leaf], asked: int, question: Question) -> tuple[str,
     )
 
 
-def _never(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
+def never_happened(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
     """An event that never happens is more often misspelled than impossible; one that happens to others is neither."""
     happens = {_event(leaf.text) for leaf in leaves if leaf.n and leaf.estimate}
     silent = [
