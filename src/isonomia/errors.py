@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from isonomia.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "ChangingModelError",
@@ -32,6 +32,7 @@ __all__ = [
     "UntrustedTypesError",
     "UsageError",
     "nearest",
+    "no_names",
     "refuse_no_path",
     "with_known_options",
 ]
@@ -224,10 +225,34 @@ def _not_taken(name: str, names: list[str], options: Mapping[str, object], error
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known name is nearest to an unknown one, as the end of an error message.
 
-    Returns an empty string where nothing is near.
+    Blanks around a name are hard to see, so they are named. Returns an empty string where nothing is near.
     """
-    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    for each in names:
+        if each.strip() == name.strip() and each != each.strip():
+            return f" Did you mean {each!r}, with the blanks around it?"
+    matches = get_close_matches(name, names, n=1, cutoff=0.6)
     return f" Did you mean {matches[0]!r}?" if matches else ""
+
+
+def no_names(columns: Sequence[str]) -> str:
+    """Say that a file seems to have no line of names, as the end of an error message; nothing where it seems to.
+
+    Nobody calls a column 39 or 0.5, but for years: whoever has those is told about a column all the same.
+    """
+    numbers = [name for name in columns if _is_number(name)]
+    if not numbers:
+        return ""
+    shown = f"names {numbers[0]!r} and {numbers[1]!r} look" if len(numbers) > 1 else f"name {numbers[0]!r} looks"
+    return f" The {shown} like data: if the file has no first line with the names of its columns, add it"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def refuse_no_path(path: str) -> None:

@@ -9,8 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isonomia.cli.console import new_console
-from isonomia.cli.options import FILES, MODEL_HELP, Data, Key, ModelReading, with_model_reading
-from isonomia.cli.outputs import read_interventions
+from isonomia.cli.options import (
+    CLAIM,
+    MODEL_HELP,
+    By,
+    Changes,
+    Data,
+    DecisionColumn,
+    Favourable,
+    IdColumn,
+    Key,
+    ModelReading,
+    ScoreColumn,
+    TableFile,
+    Target,
+    Unknown,
+    arguments_as_options,
+    with_model_reading,
+)
+from isonomia.cli.outputs import read_interventions, say_written
 from isonomia.cli.records import HERE, Records, read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
@@ -21,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["file"]
 
-TABLE, PEOPLE, AUDIT = "For nyc-ll144 and eeoc", "For reg-b", "For eu-ai-act and sr-11-7"
+AUDIT = "An audit"
 
 
 @with_model_reading
@@ -29,7 +46,10 @@ def file(
     pack: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="The rule: nyc-ll144, eeoc, reg-b, eu-ai-act or sr-11-7.", show_default=False
+            metavar="NAME",
+            help="The rule: nyc-ll144 or eeoc, from a table by group; reg-b, from a model and what people can change; "
+            "eu-ai-act or sr-11-7, from an audit.",
+            show_default=False,
         ),
     ],
     document: Annotated[
@@ -46,65 +66,20 @@ def file(
         Path | None, typer.Option(metavar="FILE", help="A TOML file with such facts, NAME = 'TEXT' each.")
     ] = None,
     data: Data = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN,...", help="The groups; of nyc-ll144 sex and race, in this order.", rich_help_panel=TABLE
-        ),
-    ] = None,
-    decision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The decisions; the model's predictions where there is a model.",
-            rich_help_panel=TABLE,
-        ),
-    ] = None,
-    favourable: Annotated[
-        str | None,
-        typer.Option(metavar="VALUE", help="The favourable decision; 1 unless given.", rich_help_panel=TABLE),
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The scores; score for those of the model.", rich_help_panel=TABLE),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VALUE",
-            help="A value that means that the group is not known, such as '?'. Repeatable.",
-            rich_help_panel=TABLE,
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", rich_help_panel=PEOPLE)] = None,
-    interventions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What people can change, as TOML.", rich_help_panel=PEOPLE)
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TARGET",
-            help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="The column that tells people apart.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.")] = None,
+    by: By = None,
+    decision: DecisionColumn = None,
+    favourable: Favourable = None,
+    score: ScoreColumn = None,
+    unknown: Unknown = None,
+    interventions: Changes = None,
+    target: Target = None,
+    id_column: IdColumn = None,
     no_reason: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that is no reason, such as the outcome.", rich_help_panel=PEOPLE),
+        typer.Option(metavar="COLUMN", help="A column that is no reason, such as the outcome.", rich_help_panel=CLAIM),
     ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
-    ] = None,
+    csv: TableFile = None,
     run: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="A run of the records, or an evidence file.", rich_help_panel=AUDIT),
@@ -121,7 +96,7 @@ def file(
     facts.toml -o audit.html -o audit.md
     """
     from isonomia.report.files import need_table, need_writable, write_file
-    from isonomia.report.packs import fill, pack_named
+    from isonomia.report.packs import check_facts, fill, pack_named
 
     chosen = pack_named(pack)
     for path in document:
@@ -131,10 +106,13 @@ def file(
     if csv is not None:
         need_table(csv, "--csv")
     stated = _facts(facts, fact or [])
+    check_facts(chosen, stated)
     console = new_console()
     match chosen.subject:
         case "groups":
-            subject: Any = _groups(chosen, stated, data, model, reading, by, decision, favourable, score, unknown or ())
+            subject: Any = _groups(chosen, data, model, reading, by, decision, favourable, score, unknown or ())
+            for remark in subject.remarks:
+                console.print(f"note: {remark}", markup=False, soft_wrap=True)
         case "refusals":
             subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or ())
         case _:
@@ -144,7 +122,7 @@ def file(
     made = fill(chosen, subject, stated)
     for path in document:
         write_file(made.to_html() if path.suffix == ".html" else made.to_markdown(), path, "--document")
-        console.print(f"{path}: written", markup=False, soft_wrap=True)
+    say_written(console, *document, csv)
     _tell_missing(made, console)
 
 
@@ -179,7 +157,6 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
 
 def _groups(
     pack: Pack,
-    stated: dict[str, str],
     data: Path | None,
     model: str | None,
     reading: ModelReading,
@@ -193,28 +170,29 @@ def _groups(
 
     if data is None or not by:
         raise UsageError(f"expected --data FILE and --by COLUMN for {pack.name}, such as --by sex --by race")
+    columns = list(dict.fromkeys(name.strip() for group in by for name in group.split(",")))
     groups: list[Any] = list(by)
-    small = 0.02
     if pack.name == "nyc-ll144":
-        if len(groups) != 2 or any("," in name for name in groups):
-            raise UsageError("expected --by SEX --by RACE for nyc-ll144, two columns; their intersection is added")
-        groups.append(tuple(groups))
-        # Only where the auditor leaves small categories out are they not the highest.
-        small = 0.02 if stated.get("exclusion") else 0.0
+        if len(columns) != 2:
+            raise UsageError(
+                "expected two columns for nyc-ll144, sex and race in this order, --by sex --by race or --by sex,race, "
+                f"but --by {' --by '.join(by)} came: the tables of each and of both together are made from two"
+            )
+        groups = [*columns, tuple(columns)]
     if pack.name == "eeoc":
         from isonomia.report.packs.eeoc.pack import refuse_attributes
 
-        refuse_attributes([name.strip() for group in by for name in group.split(",")])
-    return measure(
-        data,
-        reading.open(model),
-        by=groups,
-        decision=decision,
-        favourable=favourable,
-        score=score,
-        unknown=unknown,
-        small=small,
-    )
+        refuse_attributes(columns)
+    with arguments_as_options("favourable"):
+        return measure(
+            data,
+            reading.open(model),
+            by=groups,
+            decision=decision,
+            favourable=favourable,
+            score=score,
+            unknown=unknown,
+        )
 
 
 def _refusals(

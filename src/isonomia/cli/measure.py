@@ -9,8 +9,24 @@ import typer
 
 from isonomia.cli.check import parse_ranges
 from isonomia.cli.console import new_console
-from isonomia.cli.options import FILES, MODEL_HELP, Census, Markdown, ModelReading, NeededData, with_model_reading
-from isonomia.errors import UsageError
+from isonomia.cli.options import (
+    FILES,
+    GROUPS,
+    MODEL_HELP,
+    Census,
+    DecisionColumn,
+    Favourable,
+    Markdown,
+    ModelReading,
+    NeededBy,
+    NeededData,
+    ScoreColumn,
+    TableFile,
+    Unknown,
+    arguments_as_options,
+    with_model_reading,
+)
+from isonomia.cli.outputs import say_written
 
 __all__ = ["measure"]
 
@@ -18,39 +34,36 @@ __all__ = ["measure"]
 @with_model_reading
 def measure(
     data: NeededData,
-    by: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN,...", help="The groups: a column, or several for their intersection. Repeatable."),
-    ],
-    decision: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The decisions; the model's predictions where there is a model."),
+    by: NeededBy,
+    decision: DecisionColumn = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What turned out.", rich_help_panel=GROUPS)
     ] = None,
-    outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="What turned out.")] = None,
-    score: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The scores; score for those of the model.")
-    ] = None,
+    score: ScoreColumn = None,
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its decisions.")
     ] = None,
-    favourable: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="The favourable decision; that of --positive unless given.")
-    ] = None,
+    favourable: Favourable = None,
     positive: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="The positive outcome; 1 unless given, or true.")
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="The positive outcome; 1 or true unless given. Without --favourable it is that, too.",
+            rich_help_panel=GROUPS,
+        ),
     ] = None,
     reference: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="highest|VALUE", help="With which group others are compared: M, or 'M,White'. Repeatable."
+            metavar="highest|VALUE",
+            help="With which group others are compared: M, or 'M,White'. Repeatable.",
+            rich_help_panel=GROUPS,
         ),
     ] = None,
-    unknown: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VALUE", help="A value that means that the group is not known, such as '?'. Repeatable."),
-    ] = None,
+    unknown: Unknown = None,
     small: Annotated[
-        float, typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.")
+        float,
+        typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.", rich_help_panel=GROUPS),
     ] = 0.02,
     census: Census = False,
     delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.")] = 0.05,
@@ -63,10 +76,7 @@ def measure(
         typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column of numbers, for its intervals."),
     ] = None,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
-    csv: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
-    ] = None,
+    csv: TableFile = None,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a page with charts to this file.", rich_help_panel=FILES),
@@ -93,7 +103,7 @@ def measure(
     for path, option in ((html, "--html"), (markdown, "--markdown"), (json, "--json")):
         if path is not None:
             need_writable(path, option)
-    try:
+    with arguments_as_options("favourable", "positive", "reference"):
         table = measure_table(
             Everybody(data) if census else data,
             reading.open(model),
@@ -110,16 +120,13 @@ def measure(
             looks=int(looks) if looks.isdecimal() else looks,
             ranges=parse_ranges(ranges or []),
         )
-    except UsageError as error:
-        if error.name not in {"favourable", "positive", "reference"}:
-            raise
-        raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
     if csv is not None:
         write_columns(table.columns(), csv)
-    if html is not None:
-        write_file(table.to_html(), html, "--html")
-    if markdown is not None:
-        write_file(table.to_markdown(), markdown, "--markdown")
+    for path, option, written in ((html, "--html", table.to_html), (markdown, "--markdown", table.to_markdown)):
+        if path is not None:
+            write_file(written(), path, option)
     if json is not None:
         write_file(as_json_text(table), json, "--json")
-    show_table(table, new_console())  # at the end: whoever reads may go away, and the files are there
+    console = new_console()
+    show_table(table, console)  # at the end: whoever reads may go away, and the files are there
+    say_written(console, csv, html, markdown, json)

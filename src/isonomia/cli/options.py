@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "CLAIM",
     "FILES",
     "FLAG",
+    "GROUPS",
     "MODEL",
     "MODEL_HELP",
     "PROGRAMS",
@@ -32,13 +34,18 @@ __all__ = [
     "AllowCode",
     "AllowOutside",
     "Budget",
+    "By",
     "CacheFile",
     "Card",
     "Census",
+    "Changes",
     "Data",
+    "DecisionColumn",
     "Delta",
     "Explain",
+    "Favourable",
     "Features",
+    "IdColumn",
     "Json",
     "Junit",
     "Key",
@@ -46,16 +53,23 @@ __all__ = [
     "Mlflow",
     "ModelOptions",
     "ModelReading",
+    "NeededBy",
+    "NeededChanges",
     "NeededData",
     "Open",
     "Quiet",
     "Remember",
     "Report",
     "Sarif",
+    "ScoreColumn",
     "Seed",
+    "TableFile",
+    "Target",
     "Trust",
     "TrustPickle",
+    "Unknown",
     "ViolationsFile",
+    "arguments_as_options",
     "parse_model_options",
     "with_model_reading",
 ]
@@ -173,6 +187,58 @@ Mlflow = Annotated[
 ]
 Report = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the HTML report to this file.", rich_help_panel=FILES)
+]
+
+GROUPS = "A table by group"
+"""The panel of what is measured by group."""
+
+_BY = "The groups: a column, or several for their intersection, such as sex,race. Repeatable."
+By = Annotated[list[str] | None, typer.Option(metavar="COLUMN,...", help=_BY, rich_help_panel=GROUPS)]
+NeededBy = Annotated[list[str], typer.Option(metavar="COLUMN,...", help=_BY, show_default=False)]
+DecisionColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--decision",
+        metavar="COLUMN",
+        help="The decisions; the model's predictions where there is a model.",
+        rich_help_panel=GROUPS,
+    ),
+]
+Favourable = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="The favourable decision; 1 or true unless given.", rich_help_panel=GROUPS),
+]
+ScoreColumn = Annotated[
+    str | None,
+    typer.Option("--score", metavar="COLUMN", help="The scores; score for those of the model.", rich_help_panel=GROUPS),
+]
+Unknown = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VALUE",
+        help="A value that means that the group is not known, such as '?'. Repeatable.",
+        rich_help_panel=GROUPS,
+    ),
+]
+TableFile = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
+]
+
+_CHANGES = "What people can change, as TOML; isonomia init --interventions drafts it."
+Changes = Annotated[Path | None, typer.Option("--interventions", metavar="FILE", help=_CHANGES, rich_help_panel=CLAIM)]
+NeededChanges = Annotated[Path, typer.Option("--interventions", metavar="FILE", help=_CHANGES, show_default=False)]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TARGET",
+        help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
+        rich_help_panel=CLAIM,
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=FILES),
 ]
 
 MODEL_HELP = "The model: a file, a folder, an address, or module:object"
@@ -308,6 +374,17 @@ def with_model_reading(command: Callable[..., None]) -> Callable[..., None]:
     wrapped.__signature__ = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in parameters])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     return wrapped
+
+
+@contextmanager
+def arguments_as_options(*names: str) -> Iterator[None]:
+    """Say of an argument that is wrong how it is written at the command line."""
+    try:
+        yield
+    except UsageError as error:
+        if error.name not in names:
+            raise
+        raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
 
 
 def parse_model_options(items: list[str]) -> dict[str, Any]:

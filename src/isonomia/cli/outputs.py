@@ -25,6 +25,7 @@ __all__ = [
     "conclude",
     "read_interventions",
     "refuse_to_overwrite",
+    "say_written",
     "write_all_violations",
     "write_outputs",
     "write_text",
@@ -57,6 +58,13 @@ class OutputFiles:
         """The files that are wanted, by their kinds."""
         named = ((part.name, getattr(self, part.name)) for part in fields(self) if part.name != "mlflow")
         return [(name, target) for name, target in named if target is not None]
+
+
+def say_written(console: Console, *paths: Path | None) -> None:
+    """Say which files there are now, a line for each that was asked for."""
+    for path in paths:
+        if path is not None:
+            console.print(f"written: {path}", markup=False, soft_wrap=True)
 
 
 def write_outputs(outputs: OutputFiles, audit: Audit, summary_file: str | None) -> None:

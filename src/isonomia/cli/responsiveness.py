@@ -21,11 +21,14 @@ from isonomia.cli.options import (
     Budget,
     Delta,
     Explain,
+    IdColumn,
     Json,
     ModelReading,
+    NeededChanges,
     NeededData,
     Quiet,
     Seed,
+    Target,
     ViolationsFile,
     with_model_reading,
 )
@@ -47,27 +50,13 @@ PEOPLE, DRAWS = "Whom it is about", "How people are looked at"
 def responsiveness(
     data: NeededData,
     model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", show_default=False)],
-    interventions: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="What people can change, as TOML; isonomia init --interventions drafts it.",
-            show_default=False,
-        ),
-    ],
+    interventions: NeededChanges,
     delta: Delta = 0.05,
     budget: Budget = None,
     seed: Seed = None,
     explain: Explain = False,
     quiet: Quiet = False,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TARGET",
-            help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = None,
+    target: Target = None,
     at_least: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="The least share of their points for everybody.", rich_help_panel=CLAIM),
@@ -147,15 +136,7 @@ def responsiveness(
             rich_help_panel=FILES,
         ),
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="The column that tells people apart.",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
+    id_column: IdColumn = None,
     people: Annotated[
         Path | None,
         typer.Option(

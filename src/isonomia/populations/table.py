@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, nearest
+from isonomia.errors import DataError, nearest, no_names
 from isonomia.populations.columns import column_from, plain_value, with_type
 from isonomia.populations.frames import FrameStore, frame_store, replaced_in_frame
 from isonomia.wording import first_few, shortened
@@ -288,7 +288,9 @@ def check_known(names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise DataError(
-                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}", name=name
+                f"the table has no column {name!r}; its columns are {_listed(known)}.{nearest(name, known)}"
+                f"{no_names(known)}",
+                name=name,
             )
 
 

@@ -34,7 +34,8 @@ MEASURES = {
     "mean_score": "the mean of the scores",
     "scoring_rate": "the share with a score above the median of all scores",
     "scoring_ratio": "the scoring rate, divided by that of the reference group",
-    "calibration": "the share with a positive outcome, less the mean score of the same people",
+    "calibration": "the share with a positive outcome minus the mean score: above 0 where scores are too low, below 0 "
+    "where they are too high",
     "mean_decision": "the mean of the predicted numbers",
     "mean_outcome": "the mean of the numbers that turned out",
     "mean_error": "the mean of prediction minus outcome",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from io import StringIO
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from isonomia.audits.measure.measure import measure
@@ -14,7 +15,7 @@ from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTabl
 from isonomia.report.as_json import dumped
 from isonomia.report.files import need_table, write_table
 from isonomia.report.markdown import escaped
-from isonomia.wording import capitalised, chance, number, value_text, visible
+from isonomia.wording import brief, capitalised, chance, number, value_text, visible
 
 __all__ = [
     "TableSection",
@@ -124,19 +125,56 @@ def show_table(table: GroupTable, console: Any) -> None:
 
     for position, section in enumerate(sections_of(table)):
         console.print(Text(section.title, style="bold"))
-        console.print(_grid(section, console.width, people=position == 0))
+        for place, measures in enumerate(_side_by_side(section, console.width, people=position == 0)):
+            if place:
+                console.print()
+            part = replace(section, measures=measures)
+            console.print(_grid(part, console.width, people=position == place == 0))
         console.print()
     for line in _notes(table):
         console.print(Text(line))
 
 
 def _notes(table: GroupTable) -> Iterator[str]:
+    yield from _counted(table)
     yield interval_words(table)
     ratios = {"impact_ratio", "scoring_ratio"} & set(table.measures)
     if ratios and any(row.reference for row in table.rows):
         yield "A ratio compares a group's rate with that of the reference group."
+    if "calibration" in table.measures:
+        yield f"Calibration is {MEASURES['calibration']}."
     for remark in table.remarks:
         yield f"note: {remark}"
+
+
+def _counted(table: GroupTable) -> Iterator[str]:
+    """Which decision counts as favourable, and which outcome as positive."""
+    pairs = (("favourable", table.decision, table.favourable), ("positive", table.outcome, table.positive))
+    told = [f"as {word}: {column} = {brief(value)}" for word, column, value in pairs if value is not None]
+    if told:
+        yield f"Counted {', '.join(told)}."
+
+
+NAMES = 12
+"""The least room for the names of groups, in columns of the terminal."""
+
+
+def _side_by_side(section: TableSection, width: int, *, people: bool) -> Iterator[tuple[str, ...]]:
+    """The measures in as many tables as it takes for no word and no number to be broken."""
+    words = [word for row in section.rows for word in name_of(row, section.measures).split()]
+    room = width - 1 - min(max(len(INDENT) + max(map(len, words)), NAMES), width // 2)
+    left, chosen = room - (_people_width(section) if people else 0), list[str]()
+    for name in section.measures:
+        needed = _width(section, name) + 1
+        if chosen and needed > left:
+            yield tuple(chosen)
+            left, chosen = room, []
+        left -= needed
+        chosen.append(name)
+    yield tuple(chosen)
+
+
+INDENT = "  "
 
 
 def _grid(section: TableSection, width: int, *, people: bool) -> Any:
@@ -144,13 +182,14 @@ def _grid(section: TableSection, width: int, *, people: bool) -> Any:
     from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 1, 0, 0), show_edge=False)
-    # Numbers are not broken as long as the names of groups have some room beside them.
-    whole = width >= 16 + (16 if people else 0) + sum(_width(section, name) + 1 for name in section.measures)
+    others = (_people_width(section) if people else 0) + sum(_width(section, name) + 1 for name in section.measures)
+    names = max(width - others - 1, NAMES)
     grid.add_column("group", overflow="fold", min_width=8)
     for heading in ("n", "share") if people else ():
         grid.add_column(heading, justify="right", no_wrap=True)
     for name in section.measures:
-        grid.add_column(words_of(name), overflow="fold", no_wrap=whole)
+        heading = "\n".join(wrap(words_of(name), _width(section, name)))
+        grid.add_column(heading, overflow="fold", no_wrap=width >= NAMES + others)
     previous: tuple[str, ...] = ()
     for row in section.rows:
         if row.by != previous:
@@ -158,13 +197,25 @@ def _grid(section: TableSection, width: int, *, people: bool) -> Any:
             grid.add_row(Text(f"by {', '.join(row.by)}", style="dim"))
         counts = [f"{row.n:,}", f"{row.share:.1%}"] if people else []
         cells = [cell(row.estimates.get(name)) for name in section.measures]
-        indent = "  " if row.by else ""
-        grid.add_row(*(Text(part) for part in (indent + visible(name_of(row, section.measures)), *counts, *cells)))
+        told = _hanging(visible(name_of(row, section.measures)), names, INDENT if row.by else "")
+        grid.add_row(*(Text(part) for part in (told, *counts, *cells)))
     return grid
 
 
+def _hanging(name: str, width: int, indent: str) -> str:
+    """A name on as many lines as it needs, the further ones set in."""
+    lines = wrap(name, width, initial_indent=indent, subsequent_indent=indent * 2, break_on_hyphens=False)
+    return "\n".join(lines) or name
+
+
+def _people_width(section: TableSection) -> int:
+    """The width of how many people a group has, and of their share."""
+    return max(len(f"{row.n:,}") for row in section.rows) + len(" 100.0% ")
+
+
 def _width(section: TableSection, name: str) -> int:
-    return max(len(words_of(name)), *(len(cell(row.estimates.get(name))) for row in section.rows))
+    """The width of a column: its numbers stay whole, and its heading may break between words."""
+    return max(*map(len, words_of(name).split()), *(len(cell(row.estimates.get(name))) for row in section.rows))
 
 
 def as_text(table: GroupTable) -> str:

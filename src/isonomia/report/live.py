@@ -52,7 +52,7 @@ class LiveProgress:
         """Show where it stands, unless it was shown just now."""
         if self._live is None or time.monotonic() - self._shown < EVERY:
             return
-        self._live.update(_line(progress), refresh=True)
+        self._live.update(_line(progress, self.console.width), refresh=True)
         self._shown = time.monotonic()
 
     def end(self) -> None:
@@ -62,7 +62,11 @@ class LiveProgress:
             self._live = None
 
 
-def _line(progress: Progress) -> Table:
+YET = "not decided yet: "
+"""What stands before an interval that is still closing in, so that nobody reads it as an answer."""
+
+
+def _line(progress: Progress, width: int) -> Table:
     grid = Table.grid(padding=(0, 2))
     pace = progress.samples / progress.seconds if progress.seconds > 0 else 0.0
     left = min(progress.samples_left, progress.most - progress.samples)
@@ -70,9 +74,9 @@ def _line(progress: Progress) -> Table:
     if isfinite(left) and pace:
         remaining += f" ({left / pace:,.0f} s)"
     grid.add_row(
-        ProgressBar(total=1.0, completed=progress.share, width=24),
+        ProgressBar(total=1.0, completed=progress.share, width=24 if width >= WIDER else 6),
         f"{progress.samples:,} {progress.counted}",
-        Text(progress.closing_in(), style="cyan"),
+        Text(YET + progress.closing_in(), style="cyan"),
         Text(remaining, style="dim"),
     )
     return grid
@@ -81,8 +85,8 @@ def _line(progress: Progress) -> Table:
 ROOM = 4
 """Lines of the terminal that are not for rows: the heading, the count of the others, and the prompt."""
 
-WIDE, MIDDLING = 80, 50
-"""From how many columns on everything is shown; and from how many on more than state, name and samples."""
+WIDER, WIDE, MIDDLING = 120, 80, 50
+"""From how many columns on bars are long, everything is shown, and more than state, name and samples is shown."""
 
 
 class AuditDisplay(Protocol):
@@ -234,6 +238,8 @@ class LiveTable:
         counts = _counted([self.statuses[index] for index in self._ended])
         line = f"{len(self._ended):,} of {len(self.statuses):,} after {_time(time.monotonic() - self._began)}"
         line += f": {counts}" if counts else ""
+        if any(each.closing_in and each.state == "running" for each in self.statuses):
+            line += "; beside a bar: not decided yet"
         if self._stopping:
             line = f"{_STOPPING}. {line}"
         return Text(line, style="bold", no_wrap=True, overflow="ellipsis")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from isonomia.spec.construct import constant_value
 from isonomia.spec.text import chain_of, number_text, value_text
@@ -118,6 +119,8 @@ def _link(left: Quantity, relation: RowRelation, right: Quantity) -> str:
     match left, right:
         case Arithmetic("/", Rate() | Mean() as above, Rate() | Mean() as below), Constant():
             return f"{_leaf(above)} is {words} {_quantity(right)} times {_other(below, above)}"
+        case Extreme("abs", (Mean(RowArithmetic("-", happened, said)) as gap,)), _ if _is_truth(happened):
+            return f"{_mean_pair(gap, happened, said)} differ by {words} {_quantity(right)}"
         case Extreme("abs", (Arithmetic("-", a, b),)), _:
             return f"{_quantity(a)} and {_other(b, a)} differ by {words} {_quantity(right)}"
         case Arithmetic("-", a, b), Constant(value) if value >= 0:
@@ -130,6 +133,16 @@ def _link(left: Quantity, relation: RowRelation, right: Quantity) -> str:
             return f"{_quantity(left)} is {words} {_quantity(right.left)} times {_other(other, left)}"
         case _:
             return f"{_quantity(left)} is {words} {_other(right, left)}"
+
+
+def _is_truth(row: Row) -> bool:
+    return isinstance(row, Compare | Member | Missing | RowNot | RowJunction)
+
+
+def _mean_pair(gap: Mean, happened: Row, said: Row) -> str:
+    """What a mean difference of an event and a number is about: how often it happens, and the mean of the number."""
+    group = "" if gap.given is None else f"among those {_condition(gap.given)}, "
+    return f"{group}the share of people {_event(happened)} and {_leaf(replace(gap, term=said, given=None))}"
 
 
 def _quantity_between(middle: Quantity, relation: Relation, first: Quantity, last: Quantity) -> str:
@@ -231,8 +244,14 @@ def _phrase(row: Row, *, event: bool) -> str:
             if links and len(links) == 2 and isinstance(links[0].left, Literal):
                 versions = bool(versions_of(row))
                 return f"{'for whom' if versions else lead} {_between(links, event=event and not versions)}"
-            phrases = [(operand, _phrase(operand, event=event)) for operand in operands]
-            parts = [f"({phrase})" if isinstance(operand, RowJunction) else phrase for operand, phrase in phrases]
+            parts: list[str] = []
+            for operand, before in zip(operands, (None, *operands), strict=False):
+                if parts and connective == "and" and _same_number(operand, before) and not versions_of(row):
+                    parts[-1] += f" and {(_EVENT if event else _CONDITION)[operand.relation].removeprefix('is ')} "
+                    parts[-1] += _term(operand.right)
+                    continue
+                phrase = _phrase(operand, event=event)
+                parts.append(f"({phrase})" if isinstance(operand, RowJunction) else phrase)
             return f"{'either ' if connective == 'or' else ''}{listed(parts, connective)}"
         case RowNot(Compare() | RowJunction() | RowNot() as inner):
             return f"for whom it is not true that {_clause(inner)}"
@@ -242,6 +261,18 @@ def _phrase(row: Row, *, event: bool) -> str:
             return f"{'whose' if _sameness(row) else 'for whom'} {_clause(row)}"
         case _:
             return f"{lead} {_test(row, event=event)}"
+
+
+_UP, _DOWN = (">", ">="), ("<", "<=")
+
+
+def _same_number(upper: Row, lower: Row | None) -> TypeGuard[Compare]:
+    """Whether it bounds a number from above that the one before bounds from below."""
+    match lower, upper:
+        case Compare(first, one, Literal()), Compare(second, other, Literal()):
+            return first in _UP and second in _DOWN and one == other and not isinstance(one, Literal)
+        case _:
+            return False
 
 
 def _test(row: Row, *, event: bool) -> str:

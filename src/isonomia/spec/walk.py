@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
-from isonomia.errors import Place, SpecError, nearest
+from isonomia.errors import Place, SpecError, nearest, no_names
 from isonomia.spec.tree import (
     AsIf,
     Column,
@@ -201,7 +201,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     listed = ", ".join(map(repr, known[:12])) + (", ..." if len(known) > 12 else "")
     if name in {"prediction", "score"}:
         hint = f" The model's {name} is not a column: write {name} without backticks, isonomia.{name} in Python."
-    return f"there is no column {name!r}.{hint or f' The columns are {listed or chr(0x2014)}.'}"
+    return f"there is no column {name!r}.{hint or f' The columns are {listed or chr(0x2014)}.'}{no_names(known)}"
 
 
 def links_of(formula: Formula) -> Iterator[tuple[Quantity, Relation, Quantity]]:

@@ -62,6 +62,14 @@ def test_a_slip_in_a_formula_is_told_with_what_was_meant(claim: str, message: st
         iso.check(claim, None, iso.Sample(PEOPLE))
 
 
+def test_blanks_around_a_value_and_numbers_as_names_are_told() -> None:
+    blanks = {"sex": [" Male", " Female"] * 20, "hired": [1, 0] * 20}
+    with pytest.raises(SpecError, match="Did you mean ' Male', with the blanks around it"):
+        iso.check("P[hired == 1 | sex == 'Male'] >= 0.5", None, iso.Sample(blanks))
+    with pytest.raises(SpecError, match="The names '39' and '13' look like data"):
+        iso.check("P[hired == 1] >= 0.5", None, iso.Sample({"39": [1, 0], "13": [2, 3], "Private": [0, 0]}))
+
+
 def test_a_text_outcome_asks_for_its_positive_value_before_the_model_is_asked() -> None:
     def never(_: Any) -> Any:
         raise AssertionError("the model was asked")

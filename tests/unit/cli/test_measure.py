@@ -54,7 +54,9 @@ def test_every_kind_of_file_is_written_and_says_the_same(people: Path, tmp_path:
         assert "unknown" in text
     assert {row["by"] for row in rows} == {"", "sex", "race", "sex,race"}
     assert "M (reference)" in printed
-    assert max(map(len, printed.splitlines())) <= 80
+    assert max(map(len, printed.splitlines()[:-4])) <= 80  # paths of files are not broken
+    assert printed.splitlines()[-4:] == [f"written: {path}" for path in files.values()]
+    assert "Counted as favourable: income = '>50K'." in printed
 
 
 def test_no_digit_is_lost_on_a_narrow_terminal(people: Path) -> None:
@@ -80,3 +82,41 @@ def test_a_file_that_cannot_be_written_is_found_before_the_work(people: Path, tm
         measured(*arguments, "--html", str(tmp_path / "no" / "page.html"))
     with pytest.raises(IsonomiaError, match=r"ends in .csv or .parquet"):
         measured(*arguments, "--csv", str(tmp_path / "table.xls"))
+
+
+ADULT = ["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"]
+
+
+def test_no_word_and_no_number_is_broken_at_80_columns(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["sex,race,decided,happened,score"]
+    for race in rng.choice(ADULT, 600, p=[0.01, 0.03, 0.1, 0.01, 0.85]):
+        yes, score = rng.integers(0, 2, 2), rng.random()
+        lines.append(f"{rng.choice(['Female', 'Male'])},{race},{yes[0]},{yes[1]},{score:.3f}")
+    (tmp_path / "adult.csv").write_text("\n".join(lines))
+    printed = measured(
+        *("--data", str(tmp_path / "adult.csv"), "--decision", "decided", "--outcome", "happened"),
+        *("--score", "score", "--by", "race", "--by", "sex,race"),
+    )
+    tables = printed.split("Counted as")[0].splitlines()
+    assert max(map(len, tables)) <= 80
+    for line in tables:
+        assert line.count("[") == line.count("]"), line  # a number and its interval stand on one line
+        name = line.strip().split("  ")[0]
+        assert not name or name[0] != "(" or line.startswith("    ("), line  # what follows a name is set in
+    assert sum(line.split("  ")[1:2] == ["Asian-Pac-Islander"] for line in tables) >= 4
+    assert not any(word in printed for word in ("Islande ", "Eskim "))
+
+
+def test_blanks_around_values_and_a_file_without_names_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("sex, hired\n" + "F, 1\n Male, 0\n" * 20)
+    with pytest.raises(IsonomiaError, match="Did you mean ' hired', with the blanks around it"):
+        measured("--data", str(path), "--decision", "hired", "--by", "sex")
+    printed = measured("--data", str(path), "--decision", " hired", "--by", "sex")
+    assert "sex has values with blanks around them, such as ' Male'" in " ".join(printed.split())
+    with pytest.raises(IsonomiaError, match="Did you mean ' Male', with the blanks around it"):
+        measured("--data", str(path), "--decision", " hired", "--by", "sex", "--reference", "Male")
+    path.write_text("39, State-gov,13,1\n" * 20)
+    with pytest.raises(IsonomiaError, match="names '39' and '13' look like data: if the file has no first line"):
+        measured("--data", str(path), "--decision", "hired", "--by", "sex")

@@ -415,6 +415,64 @@ def test_verdicts_stand_below_the_article_that_asks_for_them() -> None:
 # ---------------------------------------------------------------------------------------------------------- the command
 
 
+@pytest.fixture
+def applicants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    groups = {"A": (500, 250), "B": (495, 200), "C": (5, 5)}
+    people = pd.DataFrame(selected(groups)).assign(sex=lambda frame: np.where(frame.index % 2, "F", "M"))
+    people.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+def filed(*arguments: str) -> tuple[str, str]:
+    """What the command prints, and the document."""
+    command = ["file", "--data", "people.csv", "--decision", "hired", "-o", "audit.md", *arguments]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.exception or done.output
+    return done.output, Path("audit.md").read_text().replace("\\", "")
+
+
+@pytest.mark.usefixtures("applicants")
+def test_groups_are_written_as_measure_takes_them() -> None:
+    forms = (("sex", "race"), ("sex,race",), ("sex", "race", "sex,race"))
+    texts = [filed("--pack", "nyc-ll144", *(f"--by={by}" for by in form))[1] for form in forms]
+    assert texts[0] == texts[1] == texts[2]
+    assert "F, A" in texts[0]
+
+
+@pytest.mark.usefixtures("applicants")
+def test_a_category_below_2_percent_is_left_out_only_where_the_auditor_says_why() -> None:
+    _, kept = filed("--pack", "nyc-ll144", "--by", "sex,race")
+    rows = rows_of(kept, "Race and ethnicity")
+    assert rows["C (below 2%)"] == ["5", "5", "100.0%", "1.00"]
+    assert rows["A"] == ["500", "250", "50.0%", "0.50"]
+    assert "They are included here, and one of them may have the highest rate" in kept
+    _, left_out = filed("--pack", "nyc-ll144", "--by", "sex,race", "--fact", "exclusion=five people")
+    rows = rows_of(left_out, "Race and ethnicity")
+    assert rows["C (below 2%)"] == ["5", "5", "100.0%", "left out"]
+    assert rows["A"] == ["500", "250", "50.0%", "1.00"]
+    assert "Justification of the independent auditor: five people" in left_out
+    table = iso.measure("people.csv", by=["sex", "race", ("sex", "race")], decision="hired")
+    assert rows_of(fill("nyc-ll144", table).to_markdown(), "Race and ethnicity")["A"][-1] == "0.50"
+
+
+def test_applicants_are_those_of_whom_the_rate_is() -> None:
+    people = {"sex": ["F"] * 6 + ["M"] * 4, "race": ["A"] * 10, "hired": [1, 1, 0, 0, None, None, 1, 1, 1, 0]}
+    table = iso.measure(pd.DataFrame(people), by=["sex", "race", ("sex", "race")], decision="hired")
+    text = fill("nyc-ll144", table).to_markdown()
+    assert rows_of(text, "Sex")["F"] == ["4", "2", "50.0%", "0.67"]
+    assert "People assessed: 10" in text
+    assert "without a decision, and so in no number of applicants below: 2" in text
+
+
+@pytest.mark.usefixtures("applicants")
+def test_the_command_names_the_files_that_it_wrote_and_a_fact_that_is_empty() -> None:
+    printed, _ = filed("--pack", "eeoc", "--by", "race", "--csv", "groups.csv", "--fact", "job=", "--fact", "user=us")
+    assert {"written: audit.md", "written: groups.csv"} <= set(printed.splitlines())
+    assert re.findall(r'^(\w+) = ""  # ', printed, re.MULTILINE) == ["job", "period", "records"]
+    assert "note: small groups by race, never taken as the highest: C" in printed
+
+
 def test_the_command_asks_for_facts_by_name_and_takes_them_from_a_file(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(selected({"A": (50, 30), "B": (50, 20)}, sex="F")).to_csv("people.csv", index=False)
@@ -450,9 +508,13 @@ def test_the_command_asks_for_facts_by_name_and_takes_them_from_a_file(tmp_path:
         (["--pack", "eeoc", "-o", "a.pdf"], "to end in .html or .md"),
         (["--pack", "eeoc", "-o", "a.md"], "expected --data FILE and --by COLUMN"),
         (["--pack", "reg-b", "-o", "a.md", "--data", "x.csv"], "--model, --interventions, --target did not come"),
-        (["--pack", "nyc-ll144", "-o", "a.md", "--data", "x.csv", "--by", "sex"], "--by SEX --by RACE"),
+        (
+            ["--pack", "nyc-ll144", "-o", "a.md", "--data", "x.csv", "--by", "sex"],
+            "--by sex --by race or --by sex,race, but",
+        ),
         (["--pack", "eeoc", "-o", "a.md", "--data", "x.csv", "--by", "age"], "not of 'age'"),
         (["--pack", "eeoc", "-o", "a.md", "--fact", "x"], "expected --fact NAME=TEXT"),
+        (["--pack", "eeoc", "-o", "a.md", "--fact", "jobs=clerk"], "has no fact 'jobs'. Did you mean 'job'?"),
     ],
 )
 def test_what_is_missing_is_told(arguments: list[str], message: str, tmp_path: Path, monkeypatch: Any) -> None:

@@ -84,7 +84,7 @@ def test_progress_is_shown_on_a_terminal_only() -> None:
         live.advance(Progress(1234, 5000, 0.5, 2.0, lambda: "[0.4, 0.6] >= 0.5?"))
         live.end()
         assert ("1,234 people" in _output(console)) is terminal
-        assert ("[0.4, 0.6] >= 0.5?" in _output(console)) is terminal
+        assert ("not decided yet: [0.4, 0.6] >= 0.5?" in _output(console)) is terminal
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,11 @@ from isonomia.spec.parser import parse_formula
             "The share of people with a true among those for whom it is not true that b is true and (c is true or not "
             "(d is 1)) is more than 0.",
         ),
+        (
+            "for g in sex: abs(E[(paid == 1) - score | sex == g and score >= 0 and score < 0.5]) <= 0.1",
+            "For every value g of sex: among those whose sex is g and whose score is at least 0 and below 0.5, the "
+            "share of people with paid equal to 1 and the mean score differ by at most 0.1.",
+        ),
         ("P[(a == b) == c] > 0", "The share of people with the truth of (a is b) equal to c is more than 0."),
         (
             "P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95",

@@ -193,11 +193,11 @@ class Event:
         values = _values_of(present)
         if kind == "number" and self.may_be_number and len(values) > 2:
             return True
-        example = "such as" if self.may_be_number or kind != "number" else "and is no yes or no, such as"
+        yes_or_no = "" if self.may_be_number or kind != "number" else ", and no yes or no"
         raise UsageError(
             f"{self.name!r}, the {self.role}, is {'text' if kind == 'text' else f'a {kind}'} with the values "
-            f"{_shown(values)}: say which of them counts as {'favourable' if self.role == 'decision' else 'positive'}, "
-            f"{example} {self.option}={values[0]!r}",
+            f"{_shown(values)}{yes_or_no}: say which of them is the {self.option} one, "
+            f"{' or '.join(f'{self.option}={value!r}' for value in values[:2])}",
             name=self.option,
         )
 

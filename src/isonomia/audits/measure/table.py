@@ -13,7 +13,7 @@ from isonomia.audits.measure.limits import GroupLimits, RatioEnds
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.errors import UsageError, nearest
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, ScoreBin, word_of
-from isonomia.wording import first_few, plural
+from isonomia.wording import first_few, listed, plural
 
 __all__ = ["assumptions", "remarks", "rows_of"]
 
@@ -327,6 +327,12 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
             yield f"{plural(number, 'person', 'people')} with unknown {group} are shown apart and compared with nobody"
     for name in work.attributes.names:
         doubtful = [value for value in work.attributes.known[name] if str(value).strip().lower() in LOOKS_UNKNOWN]
+        blank = [value for value in work.attributes.known[name] if isinstance(value, str) and value != value.strip()]
+        if blank:
+            yield (
+                f"{name} has values with blanks around them, such as {blank[0]!r}: write them so, or take the blanks "
+                "out of the data"
+            )
         if doubtful:
             yield f"{name} has the value {doubtful[0]!r}: count it as unknown with unknown=[{doubtful[0]!r}]"
     for by in work.by:
@@ -343,4 +349,6 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
     if work.columns.score is not None and not work.probable:
         yield "scores beyond 0 to 1 are no probabilities: calibration is not measured"
     if work.sent_blindly:
-        yield f"the model does not say what it reads: it was given {first_few(work.sent, 12)}"
+        kept = [name for name in work.rows.names if name not in work.sent]
+        without = f", and not {listed(kept)}, which is measured" if kept else ""
+        yield f"the model does not say what it reads: it was given {first_few(work.sent, 12)}{without}"

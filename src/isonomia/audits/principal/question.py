@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
-from isonomia.errors import DataError, SpecError, UsageError, nearest
+from isonomia.errors import DataError, SpecError, UsageError, nearest, no_names
 from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects
 from isonomia.evidence.strata.worlds import TableShape
@@ -182,7 +182,7 @@ def need_columns(prop: PrincipalFairness, population: Population, model: Model |
             known = ", ".join(map(repr, population.names[:12]))
             raise SpecError(
                 f"there is no column {name!r}; the columns are {known}: name one of them{hint}."
-                f"{nearest(name, population.names)}",
+                f"{nearest(name, population.names)}{no_names(population.names)}",
                 name=name,
             )
 

@@ -6,6 +6,7 @@ that nobody stated stands there as a gap with its name, and is never invented. N
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +14,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.report.packs.document import Document, read_template
 from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
-__all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "fill", "pack_named"]
+__all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "check_facts", "fill", "pack_named"]
 
 PACKS = ("nyc-ll144", "eeoc", "reg-b", "eu-ai-act", "sr-11-7")
 """The names of the packs; each has a folder of its name, with underscores."""
@@ -46,12 +47,14 @@ def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) ->
         Where the subject is of another kind, or a fact is not one that the pack asks for.
     """
     chosen = pack_named(pack) if isinstance(pack, str) else pack
-    stated = {name: str(value).strip() for name, value in (facts or {}).items()}
-    known = [fact.name for fact in chosen.facts]
-    for name in stated:
+    check_facts(chosen, facts or {})
+    stated = {name: text for name, value in (facts or {}).items() if (text := str(value).strip())}
+    return read_template(chosen, chosen.content(subject, stated), stated)
+
+
+def check_facts(pack: Pack, facts: Iterable[str]) -> None:
+    """Refuse facts that a pack does not ask for: a misspelt one would be missing without a word."""
+    known = [fact.name for fact in pack.facts]
+    for name in facts:
         if name not in known:
-            raise UsageError(
-                f"{chosen.name} has no fact {name!r}.{nearest(name, known)} It asks for {', '.join(known)}"
-            )
-    content = chosen.content(subject, stated)
-    return read_template(chosen, content, {name: value for name, value in stated.items() if value})
+            raise UsageError(f"{pack.name} has no fact {name!r}.{nearest(name, known)} It asks for {', '.join(known)}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import guarantee
 from isonomia.records.verdict import Verdict
@@ -42,8 +44,10 @@ def kind_of(verdict: Verdict) -> str:
             return "accuracy" if _COMPARES_OUTCOME.search(verdict.text) else "bias"
 
 
-def audit_content(subject: SealedAudit) -> PackContent:
-    """The texts, tables and lists that documents about audits are filled with."""
+def audit_content(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+    """The texts, tables and lists that documents about audits are filled with: what the audit says, sorted."""
+    if not isinstance(subject, SealedAudit):
+        raise UsageError("expected an audit: a run of the records, or an evidence file")
     audit = subject.audit
     by_kind: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
     for entry in audit.entries:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from typing import Literal as OneOf
 
 __all__ = ["Fact", "Pack", "PackContent", "PackTable"]
@@ -61,20 +61,23 @@ class PackContent:
     pages: tuple[tuple[str, PackContent], ...] = ()
 
 
-class Pack(Protocol):
-    """A rule, and how its document is filled."""
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A rule, and how its document is filled.
 
-    @property
-    def name(self) -> str:
-        """The name at the command line."""
+    Attributes
+    ----------
+    name
+        The name at the command line, and of its folder, with underscores there.
+    subject
+        What it is about: a table by group, refused applicants, or the verdicts of an audit.
+    facts
+        The facts that it asks for.
+    content
+        Makes the texts and tables of the document from the subject and the facts that were stated.
+    """
 
-    @property
-    def subject(self) -> OneOf["groups", "refusals", "audit"]:
-        """What it is about: a table by group, refused applicants, or the verdicts of an audit."""
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """The facts that it asks for."""
-
-    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:
-        """The texts and tables of the document."""
+    name: str
+    subject: OneOf["groups", "refusals", "audit"]
+    facts: tuple[Fact, ...]
+    content: Callable[[Any, Mapping[str, str]], PackContent]

@@ -338,11 +338,14 @@ def test_references_are_named_by_value_or_as_text() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"decision": "income"}, "'<=50K' and '>50K': say which of them counts as favourable, such as favourable="),
+        (
+            {"decision": "income"},
+            "'<=50K' and '>50K': say which of them is the favourable one, favourable='<=50K' or favourable='>50K'",
+        ),
         ({"decision": "income", "positive": ">50"}, "no row has '>50' in 'income'.*Did you mean"),
-        ({"decision": "coded"}, "values 1 and 2: say which of them counts as favourable"),
-        ({"decision": "d", "outcome": "income"}, "counts as positive, such as positive='<=50K'"),
-        ({"decision": "d", "outcome": "number"}, "say which of them counts as positive"),
+        ({"decision": "coded"}, "values 1 and 2: say which of them is the favourable one"),
+        ({"decision": "d", "outcome": "income"}, "the positive one, positive='<=50K' or positive='>50K'"),
+        ({"decision": "d", "outcome": "number"}, "and no yes or no: say which of them is the positive one"),
         ({"decision": "d", "favourable": "approve"}, "number with the values 0 and 1, but favourable='approve' came"),
         ({"decision": "D"}, "no column 'D'; its columns are 'sex'"),
         ({}, "expected decision= or score="),

@@ -45,7 +45,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.rates.sampling import prepare
 from isonomia.engine.observer import Silent
-from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
+from isonomia.errors import DataError, IsonomiaError, UsageError, nearest, no_names
 from isonomia.interventions import Draft, Interventions
 from isonomia.models.protocol import Model
 from isonomia.populations import Census, Sample
@@ -140,6 +140,7 @@ def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> B
         if name is not None and name not in columns:
             raise UsageError(
                 f"expected {option} to name a column, but there is no column {name!r}.{nearest(name, table.names)}"
+                f"{no_names(table.names)}"
             )
     answers = decided = None
     if opened is None:
@@ -148,7 +149,7 @@ def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> B
             raise UsageError(
                 "expected a model, or a table with a column of predictions or decisions, but no column's name is a "
                 "usual one for these. Give the model first, isonomia init MODEL DATA; or name the column with "
-                "--decision; or draft only what people can change, with --interventions"
+                f"--decision; or draft only what people can change, with --interventions.{no_names(table.names)}"
             )
         others = {name: column for name, column in columns.items() if name != decided}
         outcome = wishes.outcome or likely_outcome(others, None, tuple(columns[decided].counts))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.errors import UsageError, nearest
+from isonomia.errors import UsageError, nearest, no_names
 from isonomia.populations.profile import ColumnProfile, profile_of
 from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import (
@@ -133,6 +133,7 @@ def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> Attribute:
     if name not in columns:
         raise UsageError(
             f"expected --protected to name a column, but there is no column {name!r}.{nearest(name, columns)}"
+            f"{no_names(list(columns))}"
         )
     column = columns[name]
     guess = attribute_kind(name, list(column.counts))

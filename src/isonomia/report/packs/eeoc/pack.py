@@ -3,64 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar
-from typing import Literal as OneOf
+from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
 from isonomia.records.group_table import GroupRow, GroupTable
-from isonomia.report.packs.protocol import Fact, PackContent, PackTable
+from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
 
-__all__ = ["PACK", "Eeoc", "fisher", "refuse_attributes", "standard_deviations"]
+__all__ = ["PACK", "fisher", "refuse_attributes", "standard_deviations"]
 
 FOUR_FIFTHS = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Eeoc:
-    """The pack: a table for each of sex, race and ethnic group that was measured."""
+FACTS = (
+    Fact("user", "the employer, labor organization or agency whose selections these are", "1607.1 B, 1607.16"),
+    Fact("job", "the job, and the selection procedure", "1607.4 C, 1607.15 A"),
+    Fact("period", "the period and the applicants that are counted", "1607.4 A, 1607.15 A"),
+    Fact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
+)
 
-    name: ClassVar[str] = "eeoc"
-    subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "groups"
-    facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("user", "the employer, labor organization or agency whose selections these are", "1607.1 B, 1607.16"),
-        Fact("job", "the job, and the selection procedure", "1607.4 C, 1607.15 A"),
-        Fact("period", "the period and the applicants that are counted", "1607.4 A, 1607.15 A"),
-        Fact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
+
+def adverse_impact(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+    """One table for each attribute, and what the rule of thumb says of it."""
+    if not isinstance(subject, GroupTable) or "selection_rate" not in subject.measures:
+        raise UsageError("expected a table of iso.measure with selection rates: decision=..., by=['sex', 'race']")
+    refuse_attributes([name for by in subject.by for name in by])
+    rows: list[tuple[str, ...]] = []
+    findings: list[str] = []
+    for by in subject.by:
+        known = [row for row in subject[by] if not row.unknown and row["selection_rate"].value is not None]
+        highest = max((row for row in known if not row.small), key=_rate, default=None)
+        if highest is None:
+            continue
+        rows += [_row(by, row, highest) for row in known]
+        findings += _findings(by, known, highest)
+    if not rows:
+        raise UsageError("expected a group of at least 2% with selections, but there is none")
+    unknown = tuple(f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count)
+    headings = (
+        "Group",
+        "Applicants",
+        "Selected",
+        "Rate",
+        "Impact ratio",
+        "4/5",
+        "Fisher's p",
+        "Standard deviations",
     )
-
-    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
-        """One table for each attribute, and what the rule of thumb says of it."""
-        if not isinstance(subject, GroupTable) or "selection_rate" not in subject.measures:
-            raise UsageError("expected a table of iso.measure with selection rates: decision=..., by=['sex', 'race']")
-        refuse_attributes([name for by in subject.by for name in by])
-        rows: list[tuple[str, ...]] = []
-        findings: list[str] = []
-        for by in subject.by:
-            known = [row for row in subject[by] if not row.unknown and row["selection_rate"].value is not None]
-            highest = max((row for row in known if not row.small), key=_rate, default=None)
-            if highest is None:
-                continue
-            rows += [_row(by, row, highest) for row in known]
-            findings += _findings(by, known, highest)
-        if not rows:
-            raise UsageError("expected a group of at least 2% with selections, but there is none")
-        unknown = tuple(f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count)
-        headings = (
-            "Group",
-            "Applicants",
-            "Selected",
-            "Rate",
-            "Impact ratio",
-            "4/5",
-            "Fisher's p",
-            "Standard deviations",
-        )
-        values = {"size": f"{subject.size:,}", "selected": f"{subject.decision} = {subject.favourable}"}
-        table = PackTable(headings, tuple(rows), frozenset(range(1, len(headings))))
-        return PackContent(values, {"groups": table}, {"findings": tuple(findings), "unknown": unknown})
+    values = {"size": f"{subject.size:,}", "selected": f"{subject.decision} = {subject.favourable}"}
+    table = PackTable(headings, tuple(rows), frozenset(range(1, len(headings))))
+    return PackContent(values, {"groups": table}, {"findings": tuple(findings), "unknown": unknown})
 
 
 def refuse_attributes(names: Sequence[str]) -> None:
@@ -124,4 +117,4 @@ def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> l
     return [f"{named}: {', '.join(below)} selected at less than four fifths of {against}."]
 
 
-PACK = Eeoc()
+PACK = Pack("eeoc", "groups", FACTS, adverse_impact)

@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
-from typing import Literal as OneOf
+from isonomia.report.packs.audit_tables import audit_content
+from isonomia.report.packs.protocol import Fact, Pack
 
-from isonomia.errors import UsageError
-from isonomia.report.packs.audit_tables import SealedAudit, audit_content
-from isonomia.report.packs.protocol import Fact, PackContent
+__all__ = ["PACK"]
 
-__all__ = ["PACK", "EuAiAct"]
+FACTS = (
+    Fact("system", "the AI system, its version, and its provider", "Annex IV (1) (a)"),
+    Fact("purpose", "the intended purpose, and reasonably foreseeable misuse", "Article 9 (2) (a) and (b)"),
+    Fact("risks", "the known and foreseeable risks to health, safety and fundamental rights", "Article 9 (2) (a)"),
+    Fact(
+        "measures",
+        "the measures that were adopted, and why the residual risk is acceptable",
+        "Article 9 (2) (d), (5)",
+    ),
+    Fact(
+        "data_origin",
+        "where training, validation and testing data come from, and how they were prepared",
+        "Article 10 (2) (b) and (c)",
+    ),
+    Fact("setting", "the geographical, contextual, behavioural or functional setting of use", "Article 10 (4)"),
+    Fact("metrics", "why these metrics and thresholds fit the purpose; they were fixed beforehand", "Article 9 (8)"),
+    Fact("monitoring", "how results from use flow back into the risk management", "Article 9 (2) (c)"),
+)
 
-
-@dataclass(frozen=True, slots=True)
-class EuAiAct:
-    """The pack."""
-
-    name: ClassVar[str] = "eu-ai-act"
-    subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "audit"
-    facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("system", "the AI system, its version, and its provider", "Annex IV (1) (a)"),
-        Fact("purpose", "the intended purpose, and reasonably foreseeable misuse", "Article 9 (2) (a) and (b)"),
-        Fact("risks", "the known and foreseeable risks to health, safety and fundamental rights", "Article 9 (2) (a)"),
-        Fact(
-            "measures",
-            "the measures that were adopted, and why the residual risk is acceptable",
-            "Article 9 (2) (d), (5)",
-        ),
-        Fact(
-            "data_origin",
-            "where training, validation and testing data come from, and how they were prepared",
-            "Article 10 (2) (b) and (c)",
-        ),
-        Fact("setting", "the geographical, contextual, behavioural or functional setting of use", "Article 10 (4)"),
-        Fact(
-            "metrics", "why these metrics and thresholds fit the purpose; they were fixed beforehand", "Article 9 (8)"
-        ),
-        Fact("monitoring", "how results from use flow back into the risk management", "Article 9 (2) (c)"),
-    )
-
-    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
-        """What the audit says, sorted."""
-        if not isinstance(subject, SealedAudit):
-            raise UsageError("expected an audit: a run of the records, or an evidence file")
-        return audit_content(subject)
-
-
-PACK = EuAiAct()
+PACK = Pack("eu-ai-act", "audit", FACTS, audit_content)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
-from typing import Literal as OneOf
+from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
 from isonomia.records.refusals import RefusalList, RefusedApplicant
-from isonomia.report.packs.protocol import Fact, PackContent, PackTable
+from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
 from isonomia.wording import value_text
 
-__all__ = ["PACK", "RegB"]
+__all__ = ["PACK"]
 
 
 _BASES: Mapping[str, str] = {
@@ -29,48 +27,43 @@ _BASES: Mapping[str, str] = {
 _NO_BASIS = ", which 12 CFR 1002.2 (z) does not list by name"
 
 
-@dataclass(frozen=True, slots=True)
-class RegB:
-    """The pack: a summary, and one page a person."""
+FACTS = (
+    Fact("creditor", "the name and address of the creditor", "1002.9 (a) (2)"),
+    Fact(
+        "agency",
+        "the name and address of the federal agency that administers compliance",
+        "1002.9 (a) (2), (b) (1)",
+    ),
+    Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)"),
+    Fact("product", "the credit that was applied for", "Appendix C, form C-1"),
+    Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
+)
 
-    name: ClassVar[str] = "reg-b"
-    subject: ClassVar[OneOf["groups", "refusals", "audit"]] = "refusals"
-    facts: ClassVar[tuple[Fact, ...]] = (
-        Fact("creditor", "the name and address of the creditor", "1002.9 (a) (2)"),
-        Fact(
-            "agency",
-            "the name and address of the federal agency that administers compliance",
-            "1002.9 (a) (2), (b) (1)",
-        ),
-        Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)"),
-        Fact("product", "the credit that was applied for", "Appendix C, form C-1"),
-        Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
+
+def notices(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+    """A table of all, and a page for each."""
+    if not isinstance(subject, RefusalList):
+        raise UsageError("expected refused applicants, as refused_applicants lists them")
+    stuck = [each for each in subject.refusals if not each.options and each.every]
+    unsure = [each for each in subject.refusals if not each.options and not each.every]
+    values = {
+        "applicants": f"{subject.applicants:,}",
+        "refused": f"{len(subject.refusals):,}",
+        "target": subject.target,
+        "stuck": f"{len(stuck):,}",
+        "drawn": f"{drawn:,}" if (drawn := sum(not each.every for each in subject.refusals)) else "",
+        "unsure": f"{len(unsure):,}" if unsure else "",
+        "model": str(subject.model.get("name", "")),
+        "mark": str(subject.model.get("fingerprint", ""))[:12],
+        "weighed": "the model's score" if subject.scored else "the share of approvals",
+    }
+    rows = tuple(
+        (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
+        for each in subject.refusals
     )
-
-    def content(self, subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG002
-        """A table of all, and a page for each."""
-        if not isinstance(subject, RefusalList):
-            raise UsageError("expected refused applicants, as refused_applicants lists them")
-        stuck = [each for each in subject.refusals if not each.options and each.every]
-        unsure = [each for each in subject.refusals if not each.options and not each.every]
-        values = {
-            "applicants": f"{subject.applicants:,}",
-            "refused": f"{len(subject.refusals):,}",
-            "target": subject.target,
-            "stuck": f"{len(stuck):,}",
-            "drawn": f"{drawn:,}" if (drawn := sum(not each.every for each in subject.refusals)) else "",
-            "unsure": f"{len(unsure):,}" if unsure else "",
-            "model": str(subject.model.get("name", "")),
-            "mark": str(subject.model.get("fingerprint", ""))[:12],
-            "weighed": "the model's score" if subject.scored else "the share of approvals",
-        }
-        rows = tuple(
-            (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
-            for each in subject.refusals
-        )
-        table = PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows)
-        pages = tuple((f"Applicant {each.id}", _page(each)) for each in subject.refusals)
-        return PackContent(values, {"refused": table}, {"prohibited": _prohibited(subject)}, pages)
+    table = PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows)
+    pages = tuple((f"Applicant {each.id}", _page(each)) for each in subject.refusals)
+    return PackContent(values, {"refused": table}, {"prohibited": _prohibited(subject)}, pages)
 
 
 def _prohibited(subject: RefusalList) -> tuple[str, ...]:
@@ -78,7 +71,7 @@ def _prohibited(subject: RefusalList) -> tuple[str, ...]:
     counts = Counter(reason.feature for each in subject.refusals for reason in each.reasons)
     kinds = {feature: protected_attribute(feature) for feature in counts}
     return tuple(
-        f"{feature} is among the reasons of {count:,} applicants, and by its name it is about {kind}"
+        f"{feature} is among the reasons of {count:,} refused applicants, and by its name it is about {kind}"
         f"{_BASES.get(kind, _NO_BASIS)}: the model uses it, whatever the notice says."
         for feature, count in counts.items()
         if (kind := kinds[feature]) is not None
@@ -112,4 +105,4 @@ def _page(each: RefusedApplicant) -> PackContent:
     return PackContent({"outcome": each.outcome if not each.options else "", "drawn": drawn}, tables)
 
 
-PACK = RegB()
+PACK = Pack("reg-b", "refusals", FACTS, notices)
