@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
+from isonomia.evidence.bets import estimate_gains, gains, log_factor
 from isonomia.evidence.stakes import (
     TOLERANCE,
     StakeProblem,
@@ -214,3 +215,50 @@ def test_a_rate_of_one_in_millions_of_draws_breaks_nothing(n):
     problem = one_side(np.ones(1), 0.5, np.asarray([share]), np.asarray([1.0 - share]), np.ones(1))
     for found in (one_yes_no_stakes(problem), yes_no_stakes(problem)):
         assert gain(problem, found) == pytest.approx(np.log(2.0), abs=1e-9)
+
+
+def half_spaces(rng: np.random.Generator, kind: str, channels: int):
+    """Coefficients and bounds of polytopes as claims make them, each with room inside."""
+    if kind == "box":
+        a = np.diag(rng.choice([-1.0, 1.0], size=channels))
+    elif kind == "slab":
+        one = rng.normal(size=channels)
+        a = np.stack([one, -one])
+    else:
+        a = rng.normal(size=(1 if kind == "one" else 2, channels))
+    inside = rng.uniform(0.1, 0.9, size=channels)
+    return a, a @ inside + rng.uniform(0.0, 0.05, size=len(a))
+
+
+@pytest.mark.parametrize("kind", ["one", "two", "box", "slab"])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_a_few_bets_in_plain_numbers_gain_what_many_in_arrays_do(kind: str, channels: int):
+    rng = np.random.default_rng([9, channels])
+    rows = 60
+    made = [half_spaces(rng, kind, channels) for _ in range(rows)]
+    payoffs = np.zeros((rows, *made[0][0].shape, 2))
+    payoffs[..., 1] = [a for a, _ in made]
+    bounds = np.stack([b for _, b in made])
+    h = rng.uniform(0.02, 0.98, size=(rows, channels))
+    estimate = np.stack([1.0 - h, h], axis=-1)
+    counts = rng.integers(0, 30, size=(rows, channels, 2)).astype(float)
+    counts[:5, 0] = 0.0
+    seen = rng.random((rows, channels)) < 0.9
+    together = gains(payoffs, bounds, estimate, seen, counts)
+    apart = [gains(*(part[[k]] for part in (payoffs, bounds, estimate, seen, counts)))[0] for k in range(rows)]
+    assert together == pytest.approx(np.asarray(apart), abs=2e-3)
+    assert together[:, :-1] == pytest.approx(np.asarray(apart)[:, :-1], abs=1e-9)
+    assert (together[:, -1] != 0.0).any()
+
+
+def test_the_best_bet_on_a_box_is_the_product_of_those_on_its_sides():
+    rng = np.random.default_rng(10)
+    for _ in range(50):
+        a, b = half_spaces(rng, "box", 3)
+        h, counts = rng.uniform(0.05, 0.95, size=(1, 3)), rng.integers(1, 40, size=(1, 3, 2)).astype(float)
+        payoffs, estimate = np.zeros((1, 3, 3, 2)), np.stack([1.0 - h, h], axis=-1)
+        payoffs[0, :, :, 1] = a
+        weights = counts.sum(axis=-1) / counts.sum()
+        stakes = best_stakes(payoffs, b[None], estimate, weights, tolerance=1e-14)
+        best = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, b[None], counts)
+        assert estimate_gains(payoffs, b[None], estimate, weights, counts) == pytest.approx(best, abs=1e-4)

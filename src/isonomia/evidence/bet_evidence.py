@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -47,7 +48,7 @@ MAX_SLICED = 64
 """Polytopes that are sliced: with more of them a batch would take more than a second, and draws get tickets instead."""
 
 FEW = 3
-"""Up to so many e-processes bet one after the other: plain numbers are quicker than short arrays. Changes cost only."""
+"""Up to so many e-processes bet one after the other, unless they are about yes/no leaves. Changes cost only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,48 @@ class PolytopeTest:
 
 
 @dataclass(frozen=True, slots=True)
+class SideBySide:
+    """E-processes of one shape as repetitions of one, which is quicker than one after the other.
+
+    ``places`` says which of the ``channels`` each of them bets on: shape ``(e-processes, channels of each)``.
+    """
+
+    process: EProcess
+    channels: tuple[Channel, ...]
+    places: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, tests: Sequence[PolytopeTest]) -> SideBySide:
+        """Put tests without slices together."""
+        numbers: dict[Channel, int] = {}
+        for test in tests:
+            for channel in test.channels:
+                numbers.setdefault(channel, len(numbers))
+        # An e-process that never pays has one channel that stands for nothing, which is counted as the last.
+        unused = len(numbers)
+        process = EProcess.stacked([test.unsliced for test in tests])
+        places = np.full(process.prior.shape[:2], unused)
+        for row, test in enumerate(tests):
+            places[row, : len(test.channels)] = [numbers[channel] for channel in test.channels]
+        return cls(process, tuple(numbers), places)
+
+    def step(self, states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[DividedWealth]:
+        """Bet on one batch in each of them."""
+        told = np.zeros((len(self.channels) + 1, self.process.prior.shape[-1]))
+        for row, channel in enumerate(self.channels):
+            told[row, : channel.grid.size] = tallies[channel]
+        divided = [state for state in states if isinstance(state, DividedWealth)]
+        before = DividedWealth(
+            np.concatenate([state.log_wealth for state in divided]),
+            np.concatenate([state.peak for state in divided]),
+            np.concatenate([state.tally for state in divided]),
+            np.concatenate([state.bettors for state in divided]),
+        )
+        after = step(self.process, before, told[self.places])
+        return [after.rows(slice(row, row + 1)) for row in range(len(states))]
+
+
+@dataclass(frozen=True)
 class BetEvidence:
     """Bets against every polytope of the claim's negation, and against every polytope of the claim.
 
@@ -98,7 +141,7 @@ class BetEvidence:
         """Projection bets."""
         return "bets"
 
-    @property
+    @cached_property
     def tests(self) -> tuple[PolytopeTest, ...]:
         """The tests of the negation's polytopes, then those of the claim's, in the order of the states."""
         return (*self.against, *self.in_favour)
@@ -145,11 +188,26 @@ class BetEvidence:
                 alike.setdefault(test.process.payoffs.shape, []).append(index)
             else:
                 new[index] = test.step(wealth, tallies)
-        for members in alike.values():
-            after = _step_together([tests[k] for k in members], [new[k] for k in members], tallies)
-            for index, wealth in zip(members, after, strict=True):
+        for (half_spaces, _, cells), members in alike.items():
+            stepped: Sequence[AnyWealth]
+            if len(members) > (1 if (half_spaces, cells) == (1, 2) else FEW):
+                stepped = self._side_by_side(tuple(members)).step([new[k] for k in members], tallies)
+            else:
+                stepped = [tests[k].step(new[k], tallies) for k in members]
+            for index, wealth in zip(members, stepped, strict=True):
                 new[index] = wealth
         return tuple(new)
+
+    def _side_by_side(self, members: tuple[int, ...]) -> SideBySide:
+        """Some of the tests in one; those that still bet seldom change, so the last ones are kept."""
+        if members not in self._kept:
+            self._kept.clear()
+            self._kept[members] = SideBySide.of([self.tests[k] for k in members])
+        return self._kept[members]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], SideBySide]:
+        return {}
 
     def unsettled(self, state: tuple[AnyWealth, ...]) -> BetEvidence:
         """The tests of the negation that have not refuted their polytope yet, and those of the claim."""
@@ -167,33 +225,17 @@ class BetEvidence:
 
     def progress(self, state: tuple[AnyWealth, ...]) -> float:
         """The least peak on the better side, as a share of the log wealth that is needed."""
-        need = np.log(1.0 / self.delta)
-        sides = (state[: len(self.against)], state[len(self.against) :])
-        shares = [min((float(wealth.peak[0]) / need for wealth in side), default=1.0) for side in sides]
-        return float(np.clip(max(shares), 0.0, 1.0))
+        peaks, against = [float(wealth.peak[0]) for wealth in state], len(self.against)
+        shares = [min(side) / self._need if side else 1.0 for side in (peaks[:against], peaks[against:])]
+        return min(max(*shares, 0.0), 1.0)
+
+    @cached_property
+    def _need(self) -> float:
+        """The log wealth that refutes."""
+        return float(np.log(1.0 / self.delta))
 
     def _refuted(self, wealth: AnyWealth) -> bool:
-        return bool(wealth.peak[0] >= np.log(1.0 / self.delta))
-
-
-def _step_together(tests: Sequence[PolytopeTest], states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[AnyWealth]:
-    """Let e-processes of one shape bet side by side, which is quicker than one after the other for more than a few."""
-    divided = [state for state in states if isinstance(state, DividedWealth)]
-    if len(tests) <= FEW or len(divided) < len(states):
-        return [test.step(state, tallies) for test, state in zip(tests, states, strict=True)]
-    process = EProcess.stacked([test.unsliced for test in tests])
-    counts = np.zeros((len(tests), *process.prior.shape[-2:]))
-    for row, test in enumerate(tests):
-        for g, channel in enumerate(test.channels):
-            counts[row, g, : channel.grid.size] = tallies[channel]
-    before = DividedWealth(
-        np.concatenate([state.log_wealth for state in divided]),
-        np.concatenate([state.peak for state in divided]),
-        np.concatenate([state.tally for state in divided]),
-        np.concatenate([state.bettors for state in divided]),
-    )
-    after = step(process, before, counts)
-    return [after.rows(np.asarray([row])) for row in range(len(tests))]
+        return bool(wealth.peak[0] >= self._need)
 
 
 def bets_for(

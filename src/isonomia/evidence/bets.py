@@ -17,7 +17,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.stakes import MAX_SPREAD, TOLERANCE, best_stakes, one_steady_gains, steady_stakes
+from isonomia.evidence.plain_stakes import best_gain, one_yes_no_gain, steady_gains_of_one
+from isonomia.evidence.stakes import MAX_SPREAD, TOLERANCE, best_stakes, steady_stakes, steady_yes_no_gains
 
 __all__ = [
     "DividedWealth",
@@ -49,6 +50,10 @@ nearly as soon."""
 SHARES = np.asarray([0.0125, 0.0125, 0.0125, 0.0125, 0.09, 0.12, 0.14, 0.15, 0.14, 0.1])
 """What the steady bettors on one half-space start with; the rest is for the one who goes by the estimate. Small
 distances get little: they take so many draws that it is no matter. Validity needs only that all shares add up to 1."""
+
+ONE_BY_ONE, PLAIN = 24, 10
+"""Plain numbers are quicker than short arrays: for so many rows, for the bettor who goes by the estimate; for so many
+payoffs in all rows, for all bettors. Changes cost only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,7 @@ class DividedWealth(Wealth):
 
     bettors: Floats
 
-    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> DividedWealth:
+    def rows(self, which: NDArray[np.bool_] | NDArray[np.intp] | slice) -> DividedWealth:
         """Some of the repetitions."""
         return DividedWealth(self.log_wealth[which], self.peak[which], self.tally[which], self.bettors[which])
 
@@ -251,17 +256,44 @@ def gains(
     steady = payoffs.shape[1] if payoffs.shape[1] <= MAX_HALF_SPACES else 0
     payoffs, bounds = _most_telling(payoffs, bounds, estimate)
     weights = weights_of(seen, counts)
+    few = payoffs.shape[-1] == 2 and len(payoffs) <= PLAIN and int(np.count_nonzero(payoffs)) <= PLAIN
+    if few and steady and not payoffs[..., 0].any():
+        return _plain_gains(payoffs, bounds, estimate, weights, counts, tolerance)
     gained = np.zeros((len(payoffs), steady * len(DISTANCES) + 1))
     gained[:, -1] = estimate_gains(payoffs, bounds, estimate, weights, counts, tolerance)
-    if len(payoffs) == 1 and steady <= 2:  # one at a time is quicker there
-        for side in range(steady):
-            one = slice(side * len(DISTANCES), (side + 1) * len(DISTANCES))
-            gained[:, one] = steady_gains(payoffs[:, [side]], bounds[:, side], estimate, weights, counts)
+    if steady == 1:
+        gained[:, :-1] = steady_gains(payoffs, bounds[:, 0], estimate, weights, counts)
     elif steady:
         sides = [np.repeat(array, steady, axis=0) for array in (estimate, weights, counts)]
         found = steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
         gained[:, :-1] = found.reshape(len(payoffs), -1)
     return gained
+
+
+def _plain_gains(
+    payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, tolerance: float
+) -> Floats:
+    """The same for a few rows of yes/no leaves, in plain numbers."""
+    distances, gained, hard = DISTANCES.tolist(), [], []
+    arrays = payoffs[..., 1], bounds, estimate, weights, counts
+    for index, (ys, limits, shares, parts, draws) in enumerate(zip(*(a.tolist() for a in arrays), strict=True)):
+        row: list[float] = []
+        for y, bound in zip(ys, limits, strict=True):
+            row += steady_gains_of_one(y, bound, shares, parts, draws, distances)
+        gain = best_gain(ys, limits, shares, parts, draws, tolerance)
+        gained.append([*row, 0.0 if gain is None else gain])
+        if gain is None:
+            hard.append(index)
+    found = np.asarray(gained)
+    if hard:
+        part = payoffs[hard], bounds[hard], estimate[hard], weights[hard], counts[hard]
+        found[hard, -1] = estimate_gains(*part, tolerance)
+    return found
+
+
+def _yes_no(payoffs: Floats) -> bool:
+    """Whether there is one half-space, over yes/no leaves."""
+    return payoffs.shape[1] == 1 and payoffs.shape[-1] == 2 and not payoffs[..., 0].any()
 
 
 def weights_of(seen: NDArray[np.bool_], counts: Floats) -> Floats:
@@ -274,10 +306,22 @@ def estimate_gains(
     payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, tolerance: float = TOLERANCE
 ) -> Floats:
     """What the bettor gains who goes by the estimate, for each row of the arrays."""
-    if payoffs.shape[1:] == (1, 1, 2):
-        known = _likelihood_ratio(payoffs[:, 0, 0], bounds[:, 0], estimate[:, 0], weights[:, 0], counts[:, 0])
+    if len(payoffs) <= ONE_BY_ONE and _yes_no(payoffs):
+        arrays = payoffs[:, 0, :, 1], bounds[:, 0], estimate, weights, counts
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        return np.asarray([one_yes_no_gain(y, b, h, w, drawn, tolerance) for y, b, h, w, drawn in rows])
+    channels = _channel_of_each(payoffs)
+    if channels is not None:
+        own = payoffs[:, np.arange(len(channels)), channels]
+        known = _likelihood_ratio(
+            own.reshape(-1, 2),
+            bounds.ravel(),
+            estimate[:, channels].reshape(-1, 2),
+            weights[:, channels].ravel(),
+            counts[:, channels].reshape(-1, 2),
+        )
         if known is not None:
-            return known
+            return np.asarray(known.reshape(bounds.shape).sum(axis=-1))
     gained = np.zeros(len(payoffs))
     # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
@@ -287,6 +331,18 @@ def estimate_gains(
         won = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds[outside], counts[outside])
         gained[outside] = np.where((stakes.amounts > 0).any(axis=-1), won, 0.0)
     return gained
+
+
+def _channel_of_each(payoffs: Floats) -> NDArray[np.intp] | None:
+    """Where every half-space is about one rate, and no two about the same one, which; ``None`` elsewhere.
+
+    The projection onto such a box goes rate by rate, so the best bet on it is the product of those on its sides.
+    """
+    if payoffs.shape[-1] != 2 or payoffs.shape[1] > payoffs.shape[2]:
+        return None
+    touched = payoffs.any(axis=(0, -1))
+    alone = bool((touched.sum(axis=-1) == 1).all() and (touched.sum(axis=0) <= 1).all())
+    return np.argmax(touched, axis=-1) if alone else None
 
 
 def _likelihood_ratio(
@@ -330,10 +386,8 @@ def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Flo
     Their stakes do not depend on the bound. So ``bounds`` may have a second axis, of half-spaces that differ in nothing
     else; then the shape is ``(rows, bounds, distances)``.
     """
-    if len(payoffs) == 1 and payoffs.shape[-1] == 2 and bounds.ndim == 1 and not payoffs[..., 0].any():
-        arrays = payoffs[0, 0, :, 1], estimate[0], weights[0], counts[0]
-        y, shares, parts, draws = (array.tolist() for array in arrays)
-        return np.asarray([one_steady_gains(y, float(bounds[0]), shares, parts, draws, DISTANCES.tolist())])
+    if _yes_no(payoffs):
+        return steady_yes_no_gains(payoffs[:, 0, :, 1], bounds, estimate, weights, counts, DISTANCES)
     amounts, intercepts, factors = steady_stakes(payoffs, estimate, weights, DISTANCES)
     numbers = counts.sum(axis=-1)
     won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - intercepts, numbers)

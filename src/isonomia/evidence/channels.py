@@ -158,6 +158,10 @@ class Channel:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Channel], tuple[object, ...]]:
+        # Another process may hash texts otherwise, so the hash does not travel.
+        return Channel, (self.given, self.stream, self.ticket, self.leaves, self.grid, self.crossing)
+
 
 def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:
     """The stream that a leaf is read from: the first whose condition is part of the leaf's own; ``None`` for none."""

@@ -34,7 +34,7 @@ from isonomia.evidence.protocol import Tallies
 from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row
 from isonomia.spec.walk import nodes
 
-__all__ = ["COARSE_SCAN", "SCAN", "Inversion", "inversion_for"]
+__all__ = ["COARSE_SCAN", "SCAN", "Inversion", "Paths", "inversion_for"]
 
 Floats = NDArray[np.float64]
 Paths = Callable[[Floats, bool], Floats]
@@ -98,6 +98,7 @@ class Inversion:
         *,
         rough: bool = False,
         scan: Floats = SCAN,
+        paths: Paths | None = None,
     ) -> tuple[float, float]:
         """The values that are not refuted, each end at risk ``delta`` at all times together.
 
@@ -115,10 +116,12 @@ class Inversion:
             Whether one scan is enough, as while a check goes on.
         scan
             Where the first scan looks.
+        paths
+            What :meth:`paths` gives for this history, where it is known already.
         """
         if self.affine is not None:
             limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
-        need, paths = log(1.0 / delta), self.paths(history)
+        need, paths = log(1.0 / delta), self.paths(history) if paths is None else paths
         reach = near[1] * (2.0 * need) ** 0.5
         ends = []
         for above, limit in ((False, limits[0]), (True, limits[1])):
@@ -353,26 +356,43 @@ class _Batches:
         return pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
 
     def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
-        """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's."""
+        """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's.
+
+        What a steady bettor gains is linear in the bound, and so is the sum of it over batches.
+        """
         batches, processes = len(self.counts), len(bounds)
+        key = payoffs.tobytes()
+        if key not in self._steady:
+            self._steady[key] = self._steady_lines(payoffs)
+        left, none, start, slope = self._steady[key]
+        steady = start[:, None] + slope[:, None] * bounds[:, :1]
+        by_estimate = estimate_gains(
+            np.repeat(left, processes, axis=0),
+            (bounds[:, 0] + none).reshape(-1, 1),
+            np.repeat(self._estimate, processes, axis=0),
+            np.repeat(self._weights, processes, axis=0),
+            np.repeat(self.counts, processes, axis=0),
+            TOLERANCE,
+        )
+        summed = np.cumsum(by_estimate.reshape(batches, processes, 1), axis=0)
+        return pooled(np.concatenate([steady, summed], axis=2))
+
+    def _steady_lines(self, payoffs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Payoffs and the bound in terms of who is left; what steady bettors have at a bound of 0, and by its unit."""
+        batches = len(self.counts)
         every = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
         left, none = remaining(every, np.zeros((batches, 1)), self.sizes, self.before)
-        bound = bounds[:, 0] + none
-        weights = weights_of(self._seen, self.counts)
-        steady = steady_gains(left, bound, self._estimate, weights, self.counts)
+        found = steady_gains(left, none + np.asarray([0.0, 1.0]), self._estimate, self._weights, self.counts)
+        start, end = np.moveaxis(np.cumsum(found, axis=0), 1, 0)
+        return left, none, start, end - start
 
-        def repeated(array: Floats) -> Floats:
-            return np.repeat(array, processes, axis=0)
+    @cached_property
+    def _steady(self) -> dict[bytes, tuple[Floats, Floats, Floats, Floats]]:
+        return {}
 
-        by_estimate = estimate_gains(
-            repeated(left),
-            bound.reshape(-1, 1),
-            repeated(self._estimate),
-            repeated(weights),
-            repeated(self.counts),
-            TOLERANCE,
-        ).reshape(batches, processes, 1)
-        return pooled(np.cumsum(np.concatenate([steady, by_estimate], axis=2), axis=0))
+    @cached_property
+    def _weights(self) -> Floats:
+        return weights_of(self._seen, self.counts)
 
     @cached_property
     def _estimate(self) -> Floats:

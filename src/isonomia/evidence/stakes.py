@@ -22,10 +22,11 @@ valid. So of the numbers below only ``MAX_SPREAD`` has to do with validity.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from isonomia.evidence.plain_stakes import MAX_ROUNDS, MAX_SPREAD, MIN_SHARE, TINY, one_yes_no_root
 
 __all__ = [
     "MAX_SPREAD",
@@ -35,9 +36,9 @@ __all__ = [
     "best_stakes",
     "growth_at",
     "maximise_growth",
-    "one_steady_gains",
     "one_yes_no_stakes",
     "steady_stakes",
+    "steady_yes_no_gains",
     "yes_no_stakes",
 ]
 
@@ -45,26 +46,11 @@ Floats = NDArray[np.float64]
 Point = tuple[Floats, Floats, Floats]
 """Stakes, intercepts and the factors that follow from them."""
 
-MAX_ROUNDS = 40
-"""Rounds of Newton's method at most; fewer than ten are usual."""
-
 MAX_HALVINGS = 40
 """How often a step that gains nothing is halved before it is given up: then it is below rounding."""
 
 TOLERANCE = 1e-11
 """Where the expected gain of another round, in nats per draw, is no longer worth it: a billion draws lose 0.01."""
-
-MAX_SPREAD = 1e6
-"""How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
-of 1, asks for unbounded stakes; there a bound that rounding moved beyond the edge would be mistaken for evidence. So it
-*can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than a nat
-up to some 1e9 draws, with and without replacement."""
-
-MIN_SHARE = 1e-100
-"""No share of a yes/no estimate is taken to be smaller, so that no factor is 0."""
-
-TINY = 1e-300
-"""Keeps a divisor away from 0 where every payoff is 0 and nothing can be won."""
 
 STUCK = 1e-9
 """Nats per draw that a round must promise for a failed step to count as stuck at a wall, not as stopped by rounding."""
@@ -378,36 +364,15 @@ class _Rows:
 def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
     """The same for one repetition, the usual case: plain numbers are several times faster than arrays of one."""
     weights = problem.weights[0].tolist()
-    miss, h = np.maximum(problem.estimate[0], MIN_SHARE).T.tolist()
-    a = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
-    b, most, channels = float(problem.bounds[0, 0]), float(problem.max_stakes[0, 0]), range(len(h))
-    excess = sum(a[g] * h[g] for g in channels) - b
-    if not problem.allowed[0, 0] or excess <= 0:
-        return Stakes(np.zeros((1, 1)), np.ones((1, len(h))), np.ones((1, len(h), 2)))
-    curvature = sum(a[g] * a[g] * h[g] * miss[g] / weights[g] for g in channels)
-    mu, low, high, moved = min(excess / max(curvature, 1e-12), most), 0.0, np.inf, np.inf
-    factors = [_two_factors(mu * a[g] / weights[g], miss[g], h[g]) for g in channels]
-    for _ in range(MAX_ROUNDS):
-        excess = sum(a[g] * h[g] / factors[g][1] for g in channels) - b
-        low, high = (mu, high) if excess > 0 else (low, mu)
-        slope = 0.0
-        for g in channels:
-            no, yes = factors[g]
-            steep, flat = h[g] / (yes * yes), miss[g] / (no * no)
-            slope -= a[g] * a[g] * steep * (flat / (steep + flat)) / weights[g]
-        new = mu - excess / slope if slope else np.inf
-        # As in yes_no_stakes, a step that is more than half as long as the last one is not taken.
-        poor = not low < new < high or (high < np.inf and abs(new - mu) > 0.5 * moved)
-        if poor and not abs(excess * (new - mu)) < tolerance:
-            new = 0.5 * (low + high) if high < np.inf else 2.0 * mu + 1e-3
-        new = min(max(new, 0.0), most)
-        moved = abs(new - mu)
-        gain, mu = abs(excess) * moved, new
-        factors = [_two_factors(mu * a[g] / weights[g], miss[g], h[g]) for g in channels]
-        if gain < tolerance:
-            break
-    pairs = np.asarray(factors)[None]
-    return Stakes(np.asarray([[mu]]), pairs[:, :, 0], pairs)
+    y = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
+    found = None
+    if problem.allowed[0, 0]:
+        bound, most = float(problem.bounds[0, 0]), float(problem.max_stakes[0, 0])
+        found = one_yes_no_root(y, bound, problem.estimate[0].tolist(), weights, most, tolerance)
+    if found is None:
+        return Stakes(np.zeros((1, 1)), np.ones((1, len(y))), np.ones((1, len(y), 2)))
+    pairs = np.asarray(found[1])[None]
+    return Stakes(np.asarray([[found[0]]]), pairs[:, :, 0], pairs)
 
 
 def steady_stakes(
@@ -420,7 +385,6 @@ def steady_stakes(
     ``(..., channels, cells)``. Nothing is staked where a channel that is needed has no draw. Every factor is positive.
     """
     y = payoffs[:, 0]
-    yes_no = y.shape[-1] == 2 and not y[..., 0].any()
     largest = np.abs(y).max(axis=-1)
     allowed = ~((largest > 0) & (weights <= 0)).any(axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
@@ -431,43 +395,36 @@ def steady_stakes(
     most = MAX_SPREAD / np.maximum((largest / weights).max(axis=-1), TINY)
     unit = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
     mu = np.minimum(unit[:, None] * distances, most[:, None])
-    if yes_no:
-        miss, h = np.moveaxis(np.maximum(estimate, MIN_SHARE), -1, 0)
-        no, yes = _yes_no_pair(mu[:, :, None] * scaled[:, None, :, 1], miss[:, None], h[:, None])
-        return mu, no, np.stack([no, yes], axis=-1)
     moved = mu[:, :, None, None] * scaled[:, None]
     z = _intercepts(moved, estimate[:, None])
     return mu, z, z[..., None] + moved
 
 
-def one_steady_gains(
-    y: list[float],
-    bound: float,
-    estimate: list[list[float]],
-    weights: list[float],
-    counts: list[list[float]],
-    distances: list[float],
-) -> list[float]:
-    """What these stakes gain on a batch, for one repetition of yes/no leaves, in plain numbers: the usual case."""
-    channels = range(len(y))
-    none = any(weights[g] <= 0 and y[g] for g in channels)
-    scaled = [y[g] / weights[g] if weights[g] > 0 else y[g] for g in channels]
-    shares = [(max(miss, MIN_SHARE), max(h, MIN_SHARE)) for miss, h in estimate]
-    spread = sum(weights[g] * scaled[g] ** 2 * shares[g][0] * shares[g][1] for g in channels)
-    if none or spread <= 0:
-        return [0.0] * len(distances)
-    unit, most = 1.0 / sqrt(spread), MAX_SPREAD / max(max(map(abs, scaled)), TINY)
-    needed = bound * sum(map(sum, counts))
-    gains = []
-    for distance in distances:
-        mu = min(unit * distance, most)
-        gain = -mu * needed
-        for g in channels:
-            no, yes = _two_factors(mu * scaled[g], *shares[g])
-            missed, hit = counts[g]
-            gain += missed * log(no) + hit * log(yes) + (missed + hit) * (1.0 - no)
-        gains.append(gain)
-    return gains
+def steady_yes_no_gains(
+    y: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, distances: Floats
+) -> Floats:
+    """What these stakes gain on a batch of yes/no leaves, in as few steps as can be: it is most of the work of a check.
+
+    ``y`` is what a yes adds, of shape ``(repetitions, channels)``; ``bounds`` has an axis of repetitions, and perhaps
+    one of bounds, and the result one of distances besides.
+    """
+    idle, allowed = weights <= 0.0, np.ones(len(y), dtype=bool)
+    if idle.any():
+        allowed, weights = ~(idle & (y != 0.0)).any(axis=-1), np.where(idle, 1.0, weights)
+    scaled, shares = y / weights, np.maximum(estimate, MIN_SHARE)
+    spread = np.einsum("rg,rg,rg,rg->r", scaled, y, shares[..., 0], shares[..., 1])
+    unit = np.where(allowed & (spread > 0.0), 1.0 / np.sqrt(np.where(spread > 0.0, spread, 1.0)), 0.0)
+    most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=-1), TINY)
+    mu = np.minimum(unit[:, None] * distances, most[:, None])
+    no, yes = _yes_no_pair(mu[:, :, None] * scaled[:, None], shares[:, None, :, 0], shares[:, None, :, 1])
+    missed, hit = counts[..., 0], counts[..., 1]
+    drawn = missed + hit
+    total = np.einsum("rg->r", drawn)
+    won = np.einsum("rdg,rg->rd", np.log(no), missed) + np.einsum("rdg,rg->rd", np.log(yes), hit)
+    won += total[:, None] - np.einsum("rdg,rg->rd", no, drawn)
+    if bounds.ndim == 1:
+        return np.asarray(won - mu * (total * bounds)[:, None])
+    return np.asarray(won[:, None] - mu[:, None] * (total[:, None] * bounds)[:, :, None])
 
 
 def _intercepts(moved: Floats, estimate: Floats) -> Floats:
@@ -487,15 +444,6 @@ def _intercepts(moved: Floats, estimate: Floats) -> Floats:
     return z
 
 
-def _two_factors(m: float, miss: float, h: float) -> tuple[float, float]:
-    """The factors of no and yes for one channel; see ``_yes_no_factors``."""
-    down, up = 1.0 - m, 1.0 + m
-    root = sqrt(down * down + 4.0 * miss * m if m >= 0 else up * up - 4.0 * h * m)
-    no = 0.5 * (down + root) if down >= 0 else 2.0 * miss * m / (root - down)
-    yes = 0.5 * (up + root) if up >= 0 else -2.0 * h * m / (root - up)
-    return no, yes
-
-
 def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The two factors whose mean inverse under the estimate is 1, computed without cancellation.
 
@@ -506,10 +454,11 @@ def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Flo
 
 def _yes_no_pair(m: Floats, miss: Floats, h: Floats) -> tuple[Floats, Floats]:
     """The factors of no and yes where what yes adds is ``m``."""
-    down, up, size = 1.0 - m, 1.0 + m, np.abs(m)
+    size = np.abs(m)
     root = np.sqrt((1.0 - size) ** 2 + 4.0 * np.where(m >= 0, miss, h) * size)
     if size.max(initial=0.0) <= 1.0:
-        return 0.5 * (down + root), 0.5 * (up + root)
+        return 0.5 * (1.0 - m + root), 0.5 * (1.0 + m + root)
+    down, up = 1.0 - m, 1.0 + m
     with np.errstate(all="ignore"):
         no = np.where(down >= 0, 0.5 * (down + root), 2.0 * miss * m / (root - down))
         yes = np.where(up >= 0, 0.5 * (up + root), -2.0 * h * m / (root - up))

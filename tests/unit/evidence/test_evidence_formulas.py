@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -231,3 +236,13 @@ def test_a_claim_at_the_edge_of_the_box_waits_for_draws():
     assert evidence.decision(evidence.begin()) is None
     assert evidence.decision(run(evidence, {leaf: (0, 1000)})[1]) is None
     assert evidence.decision(run(evidence, {leaf: (1, 1000)})[1]) is False
+
+
+def test_a_channel_that_comes_from_another_process_is_found_among_those_of_this_one():
+    # Texts have other hashes there, and a channel keeps its own.
+    (channel,) = channels_for((A,), (None,), UNIT)
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    code = "import pickle, sys; from isonomia.evidence.channels import channels_for; "
+    code += "c, a, u = pickle.load(sys.stdin.buffer); sys.exit(0 if c in set(channels_for((a,), (None,), u)) else 1)"
+    sent = pickle.dumps((channel, A, UNIT))
+    assert subprocess.run([sys.executable, "-c", code], input=sent, env=environment, check=False).returncode == 0

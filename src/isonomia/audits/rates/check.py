@@ -121,7 +121,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
     answer, method = _answer(work, question, outcome)
     knowledge, tallies = work.knowledge(outcome.state), work.leaf_tallies(outcome.state)
     draws = {leaf: round(tally.n) for leaf, tally in tallies.items()}
-    known = work.by_group(outcome.state, answer) if method != "exact" else []
+    known = work.by_group(outcome.state, answer, knowledge) if method != "exact" else []
     if known:
         expressions, groups = tuple(item for _, item in known), group_records(question.claims, known, draws)
     else:

@@ -52,12 +52,12 @@ def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Ver
 
 @dataclass(slots=True)
 class Reader:
-    """Evaluates conditions and leaves on one batch, each once however often it is used."""
+    """Evaluates conditions, events and terms on one batch, each once however many leaves share it."""
 
     batch: Batch
     where: Callable[[int], str]
     _members: dict[Row, Booleans] = field(default_factory=dict)
-    _seen: dict[Leaf, NDArray[Any]] = field(default_factory=dict)
+    _terms: dict[Row, NDArray[Any]] = field(default_factory=dict)
 
     def members(self, given: Row | None) -> Booleans | None:
         """Who meets a condition; ``None`` for everybody."""
@@ -131,9 +131,10 @@ class Reader:
         return None if bool(met.all()) else int(np.argmin(met))
 
     def _met(self, given: Row) -> Booleans:
-        if given not in self._members:
-            self._members[given] = truth(given, self.batch)
-        return self._members[given]
+        met = self._members.get(given)
+        if met is None:
+            met = self._members[given] = truth(given, self.batch)
+        return met
 
     def _yes_no(self, leaf: Rate, chosen: Booleans | None) -> NDArray[np.float64]:
         event = self._values(leaf)
@@ -142,11 +143,12 @@ class Reader:
         return np.asarray([n - yes, yes], dtype=float)
 
     def _values(self, leaf: Leaf) -> NDArray[Any]:
-        if leaf not in self._seen:
-            self._seen[leaf] = (
-                truth(leaf.event, self.batch) if isinstance(leaf, Rate) else numbers(leaf.term, self.batch)
-            )
-        return self._seen[leaf]
+        if isinstance(leaf, Rate):
+            return self._met(leaf.event)
+        values = self._terms.get(leaf.term)
+        if values is None:
+            values = self._terms[leaf.term] = numbers(leaf.term, self.batch)
+        return values
 
     def _check_range(
         self, leaf: Mean, column: NDArray[np.float64], chosen: Booleans | None, nodes: tuple[float, ...]

@@ -15,7 +15,7 @@ import numpy as np
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, inversion_for
+from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, Paths, inversion_for
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import LeafTally, Region
@@ -86,6 +86,8 @@ class Knowledge:
         Whether ends need not be sharp, as while a check goes on.
     found
         The intervals that were made already, by quantity and risk: that of ``b / a`` is read off that of ``a / b``.
+    paths
+        The wealths of each quantity's bets, which are the same for every risk.
     """
 
     tallies: Mapping[Leaf, LeafTally]
@@ -96,6 +98,7 @@ class Knowledge:
     inversions: Mapping[Quantity, Inversion] = field(default_factory=dict)
     rough: bool = False
     found: dict[tuple[Quantity, float], tuple[float, float]] = field(default_factory=dict)
+    paths: dict[Quantity, Paths] = field(default_factory=dict)
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
         """What is known of one leaf."""
@@ -156,6 +159,8 @@ class Knowledge:
         if near is None:
             return None
         quantities = len(self.inversions)
+        if quantity not in self.paths:
+            self.paths[quantity] = inversion.paths(self.history)
         return inversion.interval(
             self.history,
             self.delta,
@@ -163,6 +168,7 @@ class Knowledge:
             limits,
             rough=self.rough or quantities > MANY,
             scan=SCAN if quantities <= VERY_MANY else COARSE_SCAN,
+            paths=self.paths[quantity],
         )
 
     def _near(self, quantity: Quantity, leaves: Sequence[Leaf]) -> tuple[float, float] | None:

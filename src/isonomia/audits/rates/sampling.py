@@ -447,11 +447,14 @@ class RatesSampling(Generic[S]):
             return LookKnowledge(tallies, self.question.ranges, state.evidence.findings, order)
         return Knowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
 
-    def by_group(self, state: SamplingState[S], whole: bool | None) -> list[tuple[bool | None, Expression]]:
+    def by_group(
+        self, state: SamplingState[S], whole: bool | None, known: Knowledge | LookKnowledge
+    ) -> list[tuple[bool | None, Expression]]:
         """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
 
-        The intervals are for all of them at once, and agree with the answers. None for a claim that is not about every
-        group, or that is about more than bets can be made on.
+        ``known`` is what is known of everything, each at the whole risk. The intervals that are given are for all of
+        them at once, and agree with the answers. None for a claim that is not about every group, or that is about more
+        than bets can be made on.
         """
         claims, question, own = self.question.claims, self.question, state.evidence
         comparisons = [comparison for claim in claims for comparison in claim.comparisons]
@@ -469,7 +472,6 @@ class RatesSampling(Generic[S]):
             answers = verifair_answers(claims, rule, own, whole)
         else:
             return []
-        known = self.knowledge(state)
         assert isinstance(known, Knowledge), "tests of groups and regions go with intervals at any time"
         # Intervals for all groups at once share the risk out.
         known = replace(known, delta=self.delta / len(comparisons))
