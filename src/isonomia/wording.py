@@ -18,6 +18,7 @@ __all__ = [
     "capitalised",
     "chance",
     "change",
+    "ended",
     "excerpt",
     "first_few",
     "listed",
@@ -120,6 +121,11 @@ def first_few(items: Sequence[object], limit: int = 8) -> str:
 def capitalised(text: str) -> str:
     """The text with a capital at its beginning; the rest as it is."""
     return text[:1].upper() + text[1:]
+
+
+def ended(text: str) -> str:
+    """A sentence with its full stop."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def shortened(text: str, limit: int) -> str:

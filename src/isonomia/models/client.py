@@ -25,6 +25,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from isonomia.errors import ModelError, UnreliableModelError, UsageError
 from isonomia.models.files import needed
 from isonomia.models.payloads import brief
+from isonomia.wording import ended
 
 __all__ = ["Pace", "Sender", "Token", "shown_address"]
 
@@ -123,7 +124,7 @@ class Sender:
             return (read(reply.text),)
         except ModelError as error:
             begins = brief(reply.text, _START) or "empty"
-            reason = f"an answer that cannot be used came: {error} The answer begins: {begins}"
+            reason = f"an answer that cannot be used came: {ended(str(error))} The answer begins: {begins}"
             return _Trouble(reason, rows=True, garbled=True)
 
     def _once(self, body: bytes) -> _Reply | _Trouble:

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from isonomia.errors import UsageError
+from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import checked_features, checked_score_range, option_error
 from isonomia.models.client import Pace, Sender, Token, shown_address
 from isonomia.models.payloads import (
@@ -22,6 +22,7 @@ from isonomia.models.payloads import (
     answer_of,
     check_classes,
     labels,
+    likely_path,
     plain_rows,
     scores,
 )
@@ -29,6 +30,7 @@ from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
+from isonomia.wording import ended
 
 __all__ = ["HttpModel", "sender_to"]
 
@@ -160,6 +162,18 @@ class HttpModel:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
+        try:
+            return self._found(reply, rows, want_score, want_prediction)
+        except ModelError as error:
+            path = None if self.prediction is None else likely_path(reply, 0 if self._template.single else rows)
+            if path is None or path == self.prediction:
+                raise
+            raise ModelError(
+                f"{ended(str(error))} Say where the predictions are in it: prediction={path!r}; at the command line, "
+                f"--model-option 'prediction={path}'."
+            ) from error
+
+    def _found(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
         predictions = scored = None
         # Without scores of its own, a model's predictions are its scores, where they are floating-point numbers.
         if self.prediction is not None and (want_prediction or self.score is None):

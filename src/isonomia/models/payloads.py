@@ -33,6 +33,7 @@ __all__ = [
     "brief",
     "check_classes",
     "labels",
+    "likely_path",
     "plain_rows",
     "scores",
 ]
@@ -236,6 +237,41 @@ class AnswerPath:
         if isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
             return self._from(value[step], number + 1, f"{where}[{step}]")
         raise ModelError(f"expected {self.text!r} in the answer, but {where} {_lacks(step, value)}")
+
+
+_TELLING = ("label", "prediction", "predicted", "class", "decision", "result", "value", "score")
+"""Keys that predictions usually have, the likeliest first."""
+
+
+def likely_path(answer: Any, rows: int, start: str = "") -> str | None:
+    """Where in an answer there is one plain value for each row, or a single one where ``rows`` is 0; else ``None``."""
+    if rows and isinstance(answer, list) and len(answer) == rows:
+        if all(map(_is_plain, answer)):
+            return start or "$"
+        if all(isinstance(item, dict) for item in answer):
+            keys = [key for key in answer[0] if all(_is_plain(item.get(key)) for item in answer)]
+            chosen = _likeliest(keys)
+            return None if chosen is None else f"{start}[*]{_key(chosen, '.')}"
+    if not isinstance(answer, dict):
+        return None
+    if not rows and (chosen := _likeliest([key for key in answer if _is_plain(answer[key])])) is not None:
+        return f"{start}{_key(chosen, '.' if start else '')}"
+    paths = (likely_path(part, rows, f"{start}{_key(key, '.' if start else '')}") for key, part in answer.items())
+    return next((path for path in paths if path is not None), None)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | bool | int | float)
+
+
+def _key(name: str, dot: str) -> str:
+    """A step to a key, in brackets where its name could not be read otherwise."""
+    return f"{dot}{name}" if re.fullmatch(r"[A-Za-z_][\w-]*", name) else f"[{name!r}]"
+
+
+def _likeliest(keys: Sequence[str]) -> str | None:
+    known = [key for word in _TELLING for key in keys if key.lower() == word]
+    return next(iter(known or keys), None)
 
 
 def _step(match: re.Match[str]) -> PathStep:

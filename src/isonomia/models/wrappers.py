@@ -99,7 +99,7 @@ def given_in_words(model: Model | None, names: Sequence[str]) -> str:
     back = f", and not {listed(held)}, the outcome" if held else ""
     return (
         f"{model.name} is given {len(given)} of {len(names)} columns: {first_few(given)}{back}. Name the columns that "
-        "it takes if it should be given others: features"
+        "it takes if it should be given others: features=[...], or --features COLUMN,... at the command line"
     )
 
 

@@ -460,3 +460,32 @@ def test_a_service_is_not_sent_the_outcome_and_the_verdict_says_what_it_is_sent(
     assert {tuple(row) for row in rows} == {("age", "sex")}
     assert any("is given 2 of 3 columns: age, sex, and not repaid, the outcome" in remark for remark in verdict.remarks)
     assert any("is given 3 of 3 columns: age, repaid, sex" in remark for remark in told.remarks)
+
+
+def as_label(request):
+    return [{"id": 7, "label": label} for label in labelled(request)["predictions"]]
+
+
+@pytest.mark.parametrize(
+    ("score", "request_form", "path"),
+    [
+        (lambda request: {"predictions": as_label(request)}, {"instances": "$rows"}, "predictions[*].label"),
+        (lambda request: {"result": {"the labels": as_label(request)}}, None, "result['the labels'][*].label"),
+        (lambda request: labelled(request)["predictions"], None, "$"),
+        (lambda row: {"out": {"label": "yes" if row["x"] > 0.5 else "no"}}, "$row", "out.label"),
+    ],
+)
+def test_an_answer_of_another_form_is_told_with_the_option_that_reads_it(service, score, request_form, path):
+    service.score = score
+    form = {} if request_form is None else {"request": request_form}
+    with pytest.raises(ModelError) as raised:
+        predicted(HttpModel(service.url, **form, **QUICK))
+    assert f". Say where the predictions are in it: prediction={path!r}; at the command line" in str(raised.value)
+    assert f"--model-option 'prediction={path}'. The answer begins" in str(raised.value)
+    assert predicted(HttpModel(service.url, prediction=path, **form, **PATIENT)) == EXPECTED
+
+
+def test_a_wrong_label_is_no_question_of_where_it_is(service):
+    with pytest.raises(ModelError) as raised:
+        predicted(HttpModel(service.url, classes=["no", "maybe"], **QUICK))
+    assert "Say where" not in str(raised.value)

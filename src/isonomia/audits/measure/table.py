@@ -351,4 +351,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
     if work.sent_blindly:
         kept = [name for name in work.rows.names if name not in work.sent]
         without = f", and not {listed(kept)}, which is measured" if kept else ""
-        yield f"the model does not say what it reads: it was given {first_few(work.sent, 12)}{without}"
+        yield (
+            f"the model does not say what it reads: it was given {first_few(work.sent, 12)}{without}. Name the columns "
+            "that it takes if it should be given others: features=[...], or --features COLUMN,... at the command line"
+        )
