@@ -217,6 +217,8 @@ def test_the_file_of_points_names_those_without_a_way_by_their_id(folder: Path, 
     assert {person["id"] for person in stuck} == young
     assert {(person["to savings"], person["distance"]) for person in stuck} == {("", "")}
     assert f"stuck.csv: 0 points of {len(young)} people" in done.stdout
+    done = audit(*told[:-2], "prediction == 'no' and age > 21", "-q", "--points", "stuck.csv")
+    assert "stuck.csv: 0 points of 0 people: nobody is known to break the claim" in words(done.stdout)
     for arguments, message in (
         (("--id", "id"), "has no effect without --points"),
         (("--id", "idd", "--points", "stuck.csv"), "no column 'idd'. Did you mean 'id'?"),

@@ -111,12 +111,12 @@ def file(
     match chosen.subject:
         case "groups":
             subject: Any = _groups(chosen, data, model, reading, by, decision, favourable, score, unknown or ())
-            for remark in subject.remarks:
-                console.print(f"note: {remark}", markup=False, soft_wrap=True)
         case "refusals":
             subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or ())
         case _:
             subject = _audit(run, records, key)
+    for remark in getattr(subject, "remarks", ()):
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
     if csv is not None:
         _write_csv(csv, subject, chosen.name)
     made = fill(chosen, subject, stated)

@@ -230,6 +230,11 @@ def _export(
         bad = next(kind.key for kind in people_kinds(verdict.details) if kind.answer == "violated")
         breaking = verdict.details["counts"][bad]
         more = f", the clearest of {breaking:,}" if breaking > shown else ""
+        if not shown:
+            more = (
+                ": nobody is known to break the claim. isonomia file --pack reg-b --csv FILE lists the nearest changes "
+                "of everybody who is refused"
+            )
         console.print(told + more, markup=False, soft_wrap=True)
     if people is not None:
         columns = people_table(verdict, ids)

@@ -86,6 +86,8 @@ class RefusalList:
         Whether reasons are weighed by scores, or by approvals.
     model
         Name and fingerprint of the model.
+    remarks
+        What a reader should know besides, such as what the model was given.
     """
 
     refusals: tuple[RefusedApplicant, ...]
@@ -94,6 +96,7 @@ class RefusalList:
     id_column: str | None
     scored: bool
     model: Mapping[str, Any]
+    remarks: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, list[Any]]:
         """One row a change, as columns of equal length; a person without a way has one row without a change."""

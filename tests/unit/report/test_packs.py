@@ -345,6 +345,12 @@ def lends_to(table: Any) -> Any:
     return ((first + own == 2) | (rooms >= 20) & (first == 1)).astype(int)
 
 
+def test_the_list_of_refused_applicants_says_what_a_blind_model_was_given() -> None:
+    found = refused_applicants(WIDE.assign(repaid=0), lends_to, OPEN, 1, leave_out=["repaid"])
+    assert "is given 16 of 17 columns: f0, " in found.remarks[0]
+    assert "and not repaid, the outcome" in found.remarks[0]
+
+
 def test_a_change_that_was_drawn_has_nothing_that_could_be_put_back() -> None:
     found = refused_applicants(WIDE, lends_to, OPEN, 1)
     assert len(found.refusals) == len(WIDE)

@@ -14,6 +14,7 @@ from isonomia.audits.responsiveness.counterexamples import nearest_points
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
 from isonomia.errors import UsageError, nearest
 from isonomia.models.adapt import adapt
+from isonomia.models.wrappers import given_in_words
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table, replaced
@@ -99,7 +100,9 @@ def refused_applicants(
             for person, row in enumerate(rows.tolist())
         )
         name, mark = check.required_model.name, check.required_model.fingerprint()
-        return RefusalList(refusals, table.rows, to_text(condition), id, scored, {"name": name, "fingerprint": mark})
+        told = tuple(filter(None, [given_in_words(check.model, table.names)]))
+        about = {"name": name, "fingerprint": mark}
+        return RefusalList(refusals, table.rows, to_text(condition), id, scored, about, told)
     finally:
         setup.close()
 

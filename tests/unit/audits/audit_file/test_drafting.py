@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -253,7 +254,7 @@ def test_what_cannot_be_checked_is_commented_out_with_the_reason() -> None:
 
     draft = draft_audit(Table.of(table), lambda _: adapt(fragile), Files("m:l", "p.csv"), Wishes())
     found = {claim.name: claim for claim in draft.suggestions}
-    assert any(claim.active for name, claim in found.items() if name.startswith("four fifths, sex"))
+    assert any(claim.active for name, claim in found.items() if name.startswith("impact ratio, sex"))
     assert "nobody is like that" in found["sex changes nothing"].doubt
     assert '# safety = "invariant_to"' in draft.text
 
@@ -262,7 +263,9 @@ def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
     table = people() | {"score": np.random.default_rng(1).random(200), "prediction": np.arange(200) % 2}
     draft = draft_audit(Table.of(table), None, TABLE, Wishes())
     names = [claim.name for claim in draft.suggestions if claim.active]
-    assert {"mean score by sex", "calibration by sex", "equal opportunity by sex"} <= set(names)
+    assert {"calibration by sex", "equal opportunity by sex"} <= set(names)
+    (means,) = [claim for claim in draft.suggestions if claim.name == "mean score by sex"]
+    assert "0.1 is made up" in means.doubt
 
 
 def drafted(table: dict[str, Any], **wishes: Any) -> dict[str, Any]:
@@ -288,8 +291,10 @@ def test_the_law_that_is_cited_fits_attribute_and_use(decision: str, laws: dict[
     }
     claims = drafted(table, decision=decision)
     for column, law in laws.items():
-        cited = {claim.why for name, claim in claims.items() if name.startswith(f"four fifths, {column}:")}
+        named = [name for name in claims if re.match(rf"(four fifths|impact ratio)(, | by ){column}(:|$)", name)]
+        cited = {claims[name].why for name in named}
         assert cited
+        assert all(name.startswith("four fifths") == law.startswith("29 CFR 1607") for name in named)
         assert all(why.startswith(law) and bool(why) == bool(law) for why in cited), (column, cited)
 
 
@@ -307,6 +312,28 @@ def test_charges_are_better_low_and_their_errors_are_compared() -> None:
     assert all(claim.why == "" for claim in claims.values())
 
 
+def test_charges_that_a_model_of_numbers_does_not_read_are_the_outcome() -> None:
+    rng = np.random.default_rng(0)
+    table = {"sex": rng.choice(["F", "M"], 400), "bmi": rng.normal(28, 4, 400), "charges": rng.gamma(2, 5_000, 400)}
+    model = adapt(lambda rows: 300.0 * np.asarray(rows["bmi"]), ["sex", "bmi"])
+    draft = draft_audit(Table.of(table), lambda _: model, Files("m:p", "p.csv"), Wishes(features=("sex", "bmi")))
+    assert draft.basis.outcome is not None
+    assert draft.basis.outcome.column.name == "charges"
+    assert draft.basis.decision.event.startswith("prediction <= ")
+
+
+def test_sex_and_race_are_crossed_before_others() -> None:
+    rng = np.random.default_rng(0)
+    table = {
+        "age": rng.integers(20, 70, 2000),
+        "marital_status": rng.choice(["single", "married"], 2000),
+        "race": rng.choice(["Black", "White"], 2000),
+        "sex": rng.choice(["F", "M"], 2000),
+        "hired": rng.integers(0, 2, 2000),
+    }
+    assert [name for name in drafted(table) if " and " in name] == ["four fifths by race and sex"]
+
+
 def test_two_attributes_are_crossed_and_forty_countries_are_one_property() -> None:
     rng = np.random.default_rng(0)
     countries = [f"country {number}" for number in range(40)]
@@ -317,11 +344,14 @@ def test_two_attributes_are_crossed_and_forty_countries_are_one_property() -> No
         "approved": rng.integers(0, 2, 4000),
     }
     claims = drafted(table)
-    country = [claim for name, claim in claims.items() if "country" in name and name.startswith("four fifths")]
+    country = [claim for name, claim in claims.items() if "country" in name and name.startswith("impact ratio")]
     assert [claim.name for claim in country] == [
-        "four fifths by native_country",
-        "four fifths by sex and native_country",
+        "impact ratio by native_country",
+        "impact ratio by sex and native_country",
     ]
     assert "Set aside: " in country[0].note
-    assert country[0].ask[1].count(">= 0.8") == 8
+    listed = country[0].ask[1].partition("}")[0]
+    assert listed.startswith("for g in {'country ")
+    assert listed.count("'country ") == 8
+    assert country[0].ask[1].endswith("native_country == 'country 0'] >= 0.8")
     assert "sex == 'F' and native_country == 'country 0'" in country[1].ask[1]

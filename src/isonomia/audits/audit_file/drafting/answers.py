@@ -345,8 +345,8 @@ def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:
     if within and (middle == 0.5 or ((numbers >= 0.5).any() and (numbers < 0.5).any())):
         return 0.5, "it answers with numbers between 0 and 1, of which the larger half is taken for the better"
     return middle, (
-        f"it answers with numbers, {numbers.min():.4g} to {numbers.max():.4g}, and about half of them are at least "
-        "this; put a limit here that matters to people, chosen without looking at them"
+        f"it answers with numbers, {numbers.min():.4g} to {numbers.max():.4g}, and about half of them are "
+        "beyond this; put a limit here that matters to people, chosen without looking at them"
     )
 
 
@@ -354,8 +354,7 @@ def _limit_meant(wanted: str) -> float:
     limit = _number(wanted)
     if limit is None or not np.isfinite(limit):
         raise UsageError(
-            f"expected --favourable as the least number that is favourable, since the answers are numbers, but "
-            f"{wanted!r} came"
+            f"expected --favourable as the number where it is favourable: answers are numbers, but {wanted!r} came"
         )
     return limit
 

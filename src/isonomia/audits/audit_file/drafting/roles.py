@@ -17,6 +17,7 @@ from isonomia.populations.profile import ColumnProfile, profile_of
 from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import (
     AGE,
+    CHARGES,
     DECISIONS,
     OUTCOMES,
     PREDICTIONS,
@@ -63,11 +64,15 @@ _ENOUGH = 3.0
 
 @dataclass(frozen=True, slots=True)
 class DraftGroup:
-    """Some people: what to call them, the condition that they meet, and how many they are."""
+    """Some people: what to call them, the condition that they meet, how many they are.
+
+    ``value`` is the value that they share, as a formula writes it; empty where they are a range.
+    """
 
     label: str
     condition: str
     people: int
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,8 @@ def _single_values(column: ColumnProfile) -> list[DraftGroup]:
     groups = []
     for value in sorted(column.counts, key=str):
         label = value if isinstance(value, str) else value_text(value)
-        groups.append(DraftGroup(label, f"{name_text(column.name)} == {value_text(value)}", column.counts[value]))
+        written = value_text(value)
+        groups.append(DraftGroup(label, f"{name_text(column.name)} == {written}", column.counts[value], written))
     return groups
 
 
@@ -238,7 +244,7 @@ def likely_outcome(
     """
     last = list(columns)[-1:]
     points = {
-        name: _points(column, name in last, classes)
+        name: _points(column, name in last, classes, unread=reads is not None)
         for name, column in columns.items()
         if name not in (reads or ()) and not column.identifier and column.varieties > 1 and not is_model_answer(name)
     }
@@ -246,8 +252,11 @@ def likely_outcome(
     return best if best is not None and points[best] >= _ENOUGH else None
 
 
-def _points(column: ColumnProfile, last: bool, classes: Sequence[Value]) -> float:
+def _points(column: ColumnProfile, last: bool, classes: Sequence[Value], *, unread: bool) -> float:
     named = 3.0 if is_sure_outcome(column.name) else 2.0 if has_word(column.name, OUTCOMES) else 0.0
+    # What people pay is a feature in many tables, and the outcome of a model of numbers that does not read it.
+    if unread and not classes and column.numeric and not column.few and has_word(column.name, CHARGES):
+        named = max(named, 2.0)
     match = 2.0 if len(classes) > 1 and column.counts and set(column.counts) <= set(classes) else 0.0
     return named + match + (1.0 if last else 0.0)
 

@@ -6,7 +6,7 @@ fairness. A guess that could mislead is suggested with a doubt, which comments i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, MIN_SHARE, Att
 from isonomia.models.protocol import Answer
 from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import HELPS, HURTS, has_word, likely_use
+from isonomia.populations.vocabulary import HELPS, HURTS, LEARNING, PURPOSES, has_word, likely_use
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
@@ -33,8 +33,6 @@ CHANGES = "changes"
 _MAX_NAME = 70
 _MIN_RATIO = 0.8
 """The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D, which is about employment only."""
-_MAX_SINGLE = 4
-"""With more groups than this, an attribute is one property about all of them, answered group by group."""
 _MAX_GAP = 0.1
 """How far mean scores and rates may be apart in a draft."""
 _MAX_MONOTONE = 6
@@ -271,24 +269,41 @@ def _law(basis: Basis, attribute: Attribute) -> str:
     return "" if use is None else _LAWS.get((use, attribute.kind), "")
 
 
+FOUR_FIFTHS, RATIO = "four fifths", "impact ratio"
+"""What a ratio of rates is called: the first only where the rule of thumb of that name speaks of it."""
+
+
 def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     reference, law = attribute.reference, _law(basis, attribute)
-    first = (
-        f"{attribute.column}: {attribute.why}. Others are compared with the largest group, {reference.label} "
-        f"({reference.people:,} people)."
+    name = FOUR_FIFTHS if law.startswith("29 CFR 1607") else RATIO
+    sizes = " ".join(f"{group.label}: {group.people:,} people." for group in attribute.groups)
+    first = "Others are" if len(attribute.groups) > 1 else "The other is"
+    note = (
+        f"{attribute.column}: {attribute.why}. {first} compared with the largest group, {reference.label} "
+        f"({reference.people:,} people). {sizes} {_set_aside(attribute)}"
     )
-    aside = _set_aside(attribute)
-    sizes = {group: f"{group.label}: {group.people:,} people." for group in attribute.groups}
-    if len(attribute.groups) > _MAX_SINGLE:
-        text = " and ".join(_at_least(basis, group.condition, reference.condition) for group in attribute.groups)
-        note = " ".join([first, *sizes.values(), aside]).strip()
-        yield _formula(f"four fifths by {attribute.column}", text, note, "", law)
-        return
-    for number, group in enumerate(attribute.groups):
-        text = _at_least(basis, group.condition, reference.condition)
-        last = aside if number == len(attribute.groups) - 1 else ""
-        note = " ".join(part for part in (first if not number else "", sizes[group], last) if part)
-        yield _formula(f"four fifths, {_against(attribute, group)}", text, note, "", law)
+    if name == RATIO:
+        note += f" {_MIN_RATIO} is a first guess: no rule that is known here names it."
+    title = f"{name} by {attribute.column}"
+    if len(attribute.groups) == 1:
+        title = f"{name}, {_against(attribute, attribute.groups[0])}"
+    text = _for_each(basis, attribute, attribute.groups, lambda who: _at_least(basis, who, reference.condition))
+    yield _formula(title, text, " ".join(note.split()), "", law)
+
+
+def _for_each(
+    basis: Basis, attribute: Attribute, groups: Sequence[DraftGroup], claim: Callable[[str], str], beside: str = ""
+) -> str:
+    """A claim about each of some groups: as one ``for`` over their values; of ranges, one after the other.
+
+    ``beside`` is a condition that all of them meet besides.
+    """
+    more = f" and {beside}" if beside else ""
+    if len(groups) < 2 or not all(group.value for group in groups):
+        return " and ".join(claim(f"{group.condition}{more}") for group in groups)
+    letter = next(name for name in "ghkpqruvwxyz" if name not in basis.columns)
+    values = ", ".join(group.value for group in groups)
+    return f"for {letter} in {{{values}}}: {claim(f'{name_text(attribute.column)} == {letter}{more}')}"
 
 
 def _set_aside(attribute: Attribute) -> str:
@@ -304,7 +319,8 @@ def _set_aside(attribute: Attribute) -> str:
 
 def _intersection(basis: Basis) -> Iterator[Suggestion]:
     """Two attributes at once: a group that is treated well in each may be treated badly where they meet."""
-    pair = [attribute for attribute in basis.attributes if attribute.values][:2]
+    able = [attribute for attribute in basis.attributes if attribute.values]
+    pair = sorted(able, key=lambda attribute: attribute.kind not in {"sex", "race"})[:2]
     if len(pair) < 2:
         return
     sides = [(attribute.reference, *attribute.groups) for attribute in pair]
@@ -322,7 +338,9 @@ def _intersection(basis: Basis) -> Iterator[Suggestion]:
     sizes = ", ".join(f"{group.label} ({group.people:,})" for group in large)
     names = " and ".join(attribute.column for attribute in pair)
     note = f"Groups where {names} meet, compared with the largest: {sizes}."
-    yield _formula(f"four fifths by {names}", text, note)
+    laws = {_law(basis, attribute) for attribute in pair}
+    rule = FOUR_FIFTHS if all(law.startswith("29 CFR 1607") for law in laws) else RATIO
+    yield _formula(f"{rule} by {names}", text, note)
 
 
 def _errors(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
@@ -337,14 +355,12 @@ def _errors(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     name = name_text(outcome.column.name)
     error = f"E[abs(prediction - {name}) from 0 to {number_text(width)} | %s]"
     apart = number_text(float(f"{width / 20:.2g}"))
-    parts = [
-        f"abs({error % group.condition} - {error % attribute.reference.condition}) <= {apart}"
-        for group in attribute.groups
-    ]
+    reference = error % attribute.reference.condition
+    text = _for_each(basis, attribute, attribute.groups, lambda who: f"abs({error % who} - {reference}) <= {apart}")
     note = (
         f"How far answers are off {outcome.column.name}, on average. How far apart may groups be? {apart} is made up."
     )
-    yield _formula(f"equal errors by {attribute.column}", " and ".join(parts), note)
+    yield _formula(f"equal errors by {attribute.column}", text, note)
 
 
 def _equal_opportunity(basis: Basis, outcome: OutcomeColumn, attribute: Attribute) -> Suggestion:
@@ -352,12 +368,12 @@ def _equal_opportunity(basis: Basis, outcome: OutcomeColumn, attribute: Attribut
     deserving = {group: f"{group.condition} and {outcome.event}" for group in (reference, *attribute.groups)}
     people = {group: basis.people(condition) for group, condition in deserving.items()}
     enough = [group for group in attribute.groups if people[group] >= MIN_PEOPLE] or list(attribute.groups[:1])
-    parts = [_at_least(basis, deserving[group], deserving[reference]) for group in enough]
+    text = _for_each(basis, attribute, enough, lambda who: _at_least(basis, who, deserving[reference]), outcome.event)
     sizes = ", ".join(f"{group.label} ({people[group]:,})" for group in (reference, *enough))
     note = f"Among those with {outcome.event}: {sizes}."
     nobody = not all(people[group] for group in (reference, *enough))
     doubt = "nobody in one of the groups has this outcome" if nobody else ""
-    return _formula(f"equal opportunity by {attribute.column}", " and ".join(parts), note, doubt)
+    return _formula(f"equal opportunity by {attribute.column}", text, note, doubt)
 
 
 def _accuracy(basis: Basis, outcome: OutcomeColumn) -> Iterator[Suggestion]:
@@ -373,18 +389,25 @@ def _accuracy(basis: Basis, outcome: OutcomeColumn) -> Iterator[Suggestion]:
 
 def _scores(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     score, reference = basis.decision.score, attribute.reference
-    parts = [f"abs(E[{score} | {who.condition}] - E[{score} | {reference.condition}])" for who in attribute.groups]
-    text = " and ".join(f"{part} <= {_MAX_GAP}" for part in parts)
-    yield _formula(f"mean score by {attribute.column}", text, f"How far apart may they be? {_MAX_GAP} is made up.")
+    text = _for_each(
+        basis,
+        attribute,
+        attribute.groups,
+        lambda who: f"abs(E[{score} | {who}] - E[{score} | {reference.condition}]) <= {_MAX_GAP}",
+    )
+    doubt = f"rates are compared above; write how far apart mean scores may be: {_MAX_GAP} is made up"
+    yield _formula(f"mean score by {attribute.column}", text, "", doubt if basis.decision.values else "")
     outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # a score is that of the second of two classes
     if outcome is None or scored is None or scored not in outcome.column.counts:
         return
     happened = f"{name_text(outcome.column.name)} == {value_text(scored)}"
-    parts = [
-        f"E[{score} | {who.condition}] - P[{happened} | {who.condition}]" for who in (reference, *attribute.groups)
-    ]
-    text = " and ".join(f"abs({part}) <= {_MAX_GAP}" for part in parts)
+    text = _for_each(
+        basis,
+        attribute,
+        (reference, *attribute.groups),
+        lambda who: f"abs(E[{score} | {who}] - P[{happened} | {who}]) <= {_MAX_GAP}",
+    )
     note = f"On average, the score of each group should be its share of {happened}: calibration in the large."
     yield _formula(f"calibration by {attribute.column}", text, note)
 
@@ -429,6 +452,8 @@ def _invariant(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
 def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
     """Whether more of something helps is for a person to say; the draft only writes it down."""
     helps, hurts = has_word(column.name, HELPS), has_word(column.name, HURTS)
+    if has_word(column.name, LEARNING) and has_word(column.name, PURPOSES):
+        return  # what a loan is for, and no learning
     better, ask = _comparison(basis)
     if not column.numeric or helps == hurts or not basis.reads(column.name) or not better or column.low == column.high:
         return
