@@ -65,6 +65,7 @@ BENCHMARKS = (
     Benchmark("overlap", figures_rules.overlap),
     Benchmark("groups", figures_own.groups),
     Benchmark("sketches", figures_rules.sketches, data="sketches"),
+    Benchmark("gpu", figures_own.on_device, data="sketches"),
     Benchmark("nomos", figures_own.relations_of_tables, "", "--seeds 1", "nomos"),
     Benchmark("nomos_table", figures_own.relations_of_papers, "--games 100", data="nomos"),
     Benchmark("reach", figures_own.reach),

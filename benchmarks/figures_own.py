@@ -91,6 +91,24 @@ def speed(found: list[dict[str, Any]]) -> Iterator[Figure]:
         yield Figure(row["what"], duration(row["seconds"]), said, plain / row["seconds"] if plain else None)
 
 
+def on_device(found: dict[str, Any]) -> Iterator[Figure]:
+    """Draws of a program, and sketches, on a GPU or by torch on the CPU."""
+    program, plain = found.get("program", {}), found.get("plain", {})
+    if "seconds" in program:
+        what = f"{program['draws']:,} draws of a program of three Gaussian variables, {found['name']}"
+        same = plain["seconds"] * program["draws"] / plain["draws"] if "seconds" in plain else None
+        said = f"plain torch {duration(same)}" if same else ""
+        ratio = same / program["seconds"] if same else None
+        yield Figure(what, duration(program["seconds"]), said, ratio, "target: 2 s on an H200")
+    rates = [row["of_200_moves_a_second"] for row in found.get("throughput", ())]
+    if rates:
+        aim = "target: 100,000 on an H200"
+        yield Figure(f"sketches of 200 moves a second, {found['name']}", f"{max(rates):,.0f}", aim=aim)
+    for row in found.get("verdicts_single", ()):
+        what = f"sketches at risk 1e-10, c = {row['tolerance']:g}, {row['answer']}, {found['name']}"
+        yield Figure(what, duration(row["seconds"]), aim="VeriFair's own study: 606 s on a GTX 745")
+
+
 def reach(found: dict[str, Any]) -> Iterator[Figure]:
     """Reachable sets."""
     aims = {("german", "every point"): "0.5 s", ("german", "1,000 draws each"): "2 s"}

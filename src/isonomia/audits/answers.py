@@ -36,6 +36,7 @@ from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
+from isonomia.spec.tensors import host, is_tensor, namespace
 from isonomia.spec.tree import Value
 
 __all__ = ["Asker", "Asks", "RememberedAnswers", "SharedDraws", "SharedSource", "Sharing"]
@@ -123,6 +124,9 @@ def _joined(answers: list[Answer], model: Model) -> Answer:
 
 def _concatenated(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
     found = [part for part in parts if part is not None]
+    if found and is_tensor(found[0]):
+        whole: NDArray[Any] = namespace(found[0]).concat(found)
+        return whole
     return np.concatenate(found) if found else None
 
 
@@ -386,6 +390,7 @@ def unpacked(entry: Entry) -> Answer:
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
+    array = host(array)
     if array.dtype == object:
         return {"values": array.tolist()}
     # Quickly: what is kept is forgotten when the check has its verdict.

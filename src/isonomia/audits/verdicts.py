@@ -57,6 +57,11 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
         return
     for what, entry in (("population", _population(population)), ("model", _model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
+        if before.get("device") != entry.get("device"):
+            raise DataError(
+                f"expected draws by {before.get('device', 'NumPy')}, with which this run began, but here they would be "
+                f"by {entry.get('device', 'NumPy')}: go on there, or begin a new run"
+            )
         if before.get("fingerprint") != entry.get("fingerprint"):
             raise DataError(
                 f"expected the {what} that this run began with, but it has changed since: its fingerprint was "
@@ -87,7 +92,7 @@ def recorded_model(entries: Mapping[str, Entry]) -> RecordedModel | None:
 
 def _population(population: Any) -> Entry:
     if isinstance(population, RecordedPopulation):
-        return {"fingerprint": population.stored_fingerprint}
+        return {"fingerprint": population.stored_fingerprint, **drawn_on(population)}
     if not hasattr(population, "streams"):  # a domain of a k-safety property
         known = {"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {}
         return {"kind": "domain", "name": population.name, "size": population.size, **known}
@@ -99,6 +104,7 @@ def _population(population: Any) -> Entry:
         "assumptions": list(population.assumptions),
         "remarks": list(getattr(population, "remarks", ())),
         "fingerprint": population.fingerprint(),
+        **drawn_on(population),
     }
 
 
@@ -233,7 +239,16 @@ def new_verdict(
 
 
 def _stated(population: Population) -> dict[str, Any]:
-    return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+    stated = {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+    return {**stated, **drawn_on(population)}
+
+
+def drawn_on(population: Population) -> dict[str, str]:
+    """On which kind of device people are drawn; nothing for NumPy."""
+    kind = population.drawn_on if isinstance(population, RecordedPopulation) else None
+    device = getattr(population, "device", None)
+    kind = device.kind if device is not None else kind
+    return {} if kind is None else {"device": kind}
 
 
 def _cache_remarks(check: Check[Any], interrupted: bool) -> tuple[str, ...]:

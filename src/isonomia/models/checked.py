@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import column_from, plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import TENSORS, Table, is_tensor_like
+from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in, namespace
 from isonomia.spec.tree import Value
 from isonomia.wording import words_of
 
@@ -123,7 +124,7 @@ def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray
             f"{model.name} should give a prediction for each row, but gives scores only. "
             "Audit its score, or wrap it in a function that turns the scores into predictions."
         )
-    prediction = array_from(raw)
+    prediction = array_from(raw, on_device=table.kind == TENSORS)
     if prediction.ndim != 1:
         raise ModelError(
             f"{model.name} should give one prediction for each of {table.rows:,} rows, "
@@ -140,15 +141,15 @@ def _score(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[np.f
             f"{model.name} gives no score: it has neither predict_proba nor decision_function, nor returns "
             "floating-point numbers. Audit its prediction instead."
         )
-    score = array_from(raw)
-    if score.dtype.kind not in "biuf" or score.ndim not in (1, 2):
+    score = array_from(raw, on_device=table.kind == TENSORS)
+    if (not is_tensor(score) and score.dtype.kind not in "biuf") or score.ndim not in (1, 2):
         raise ModelError(
             f"{model.name} should give a score for each row, or for each row and class, "
             f"but gave {_array_text(raw, score)}."
         )
-    score = score.astype(np.float64)
+    score = as_floats(score) if is_tensor(score) else score.astype(np.float64)
     _check_length(model, table, "scores", len(score))
-    _refuse(model, table, "score", score, ~np.isfinite(score), "a finite number")
+    _refuse(model, table, "score", score, _not_finite(score), "a finite number")
     return _inside(model, table, score)
 
 
@@ -160,15 +161,16 @@ def _inside(model: Model, table: Table, score: NDArray[np.float64]) -> NDArray[n
     _refuse(model, table, "score", score, outside, f"between {low:g} and {high:g}")
     if score.ndim == 2 and (low, high) == (0.0, 1.0):
         _check_sums(model, table, score)
-    return np.clip(score, low, high)
+    return namespace(score).clip(score, low, high) if is_tensor(score) else np.clip(score, low, high)
 
 
 def _check_sums(model: Model, table: Table, score: NDArray[np.float64]) -> None:
     """A column for each class, from 0 to 1, claims to be the probabilities of classes that exclude each other."""
     # By a product, since summing along a short axis takes many times as long.
-    wrong = np.abs(score @ np.ones(score.shape[1]) - 1.0) > _ROUNDED_SUM
-    if wrong.any():
-        total = score[int(np.argmax(wrong))].sum()
+    ones = namespace(score).ones_like(score[0]) if is_tensor(score) else np.ones(score.shape[1])
+    wrong = abs(score @ ones - 1.0) > _ROUNDED_SUM
+    if bool(wrong.any()):
+        total = float(score[first(wrong)].sum())
         _refuse(
             model,
             table,
@@ -202,7 +204,18 @@ def _check_length(model: Model, table: Table, what: str, length: int) -> None:
         )
 
 
+def _not_finite(values: Any) -> Any:
+    """Which numbers are missing or infinite, wherever they are."""
+    if not is_tensor(values):
+        return ~np.isfinite(values)
+    xp = namespace(values)
+    return ~xp.isfinite(values) if xp.isdtype(values.dtype, "real floating") else missing_in(values)
+
+
 def _unusable(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if is_tensor(column):
+        unusable: NDArray[np.bool_] = _not_finite(column)
+        return unusable
     if column.dtype.kind == "f":
         return np.asarray(~np.isfinite(column))
     if column.dtype.kind in "biu" or set(map(type, column.tolist())) <= {str, bool, int}:
@@ -217,15 +230,16 @@ def _is_usable(value: object) -> bool:
 
 
 def _refuse(model: Model, table: Table, what: str, values: NDArray[Any], refused: NDArray[Any], expected: str) -> None:
-    if not refused.any():
+    if not bool(refused.any()):
         return
+    refused, values = host(refused), host(values)
     rows = refused if refused.ndim == 1 else refused.any(axis=1)
-    first = int(np.argmax(rows))
+    index = int(np.argmax(rows))
     raise ModelError(
-        f"{model.name} should give {what}s that are {expected}, but row {first} of the batch got "
-        f"{values[first].tolist() if isinstance(values[first], np.ndarray | np.generic) else values[first]!r} "
+        f"{model.name} should give {what}s that are {expected}, but row {index} of the batch got "
+        f"{values[index].tolist() if isinstance(values[index], np.ndarray | np.generic) else values[index]!r} "
         f"({int(rows.sum()):,} of {table.rows:,} rows are like that). "
-        f"The row: {table.shown(first)}."
+        f"The row: {table.shown(index)}."
     )
 
 
@@ -235,11 +249,18 @@ def _array_text(raw: object, array: NDArray[Any]) -> str:
     return f"an array of shape {array.shape} and type {array.dtype}"
 
 
-def array_from(raw: object) -> NDArray[Any]:
+def array_from(raw: object, *, on_device: bool = False) -> NDArray[Any]:
     """Make an array of what a model returned, keeping its shape; one column is flattened.
 
-    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing.
+    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing. A
+    tensor stays one only if ``on_device``.
     """
+    if is_tensor_like(raw):
+        tensor: Any = raw.detach() if hasattr(raw, "detach") else raw
+        if on_device:
+            column: NDArray[Any] = tensor[:, 0] if tensor.ndim == 2 and tensor.shape[1] == 1 else tensor
+            return column
+        raw = host(tensor)
     if isinstance(raw, str | bytes | dict) or not hasattr(raw, "__len__"):
         return np.asarray(raw, dtype=object) if not isinstance(raw, np.ndarray) else raw
     nested = isinstance(raw, list | tuple) and len(raw) > 0 and np.ndim(raw[0]) > 0
@@ -252,6 +273,8 @@ def array_from(raw: object) -> NDArray[Any]:
 
 def score_from(array: NDArray[Any]) -> NDArray[np.float64] | None:
     """Use a model's output as a score, when it is made of floating-point numbers."""
+    if is_tensor(array):
+        return as_floats(array) if namespace(array).isdtype(array.dtype, "real floating") else None
     return array.astype(np.float64) if array.dtype.kind == "f" else None
 
 
@@ -277,7 +300,7 @@ def first_change(first: Answer, again: Answer) -> AnswerChange | None:
         before, after = getattr(first, what), getattr(again, what)
         if before is None or after is None:
             continue
-        before, after = array_from(before), array_from(after)
+        before, after = (host(array_from(value, on_device=True)) for value in (before, after))
         differs = _differs(before, after)
         if differs.any():
             row = int(np.argmax(differs))

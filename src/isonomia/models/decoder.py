@@ -24,6 +24,7 @@ from isonomia.models.checked import array_from
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
+from isonomia.spec.tensors import host, namespace
 from isonomia.spec.tree import Value
 
 __all__ = ["OutputDecoder", "VectorAnswers", "classes_from"]
@@ -75,6 +76,25 @@ class OutputDecoder:
         classes = self._classes(score.shape[1], name)
         prediction = _classes_at(classes, np.argmax(score, axis=1)) if want_prediction else None
         return Answer(prediction, score if want_score else None, classes if want_score else ())
+
+    def answer_there(self, raw: Any, name: str, *, want_score: bool, want_prediction: bool) -> Answer:
+        """The same for a tensor, whose answer stays on its device unless classes are named by text."""
+        numbers = raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 1 else raw
+        xp = namespace(numbers)
+        floating = xp.isdtype(numbers.dtype, "real floating")
+        several = numbers.ndim == 2 and self.output != "labels"
+        if self.classes or numbers.ndim > 2 or not floating or not (several or self.output in {None, "values"}):
+            return self.answer(host(raw), name, want_score=want_score, want_prediction=want_prediction)
+        score = xp.astype(numbers, xp.float64, copy=False)
+        if not several:
+            return Answer(score if want_prediction else None, score if want_score else None)
+        if self.output == "values":
+            return self.answer(host(raw), name, want_score=want_score, want_prediction=want_prediction)
+        if self.output == "logits":
+            weights = xp.exp(score - xp.max(score, axis=1, keepdims=True))
+            score = weights / xp.sum(weights, axis=1, keepdims=True)
+        prediction = xp.argmax(score, axis=1) if want_prediction else None
+        return Answer(prediction, score if want_score else None, tuple(range(score.shape[1])) if want_score else ())
 
     def _one_a_row(
         self, numbers: NDArray[Any], name: str, output: str, want_score: bool, want_prediction: bool

@@ -16,7 +16,7 @@ from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import TENSORS, Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
@@ -52,8 +52,8 @@ class CallableModel:
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Call the callable once, and use what it returns for whatever is wanted."""
         chosen = table if self.features is None else table.select(self.features)
-        array = array_from(self.function(chosen.copy().native))
-        by_class = array.ndim == 2 and array.dtype.kind == "f"
+        array = array_from(self.function(chosen.copy().native), on_device=table.kind == TENSORS)
+        by_class = array.ndim == 2 and score_from(array[:1]) is not None
         return Answer(
             prediction=array if want_prediction and not by_class else None,
             score=score_from(array) if want_score else None,

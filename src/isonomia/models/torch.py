@@ -1,6 +1,7 @@
 """PyTorch modules: live, or from a file (TorchScript, an exported program, a pickled module).
 
-A module is asked in evaluation mode and without gradients, on the device where it is, and left as it was.
+A module is asked in evaluation mode and without gradients, on the device where it is, and left as it was. About people
+whose columns are tensors it answers with tensors, which stay on the device.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tokenize
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -29,7 +30,8 @@ from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
-from isonomia.populations.table import RECORDS, Table
+from isonomia.populations.table import RECORDS, TENSORS, Table
+from isonomia.spec.tensors import is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
@@ -37,6 +39,9 @@ __all__ = ["open_exported", "open_pickled_module", "open_torchscript", "torch_mo
 
 BATCH = 8192
 """How many rows a module is given at once unless told otherwise."""
+
+THERE = 2**16
+"""How many it is given at least where people are drawn on a device, which a few thousand rows do not fill."""
 
 
 @dataclass(slots=True)
@@ -128,20 +133,44 @@ class TorchModel:
         """Run the module on the batch, in portions."""
         torch = needed("torch", "torch", "a PyTorch module")
         taken = _taken(self._inner)
-        given = {"rows": self._given(table, taken)}
         placed = {"device": _device(self.module), "dtype": getattr(torch, taken.dtype)}
+        if table.kind == TENSORS and taken.rows is None:
+            return self._answer_there(torch, table, placed, taken, want_score, want_prediction)
+        given = {"rows": self._given(table, taken)}
 
         def run(part: Any) -> NDArray[Any]:
             rows = torch.from_numpy(np.ascontiguousarray(part["rows"])).to(**placed)
-            return _array(self.module(rows), self.name, len(rows))
+            return _array(_tensor(self.module(rows), self.name, len(rows)))
 
         size = taken.rows or self.batch_size
-        # An exported program has the mode that it was exported in, and knows no other.
-        mode = nullcontext() if isinstance(self._inner, Exported) else self._mode.of(self.module)
-        with torch.inference_mode(), mode:
+        with torch.inference_mode(), self._evaluation():
             parts = in_portions(run, given, size, fixed=taken.rows is not None)
         raw = np.concatenate(parts)[: table.rows]
         return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
+
+    def _evaluation(self) -> AbstractContextManager[None]:
+        # An exported program has the mode that it was exported in, and knows no other.
+        return nullcontext() if isinstance(self._inner, Exported) else self._mode.of(self.module)
+
+    def _answer_there(
+        self, torch: Any, table: Table, placed: dict[str, Any], taken: _Taken, want_score: bool, want_prediction: bool
+    ) -> Answer:
+        """Answer about tensors with tensors; a label that is text goes back to NumPy."""
+        names = columns_for(self.name, table, self.features, taken.width)
+        held = [table.array(name) for name in names]
+        text = [name for name, column in zip(names, held, strict=True) if not is_tensor(column)]
+        if text:
+            raise ModelError(
+                f"{self.name} takes numbers, but column {text[0]!r} is none: name its columns, features=[...]."
+            )
+        wide = [column.reshape(table.rows, -1).to(**placed) for column in held]
+        rows = torch.cat(wide, dim=1)
+        size = max(self.batch_size, THERE)
+        with torch.inference_mode(), self._evaluation():
+            portions = [rows[start : start + size] for start in range(0, table.rows, size)]
+            raw = torch.cat([_tensor(self.module(part), self.name, len(part)) for part in portions])
+        raw = raw.to(held[0].device)
+        return self.decoder.answer_there(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _given(self, table: Table, taken: _Taken) -> NDArray[Any]:
         if table.kind == RECORDS:
@@ -204,7 +233,7 @@ def _device(module: Any) -> Any:
     return tensors[0].device if tensors else "cpu"
 
 
-def _array(returned: Any, name: str, rows: int) -> NDArray[Any]:
+def _tensor(returned: Any, name: str, rows: int) -> Any:
     if isinstance(returned, tuple | list) and len(returned) == 1:
         returned = returned[0]
     if not hasattr(returned, "detach"):
@@ -214,7 +243,11 @@ def _array(returned: Any, name: str, rows: int) -> NDArray[Any]:
         )
     if returned.ndim == 0 or len(returned) != rows:
         raise ModelError(f"{name} was given {rows:,} rows, but returned a tensor of shape {tuple(returned.shape)}.")
-    plain = returned.detach().cpu()
+    return returned.detach()
+
+
+def _array(returned: Any) -> NDArray[Any]:
+    plain = returned.cpu()
     return np.asarray(
         plain.float().numpy() if plain.is_floating_point() and plain.dtype.itemsize < 4 else plain.numpy()
     )

@@ -52,6 +52,7 @@ from isonomia.models.http import HttpModel
 from isonomia.models.protocol import Answer, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table, joined
+from isonomia.spec.tensors import host, is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, listed
 
@@ -332,10 +333,10 @@ def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
     for what in ("prediction", "score"):
         values = getattr(asked.answer, what)
         if values is not None:
-            array = array_from(values)
+            array = array_from(values, on_device=True)
             if array.ndim == 0 or len(array) != asked.table.rows:
                 return None
-            parts[what] = array[rows]
+            parts[what] = host(array[rows.tolist()] if is_tensor(array) else array[rows])
     if not parts:
         return None
     answer = Answer(parts.get("prediction"), parts.get("score"), asked.answer.classes)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.columns import declared_values, distinct
+from isonomia.populations.devices import BatchSizes, Device
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
 from isonomia.populations.protocol import Wanted, check_request
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, tensor_table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
@@ -24,13 +25,15 @@ from isonomia.wording import words_of
 
 __all__ = ["Generator", "Weighted", "accepted_rows", "too_few_accepted"]
 
-Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
-"""Gives a table of so many rows, drawn with a generator of random numbers."""
+Draw: TypeAlias = Callable[[int, Any], Any]
+"""Gives a table of so many rows, drawn with a generator of random numbers: NumPy's, or torch's on a device."""
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
 _ALIKE_DRAWS = 4_096
 _REPEATS = "repeats"
+_FIRST, _LARGEST = 2**12, 2**20
+"""Sizes of batches on a device: few people take as long there as many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -53,6 +56,13 @@ class Generator:
     names
         The names of the columns. Needed for a draw that gives a NumPy array, unless ``x0``, ``x1``, ... will
         do; else they are found by a draw of 16.
+    device
+        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA where there is some and the CPU elsewhere. Then
+        ``draw(n, generator)`` gets a ``torch.Generator`` of that device and returns a mapping from column to tensor;
+        columns of text may be NumPy's. The tensors stay where they are: only counts come back. ``None`` draws with
+        NumPy.
+    largest
+        The most people of one batch on a device, which bounds the memory.
 
     Raises
     ------
@@ -75,6 +85,8 @@ class Generator:
     conditions: tuple[str, ...]
     declared: dict[str, tuple[Value, ...]]
     given_names: tuple[str, ...] | None
+    device: Device | None
+    batch_sizes: BatchSizes | None  # how large batches should be; ``None`` for NumPy
     _seen: dict[Any, Any]  # what pilot draws have shown: the names, under None, the values of columns, what repeats
 
     def __init__(
@@ -84,17 +96,24 @@ class Generator:
         given: Mapping[str, Draw] | None = None,
         values: Mapping[str, Sequence[Value]] | None = None,
         names: Sequence[str] | None = None,
+        device: str | None = None,
+        largest: int = _LARGEST,
     ) -> None:
         if not isinstance(values, Mapping | None):
             raise UsageError(f"expected values as {{'column': [value, ...]}}, but {values!r} came")
         by_condition = _by_condition(draw, given)
         _check_draws(by_condition)
+        where = Device.of(device, "a generator")
+        if where is not None:
+            _check_on_device(by_condition, largest)
         set_field = object.__setattr__
         set_field(self, "draws", tuple(by_condition.values()))
         set_field(self, "conditions", tuple(by_condition))
         set_field(self, "streams", _conditions(by_condition))
         set_field(self, "declared", {name: declared_values(name, given) for name, given in (values or {}).items()})
         set_field(self, "given_names", None if names is None else tuple(names))
+        set_field(self, "device", where)
+        set_field(self, "batch_sizes", None if where is None else BatchSizes(min(_FIRST, largest), 1.1, 2.0, largest))
         set_field(self, "_seen", {})
 
     @property
@@ -134,6 +153,11 @@ class Generator:
             for draw in own
         )
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """On which kind of device draws are made, where that is not NumPy."""
+        return () if self.device is None else (self.device.remark,)
+
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""
         if column in self.declared:
@@ -149,7 +173,7 @@ class Generator:
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
         _check_conditions(self.streams, self.names)
-        return GeneratorSource(self.draws, self.names, self.given_names, self._seen)
+        return GeneratorSource(self.draws, self.names, self.given_names, self._seen, self.device)
 
     def fingerprint(self) -> str:
         """Tell this generator from others by the names, modules and source of its callables, or as they say."""
@@ -166,7 +190,7 @@ class Generator:
         return first.names
 
     def _pilots(self, n: int, names: tuple[str, ...] | None) -> list[Table]:
-        source = GeneratorSource(self.draws, names, self.given_names)
+        source = GeneratorSource(self.draws, names, self.given_names, device=self.device)
         return [source.batch(0, n, np.random.default_rng(i), i) for i in range(len(self.draws))]
 
 
@@ -190,6 +214,13 @@ def _check_draws(by_condition: Mapping[Any, Any]) -> None:
                 "draw should be a callable draw(n, rng), or a mapping from condition to such callables, "
                 f"but has {draw!r} ({type(draw).__name__}) for {condition!r}."
             )
+
+
+def _check_on_device(by_condition: Mapping[str, Draw], largest: int) -> None:
+    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
+        raise UsageError(f"expected largest as a whole number of at least 1, but largest={largest!r} came")
+    if any(isinstance(draw, Weighted) for draw in by_condition.values()):
+        raise UsageError("Weighted draws with NumPy: leave device out, or let draw itself reject on the device")
 
 
 def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
@@ -228,6 +259,7 @@ class GeneratorSource:
     names: tuple[str, ...] | None  # columns that every batch must have; None while they are being found out
     array_names: tuple[str, ...] | None  # of the columns of a NumPy array; None for x0, x1, ...
     seen: dict[Any, Any] | None = None  # what pilot draws have shown; None for these themselves
+    device: Device | None = None  # where torch draws; None for NumPy
 
     @property
     def finite(self) -> bool:
@@ -246,7 +278,7 @@ class GeneratorSource:
 
     def _rows(self, n: int, rng: np.random.Generator, stream: int) -> Table:
         draw = self.draws[stream]
-        table = _drawn(draw, n, rng, self.array_names)
+        table = _drawn(draw, n, rng, self.array_names, self.device)
         if table.rows != n:
             raise DataError(
                 f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
@@ -285,7 +317,7 @@ class GeneratorSource:
         own = getattr(self.draws[0], "corners", None)
         if own is None:
             return None
-        table = _drawn(own, most, rng, self.array_names)
+        table = _drawn(own, most, rng, self.array_names, self.device)
         if self.names is not None:
             _check_columns(own, table, self.names)
         return table
@@ -297,10 +329,10 @@ def _are_one_kind(table: Table) -> bool:
     return table_fingerprint(table.take(rows[1:])) == table_fingerprint(table.take(rows[:-1]))
 
 
-def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None) -> Table:
-    call = f"{callable_name(draw)}({n}, rng)"
+def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] | None, device: Device | None) -> Table:
+    call = f"{callable_name(draw)}({n}, {'rng' if device is None else 'generator'})"
     try:
-        data = draw(n, rng)
+        data = draw(n, rng if device is None else device.generator(rng))
     except IsonomiaError as error:
         raise DataError(f"{call}: {error}") from error
     except (Exception, SystemExit, GeneratorExit) as error:
@@ -308,9 +340,25 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
             f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {words_of(error)}"
         ) from error
     try:
+        if device is not None:
+            return tensor_table(_checked_tensors(data, device))
         return Table.of(data, names if isinstance(data, np.ndarray) else None)
     except DataError as error:
         raise DataError(f"{call} should give a table of {n:,} rows: {error}") from error
+
+
+def _checked_tensors(data: Any, device: Device) -> Mapping[Any, Any]:
+    """What was drawn on a device: a mapping whose tensors are on it."""
+    if not isinstance(data, Mapping):
+        raise DataError(f"expected a mapping from column to tensor, but a {type(data).__name__} came")
+    for name, values in data.items():
+        where = getattr(values, "device", None)
+        kind = getattr(where, "type", None)  # of torch; NumPy says "cpu" of itself, and has no kind
+        if kind is not None and kind != device.name.partition(":")[0]:
+            raise DataError(
+                f"expected column {name!r} on {device.name}, but it is on {where}: draw it there, device=..."
+            )
+    return data
 
 
 def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no_path
 from isonomia.populations.columns import distinct
+from isonomia.populations.devices import BatchSizes, Device
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.protocol import Wanted
+from isonomia.populations.protocol import Source, Wanted
 from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program
@@ -23,6 +24,9 @@ from isonomia.spec.tree import AsIf, Do, Literal, Row, Value
 __all__ = ["Program"]
 
 _PILOTS = 10_000
+_PRECISIONS = {"single": "float32", "double": "float64"}
+_CPU, _GPU = BatchSizes(2**14, 1.1, 2.0, 2**20), BatchSizes(2**20, 1.25, 2.0, 2**27)
+"""Sizes of batches on a device. Some 40 bytes a person are in use at a time: 5 GiB at most on a GPU."""
 _KINDS: dict[Kind, str] = {"number": "number", "truth": "truth value", "text": "text"}
 
 
@@ -37,6 +41,11 @@ class Program:
     ----------
     path
         The file. Use :meth:`of` for a program that is at hand as text.
+    device
+        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA where there is some and the CPU elsewhere. Torch
+        runs the program there, and only counts come back. ``None`` draws with NumPy.
+    precision
+        ``"single"`` or ``"double"``, of numbers on a device. Single is faster; it moves a probability by some 1e-7.
 
     Raises
     ------
@@ -48,7 +57,8 @@ class Program:
     Notes
     -----
     Nothing of the file is executed as Python. What a property does not need is not drawn. A group of which the program
-    says that it is rare is drawn directly, where that is exact; the verdict's remarks say so.
+    says that it is rare is drawn directly, where that is exact; the verdict's remarks say so. On a device it is not:
+    there everybody is drawn, and fast.
     """
 
     text: str
@@ -56,24 +66,30 @@ class Program:
     kinds: Mapping[str, Kind]
     world: World
     directions: tuple[Direction | None, ...]
+    device: Device | None
+    batch_sizes: BatchSizes | None  # how large batches should be; ``None`` for NumPy
+    precision: str
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], *, device: str | None = None, precision: str = "single") -> None:
         if not isinstance(path, str | PathLike):
             raise UsageError(f"expected the path of a program, such as 'people.fr', but {path!r} came")
         if "\n" in fspath(path):
             raise UsageError("expected the path of a program, but a text of several lines came: use Program.of(text)")
-        self._fill(_read(path), Path(fspath(path)).name)
+        self._fill(_read(path), Path(fspath(path)).name, device, precision)
 
     @classmethod
-    def of(cls, text: str, name: str = "program") -> Program:
+    def of(cls, text: str, name: str = "program", *, device: str | None = None, precision: str = "single") -> Program:
         """Read a program from its text."""
         if not isinstance(text, str):
             raise UsageError(f"expected the text of a program, but {text!r} of type {type(text).__name__} came")
         program = object.__new__(cls)
-        program._fill(text, name)
+        program._fill(text, name, device, precision)
         return program
 
-    def _fill(self, text: str, name: str) -> None:
+    def _fill(self, text: str, name: str, device: str | None, precision: str) -> None:
+        if precision not in _PRECISIONS:
+            raise UsageError(f"expected precision as 'single' or 'double', but precision={precision!r} came")
+        where = Device.of(device, "a program")
         tree = read_program(text, name)
         set_field = object.__setattr__
         set_field(self, "text", text)
@@ -81,6 +97,9 @@ class Program:
         set_field(self, "kinds", dict(tree.kinds))
         set_field(self, "world", World(tree.statements, tuple(tree.kinds)))
         set_field(self, "directions", (None,))
+        set_field(self, "device", where)
+        set_field(self, "batch_sizes", None if where is None else _CPU if where.name == "cpu" else _GPU)
+        set_field(self, "precision", precision)
 
     @property
     def kind(self) -> str:
@@ -105,12 +124,13 @@ class Program:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
-        return (f"the population is the one that {self.name} draws",)
+        drawn = f"the population is the one that {self.name} draws"
+        return (drawn,) if self.device is None else (f"{drawn}, with numbers in {self.precision} precision",)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How groups that are drawn directly are drawn, in words."""
-        return stream_remarks(self.directions)
+        """How groups that are drawn directly are drawn, and on which kind of device where that is not NumPy."""
+        return (*stream_remarks(self.directions), *(() if self.device is None else (self.device.remark,)))
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column: both truth values, or the numbers that occur among 10,000 pilot draws."""
@@ -121,18 +141,27 @@ class Program:
         drawn = self.world.draw(_PILOTS, np.random.default_rng(0), (column,), {})
         return distinct([drawn.columns[column]], column)
 
-    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002
+    def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> Source:  # noqa: ARG002
         """Open the program for one run; each batch brings its own randomness, so the seed goes unused."""
         needed = wanted or Wanted()
         for version in needed.versions:
             if isinstance(version, Do):
                 self._check(version)
+        if self.device is not None:
+            from isonomia.populations.worlds.tensors import TensorSource, refuse_mediators
+
+            for version in needed.versions:
+                if isinstance(version, Do):
+                    refuse_mediators(version)
+            return TensorSource(self.world, needed, self.device, _PRECISIONS[self.precision])
         return WorldSource(self.world, needed, self.directions)
 
     def focused(self, conditions: Sequence[Row | None]) -> Program:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
+        if self.device is not None:
+            return self
         program = object.__new__(Program)
-        for name in ("text", "name", "kinds", "world"):
+        for name in ("text", "name", "kinds", "world", "device", "batch_sizes", "precision"):
             object.__setattr__(program, name, getattr(self, name))
         object.__setattr__(program, "directions", streams_for(self.world, conditions))
         return program

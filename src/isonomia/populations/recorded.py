@@ -35,6 +35,7 @@ class RecordedPopulation:
     stored_fingerprint: str | None  # None for a domain that has none
     known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # of the columns whose values were read
     name: str | None = None  # what a domain is called; None for people
+    drawn_on: str | None = None  # the kind of device that draws were made on; None for NumPy
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -52,6 +53,7 @@ class RecordedPopulation:
             stored_fingerprint=entry.get("fingerprint"),
             known=known,
             name=entry.get("name"),
+            drawn_on=entry.get("device"),
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -97,6 +99,8 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
     for column, values in known.items():
         if len({(type(value), value) for value in values}) < len(values):
             return f"a value of {column!r:.60} comes twice"
+    if not isinstance(entry.get("device"), str | None):
+        return f"its device is {entry['device']!r:.60}"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is no text"
 
 

@@ -18,18 +18,22 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, nearest, no_names
 from isonomia.populations.columns import column_from, plain_value, with_type
 from isonomia.populations.frames import FrameStore, frame_store, replaced_in_frame
+from isonomia.spec.tensors import host, is_tensor, namespace
 from isonomia.wording import first_few, shortened
 
 __all__ = [
     "RECORDS",
+    "TENSORS",
     "Table",
     "TableStore",
     "batch_table",
     "check_columns",
     "check_known",
     "described",
+    "is_tensor_like",
     "joined",
     "replaced",
+    "tensor_table",
 ]
 
 Records: TypeAlias = "NDArray[Any] | list[Any]"
@@ -37,6 +41,9 @@ Records: TypeAlias = "NDArray[Any] | list[Any]"
 
 RECORDS = "batch"
 """The kind of a table of records that have no columns."""
+
+TENSORS = "tensors"
+"""The kind of a table whose columns are tensors on a device, but for text."""
 
 _KINDS = (
     "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
@@ -116,6 +123,11 @@ class Table:
             column.flags.writeable = False
             self._converted[name] = column
         return self._converted[name]
+
+    def array(self, name: str) -> Any:
+        """One column where it is: a tensor on its device, or what :meth:`column` gives."""
+        held = self.native.get(name) if self.kind == TENSORS else None
+        return self.column(name) if held is None or not is_tensor(held) else held
 
     def row(self, index: int) -> dict[str, Any]:
         """Give one row as plain Python values, ``None`` where one is missing."""
@@ -216,12 +228,18 @@ def joined(tables: Sequence[Table]) -> Table:
             return Table.of({name: np.concatenate([native[name] for native in natives]) for name in tables[0].names})
         case "array":
             return Table.of(np.concatenate(natives), tables[0].names)
+        case "tensors":
+            return tensor_table({name: _concatenated([native[name] for native in natives]) for name in tables[0].names})
         case "rows":
             return Table.of([row for native in natives for row in native])
         case _:
             import narwhals as nw
 
             return Table.of(nw.concat([nw.from_native(native) for native in natives], how="vertical").to_native())
+
+
+def _concatenated(columns: Sequence[Any]) -> Any:
+    return namespace(columns[0]).concat(columns) if is_tensor(columns[0]) else np.concatenate(columns)
 
 
 def replaced(table: Table, columns: Mapping[str, NDArray[Any]]) -> Table:
@@ -235,7 +253,8 @@ def replaced(table: Table, columns: Mapping[str, NDArray[Any]]) -> Table:
     match table.kind:
         case "array":
             return Table.of(_replaced_in_array(native, table.names, columns), names=table.names)
-        case "columns":
+        case "columns" | "tensors":
+            native = {name: table.column(name) for name in table.names}
             same = {name: with_type(values, native[name].dtype) for name, values in columns.items()}
             return Table.of({**native, **same})
         case "rows":
@@ -264,6 +283,31 @@ def batch_table(native: Records, what: str = "record") -> Table:
     if not isinstance(native, list) and not (isinstance(native, np.ndarray) and native.ndim):
         raise DataError(f"expected a batch of {what}s as an array or a list, but a {type(native).__name__} came")
     return Table(_RecordStore(native, what))
+
+
+def tensor_table(columns: Mapping[Any, Any]) -> Table:
+    """Hold columns that are tensors, beside columns of text, with a row for each entry of their first dimension.
+
+    A tensor of more dimensions is what a model reads of each person, such as a drawing.
+    """
+    held = {
+        name: values if is_tensor_like(values) else _native_column(values, name) for name, values in columns.items()
+    }
+    flat = [name for name, values in held.items() if not values.ndim]
+    if flat:
+        raise DataError(f"column {flat[0]!r} should have one value a row, but is a single one: {held[flat[0]]!r}.")
+    lengths = {name: len(values) for name, values in held.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:_SHOWN])
+        raise DataError(f"every column should have the same number of rows, but {listed}.")
+    store = _TensorStore(held, next(iter(lengths.values()), 0))
+    check_columns(store.names, store.rows)
+    return Table(store)
+
+
+def is_tensor_like(values: object) -> bool:
+    """Whether these are the values of an array library other than NumPy."""
+    return all(hasattr(values, name) for name in ("dtype", "shape", "device", "ndim")) and is_tensor(values)
 
 
 def check_columns(names: Sequence[object], rows: int) -> None:
@@ -404,6 +448,42 @@ class _ColumnStore:
 
     def select(self, names: Sequence[str]) -> _ColumnStore:
         return _ColumnStore({name: self.native[name] for name in names}, self.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TensorStore:
+    """A mapping from column name to tensor, or to NumPy array for text."""
+
+    native: dict[str, Any]
+    rows: int
+    kind: str = TENSORS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.native)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A copy for NumPy; what has several dimensions is described."""
+        array = host(self.native[name])
+        return column_from(array if array.ndim == 1 else list(map(described, array)), f"column {name!r}")
+
+    def take(self, indices: NDArray[np.intp]) -> _TensorStore:
+        return _TensorStore({name: _rows_of(v, np.asarray(indices)) for name, v in self.native.items()}, len(indices))
+
+    def slice(self, start: int, stop: int) -> _TensorStore:
+        cut = {name: values[start:stop] for name, values in self.native.items()}
+        copied = {n: namespace(v).asarray(v, copy=True) if is_tensor(v) else v.copy() for n, v in cut.items()}
+        return _TensorStore(copied, stop - start)
+
+    def select(self, names: Sequence[str]) -> _TensorStore:
+        return _TensorStore({name: self.native[name] for name in names}, self.rows)
+
+
+def _rows_of(values: Any, indices: NDArray[np.intp]) -> Any:
+    if not is_tensor(values):
+        return values[indices]
+    xp = namespace(values)
+    return xp.take(values, xp.asarray(indices.astype(np.int64), device=values.device), axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
+from math import isfinite
 from numbers import Real
-from operator import eq, ge, gt, le, lt, ne
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, Place, SpecError
+from isonomia.spec.tensors import as_floats, host, is_tensor, kind_of_tensor, missing_in, namespace, together
 from isonomia.spec.text import quote, to_text, value_text
 from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Output, Row, Value, Variable
 from isonomia.spec.walk import place_of
@@ -51,6 +53,8 @@ DURATION = "timedelta64[us]"
 
 def kind_of(values: NDArray[Any]) -> Kind:
     """The kind of an array that :func:`plain` returned."""
+    if is_tensor(values):
+        return "truth" if kind_of_tensor(values) == "truth" else "number"
     return _KINDS[values.dtype.kind]
 
 
@@ -150,6 +154,8 @@ def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
     DataError
         Where the kinds are mixed, or are none of these; the message names the column and two of its values.
     """
+    if is_tensor(values):
+        return _plain_tensor(values, name)
     if values.dtype.kind == "O":
         types = set(map(type, values.tolist()))
         if str in types and types <= {str, type(None)}:
@@ -164,6 +170,19 @@ def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
         return column.astype(np.float32)
     if kind not in _KINDS:
         raise DataError(f"column {name!r} holds {column.dtype}; expected numbers, truth values, text or times")
+    return column
+
+
+def _plain_tensor(values: Any, name: str) -> NDArray[Any]:
+    """A tensor with one number, or one truth value, a row; those of less than 32 bits become wider."""
+    if values.ndim != 1:
+        raise DataError(
+            f"column {name!r} has {values.ndim} dimensions (shape {tuple(values.shape)}), so a property cannot speak "
+            "of it; let the model read it, or draw a column with one number a row"
+        )
+    xp, kind = namespace(values), kind_of_tensor(values, name)
+    small = kind == "number" and xp.isdtype(values.dtype, "real floating") and values.dtype.itemsize < 4
+    column: NDArray[Any] = xp.astype(values, xp.float32) if small else values
     return column
 
 
@@ -212,6 +231,8 @@ def _odd_values(column: NDArray[Any], name: str) -> str:
 
 def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Where an array that :func:`plain` returned has missing values."""
+    if is_tensor(values):
+        return missing_in(values)
     match values.dtype.kind:
         case "f":
             return np.asarray(np.isnan(values))
@@ -226,6 +247,7 @@ def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def example(values: NDArray[Any]) -> str:
     """One value of an array, written out, for an error message."""
+    values = host(values)
     there = values[~missing(values)][:1]
     return repr(there[0].item() if isinstance(there[0], np.generic) else there[0]) if len(there) else "none"
 
@@ -267,7 +289,7 @@ def equal_any(node: Member, values: NDArray[Any]) -> NDArray[np.bool_]:
     if isinstance(node.operand, Literal):
         tests = [Compare("==", node.operand, item, place=node.place) for item in node.values]
         return np.asarray(any(compare(test, values, values) for test in tests))
-    return np.asarray(reduce(np.logical_or, (_is(node.operand, values, item) for item in node.values)))
+    return reduce(or_, (_is(node.operand, values, item) for item in node.values))
 
 
 def _is(operand: Row, values: NDArray[Any], item: Literal | Variable) -> NDArray[np.bool_]:
@@ -288,6 +310,8 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
     if isinstance(value, str):
         # As an object: a text that NumPy makes an array of by itself loses the characters 0 at its end.
         return _relate(relation, values, np.array(value, dtype=object))
+    if is_tensor(values):
+        return _related_tensors(relation, *_tensor_and_value(values, value))
     return _relate(relation, _with_room(values, value), value)
 
 
@@ -298,6 +322,20 @@ def _with_room(values: NDArray[Any], value: float) -> NDArray[Any]:
     return values.astype(np.float64) if too_large or (values.dtype.kind == "b" and value not in {0, 1}) else values
 
 
+def _tensor_and_value(values: Any, value: float) -> tuple[Any, float]:
+    """A tensor in a type into which a value fits, and the value in it: libraries differ in what two types become."""
+    xp = namespace(values)
+    if xp.isdtype(values.dtype, "real floating"):
+        fits = not isfinite(value) or abs(value) <= float(xp.finfo(values.dtype).max)
+        return (values if fits else xp.astype(values, xp.float64)), float(value)
+    if xp.isdtype(values.dtype, "bool"):
+        return (values, bool(value)) if value in {0, 1} else (xp.astype(values, xp.float64), float(value))
+    ends = xp.iinfo(values.dtype)
+    if isfinite(value) and value == int(value) and ends.min <= value <= ends.max:
+        return values, int(value)
+    return xp.astype(values, xp.float64), float(value)
+
+
 def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
     """Compare without looking for missing values where the comparison itself is already false for them."""
     if left.dtype.kind == "O" and relation not in {"==", "!="}:
@@ -306,6 +344,15 @@ def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
     if relation == "!=" and left.dtype.kind in "fMO":
         result &= ~missing(left)
     return result
+
+
+def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
+    """The same on a device. Whole numbers beside floats become floats there: beyond 2**53 two may become one."""
+    result: NDArray[np.bool_] = _RELATIONS[relation](left, right)
+    if relation != "!=":
+        return result
+    sides = [side for side in (left, right) if hasattr(side, "dtype")]
+    return reduce(and_, (~missing_in(side) for side in sides), result)
 
 
 def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
@@ -341,6 +388,10 @@ def _two_columns(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDAr
         result = np.zeros(left.shape, np.bool_)
         result[there] = _RELATIONS[node.relation](left[there], right[there])
         return result
+    if is_tensor(left) or is_tensor(right):
+        left, right = together([left, right])
+        same = left.dtype == right.dtype
+        return _related_tensors(node.relation, *((left, right) if same else map(as_floats, (left, right))))
     result = _compared(node.relation, left, right)
     return result & ~(missing(left) | missing(right)) if node.relation == "!=" else result
 

@@ -11,11 +11,13 @@ Conventions
   stand as a condition where all its values are 0, 1 or missing; missing counts as false.
 * Text is compared with text, letter by letter; a time with an ISO 8601 text or another time.
 * Another version of a person is a batch of its own, in step with the first; a missing value there is like any other.
+* Columns may be tensors: then their own array library evaluates, on their device, in the same precision.
 * ``score`` alone means the only score, or that of the second of two classes.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
 from isonomia.spec.columns import compare, equal_any, kind_of, missing, plain
+from isonomia.spec.tensors import as_floats, host, is_tensor, namespace, together
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
     Call,
@@ -54,7 +57,12 @@ __all__ = ["Batch", "evaluate", "numbers", "truth"]
 Array: TypeAlias = NDArray[Any]
 Truth: TypeAlias = NDArray[np.bool_]
 
-_SIGNS: dict[str, Callable[[Array, Array], Array]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +153,39 @@ def _column(row: Column, batch: Batch) -> Array:
 def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArray[np.float64]:
     match row:
         case RowNegative():
-            return np.negative(_number(row.operand, batch))
+            return -_number(row.operand, batch)
         case RowArithmetic():
-            return np.asarray(_SIGNS[row.sign](_number(row.left, batch), _number(row.right, batch)))
+            left, right = together([_number(row.left, batch), _number(row.right, batch)])
+            return _array(_SIGNS[row.sign](left, right))
         case Call():
             arguments = [_number(argument, batch) for argument in row.arguments]
             if row.function == "abs":
-                return np.absolute(arguments[0])
-            return np.asarray(reduce(np.minimum if row.function == "min" else np.maximum, arguments))
+                return _array(abs(arguments[0]))
+            return _array(reduce(_smaller if row.function == "min" else _larger, arguments))
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """What arithmetic gave, as an array; of single values NumPy makes no arrays by itself."""
+    array: NDArray[Any] = values if is_tensor(values) else np.asarray(values)
+    return array
+
+
+def _smaller(left: Any, right: Any) -> Any:
+    """The smaller of two numbers; missing where one is."""
+    return _of_both("minimum", left, right)
+
+
+def _larger(left: Any, right: Any) -> Any:
+    return _of_both("maximum", left, right)
+
+
+def _of_both(name: str, left: Any, right: Any) -> Any:
+    tensor = next((side for side in (left, right) if is_tensor(side)), None)
+    if tensor is None:
+        return getattr(np, name)(left, right)
+    xp = namespace(tensor)
+    sides = [side if hasattr(side, "dtype") else xp.full_like(tensor, side) for side in together([left, right])]
+    return getattr(xp, name)(*sides)
 
 
 def _number(row: Row, batch: Batch) -> NDArray[np.float64]:
@@ -163,7 +196,7 @@ def _number(row: Row, batch: Batch) -> NDArray[np.float64]:
         return np.asarray(row.value, np.float64)
     if kind_of(values) not in {"number", "truth"}:
         raise SpecError(f"`{to_text(row)}` is {kind_of(values)}; expected a number", place_of(row))
-    return values.astype(np.float64, copy=False)
+    return as_floats(values) if is_tensor(values) else values.astype(np.float64, copy=False)
 
 
 def _truth(row: Row, batch: Batch) -> Truth:
@@ -175,10 +208,10 @@ def _truth(row: Row, batch: Batch) -> Truth:
         case Missing():
             return missing(_values(row.operand, batch))
         case RowNot():
-            return np.logical_not(_truth(row.operand, batch))
+            return ~_truth(row.operand, batch)
         case RowJunction():
-            join = np.logical_and if row.connective == "and" else np.logical_or
-            return np.asarray(reduce(join, (_truth(operand, batch) for operand in row.operands)))
+            join = operator.and_ if row.connective == "and" else operator.or_
+            return _array(reduce(join, together([_truth(operand, batch) for operand in row.operands])))
         case Literal(bool() as value):
             return np.asarray(value)
         case Column() | Output():
@@ -197,12 +230,12 @@ def _as_condition(row: Column | Output, values: Array) -> Truth:
         )
     ones = values == 1
     odd = ~(ones | (values == 0) | missing(values))
-    if odd.any():
+    if bool(odd.any()):
         raise DataError(
             f"`{to_text(row)}` stands as a condition, so its values must be 0 and 1, but one is "
             f"{values[odd][0].item()!r}; compare it with a value instead"
         )
-    return np.asarray(ones)
+    return _array(ones)
 
 
 # ---------------------------------------------------------------------------- versions of a person
@@ -295,7 +328,7 @@ def _columns_for(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
     absent = [name for name in node.columns if name not in person.columns]
     if absent:
         raise SpecError(f"there is no column `{absent[0]}`, which the function `{node.name}` needs", node.place)
-    columns = {name: plain(person.columns[name], name).view() for name in node.columns}
+    columns = {name: host(plain(person.columns[name], name)).view() for name in node.columns}
     for column in columns.values():
         column.flags.writeable = False
     return columns

@@ -37,6 +37,7 @@ from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted
 from isonomia.records.verdict import LeafRecord, Verdict
 from isonomia.spec.property import Property
+from isonomia.spec.tensors import host
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
@@ -244,7 +245,7 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
         given = asker(table, False, True).prediction
     finally:
         asker.close()
-    return [] if given is None else list(distinct([column_from(given, "prediction")], "prediction"))
+    return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 
 def assumptions(check: Check[Property], question: Question) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import and_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,11 +18,12 @@ from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
-from isonomia.evidence.channels import Channel
+from isonomia.evidence.channels import Channel, Grid
 from isonomia.evidence.exact import exact_sum
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, numbers, truth
+from isonomia.spec.tensors import count, first, host, is_tensor, namespace, together
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
@@ -43,7 +45,7 @@ def batch_of(question: Question, asker: Asks | None, people: Mapping[Version | N
 
 
 def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
-    columns = {name: table.column(name) for name in asked.columns if name in table.names}
+    columns = {name: table.array(name) for name in asked.columns if name in table.names}
     if asker is None or not asked.model:
         return Batch(table.rows, columns, versions=versions)
     answer = asker(table, asked.score, asked.prediction)
@@ -52,12 +54,16 @@ def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Ver
 
 @dataclass(slots=True)
 class Reader:
-    """Evaluates conditions, events and terms on one batch, each once however many leaves share it."""
+    """Evaluates conditions, events and terms on one batch, each once however many leaves share it.
+
+    Columns that are tensors are evaluated and counted on their device; only counts come back.
+    """
 
     batch: Batch
     where: Callable[[int], str]
     _members: dict[Row, Booleans] = field(default_factory=dict)
     _terms: dict[Row, NDArray[Any]] = field(default_factory=dict)
+    _sizes: dict[Row, int] = field(default_factory=dict)
 
     def members(self, given: Row | None) -> Booleans | None:
         """Who meets a condition; ``None`` for everybody."""
@@ -68,17 +74,17 @@ class Reader:
         chosen = self.members(channel.given)
         if channel.ticket is not None and tickets is not None:
             held = tickets == channel.ticket.index
-            chosen = held if chosen is None else chosen & held
+            chosen = held if chosen is None else and_(*together([chosen, held]))
         if channel.crossing:
             return self._crossed(channel)
-        (first, *others) = channel.leaves
-        if not others and isinstance(first, Rate):
-            return self._yes_no(first, chosen)
-        columns = [self._values(leaf) if chosen is None else self._values(leaf)[chosen] for leaf in channel.leaves]
+        (only, *others) = channel.leaves
+        if not others and isinstance(only, Rate):
+            return self._yes_no(only, chosen, channel.given if channel.ticket is None else None)
+        columns = [_picked(self._values(leaf), chosen) for leaf in channel.leaves]
         for leaf, column in zip(channel.leaves, columns, strict=True):
             if isinstance(leaf, Mean):
                 self._check_range(leaf, column, chosen, channel.grid.nodes[channel.leaves.index(leaf)])
-        return channel.grid.tally(columns)
+        return tally(channel.grid, columns)
 
     def _crossed(self, channel: Channel) -> NDArray[np.float64]:
         """Count by membership of every group, and by every leaf within its own."""
@@ -86,17 +92,17 @@ class Reader:
         for leaf, nodes in zip(channel.leaves, channel.grid.nodes[len(channel.crossing) :], strict=True):
             values, chosen = self._values(leaf), self.members(leaf.given)
             if isinstance(leaf, Mean):
-                self._check_range(leaf, values if chosen is None else values[chosen], chosen, nodes)
+                self._check_range(leaf, _picked(values, chosen), chosen, nodes)
             absent = False if isinstance(leaf, Rate) else nodes[0]
-            columns.append(values if chosen is None else np.where(chosen, values, absent))
-        return channel.grid.tally(columns)
+            columns.append(values if chosen is None else _where(chosen, values, absent))
+        return tally(channel.grid, columns)
 
     def numbers(self, leaf: Leaf, chosen: Booleans, span: tuple[float, float]) -> NDArray[np.float64]:
         """A leaf's value for each of the chosen people: 0 or 1 for a rate, a number within its range for a mean."""
-        values = self._values(leaf)[chosen]
+        values = _picked(self._values(leaf), chosen)
         if isinstance(leaf, Mean):
             self._check_range(leaf, values, chosen, span)
-        return np.asarray(values, dtype=float)
+        return np.asarray(host(values), dtype=float)
 
     def exact(self, leaf: Leaf) -> tuple[int, Fraction]:
         """How many people a leaf's group has in this batch, and the sum of its values over them, without rounding."""
@@ -118,9 +124,14 @@ class Reader:
         for given in groups:
             chosen = self.members(given)
             mask = np.ones(self.batch.rows, dtype=bool) if chosen is None else chosen
-            if taken is not None and bool((taken & mask).any()):
-                return int(np.argmax(taken & mask))
-            taken = mask if taken is None else taken | mask
+            if taken is None:
+                taken = mask
+                continue
+            taken, mask = together([taken, mask])
+            both = taken & mask
+            if bool(both.any()):
+                return first(both)
+            taken = taken | mask
         return None
 
     def misfit(self, condition: Row) -> int | None:
@@ -128,7 +139,7 @@ class Reader:
         if any(name not in self.batch.columns for name in columns_of(condition)):
             return None
         met = truth(condition, self.batch)
-        return None if bool(met.all()) else int(np.argmin(met))
+        return None if bool(met.all()) else first(~met)
 
     def _met(self, given: Row) -> Booleans:
         met = self._members.get(given)
@@ -136,11 +147,19 @@ class Reader:
             met = self._members[given] = truth(given, self.batch)
         return met
 
-    def _yes_no(self, leaf: Rate, chosen: Booleans | None) -> NDArray[np.float64]:
+    def _yes_no(self, leaf: Rate, chosen: Booleans | None, given: Row | None = None) -> NDArray[np.float64]:
+        """Count an event among those chosen, who are all that meet ``given`` unless that is ``None``."""
         event = self._values(leaf)
-        n = self.batch.rows if chosen is None else int(np.count_nonzero(chosen))
-        yes = int(np.count_nonzero(event if chosen is None else event & chosen))
+        n = self.batch.rows if chosen is None else self._count(chosen, given)
+        yes = count(event if chosen is None else and_(*together([event, chosen])))
         return np.asarray([n - yes, yes], dtype=float)
+
+    def _count(self, chosen: Booleans, given: Row | None) -> int:
+        if given is None:
+            return count(chosen)
+        if given not in self._sizes:
+            self._sizes[given] = count(chosen)
+        return self._sizes[given]
 
     def _values(self, leaf: Leaf) -> NDArray[Any]:
         if isinstance(leaf, Rate):
@@ -156,8 +175,8 @@ class Reader:
         outside = ~((column >= nodes[0]) & (column <= nodes[-1]))
         if not bool(outside.any()):
             return
-        index = int(np.argmax(outside))
-        row = index if chosen is None else int(np.flatnonzero(chosen)[index])
+        index = first(outside)
+        row = index if chosen is None else int(np.flatnonzero(host(chosen))[index])
         value = float(column[index])
         term = to_text(leaf.term)
         if np.isnan(value):
@@ -180,6 +199,56 @@ class Reader:
                 f"{self.where(row)}, and then the mean is no number. Leave such people out with a condition, such as "
                 f"{term} < 1e300."
             )
+
+
+def _picked(values: Any, chosen: Any) -> Any:
+    """The values of those chosen; all of them for ``None``."""
+    if chosen is None:
+        return values
+    values, chosen = together([values, chosen])
+    return values[chosen]
+
+
+def _where(chosen: Any, values: Any, absent: bool | float) -> Any:
+    chosen, values = together([chosen, values])
+    if not is_tensor(values):
+        return np.where(chosen, values, absent)
+    xp = namespace(values)
+    return xp.where(chosen, values, xp.full_like(values, absent))
+
+
+def tally(grid: Grid, columns: Sequence[Any]) -> NDArray[np.float64]:
+    """Count draws by cell, where their columns are."""
+    if not any(map(is_tensor, columns)):
+        return grid.tally(columns)
+    columns = together(columns)
+    xp = namespace(columns[0])
+    truths = [xp.isdtype(column.dtype, "bool") for column in columns]
+    if grid.size == 2 and all(truths):
+        yes = count(columns[0])
+        return np.asarray([len(columns[0]) - yes, yes], dtype=float)
+    # Parts of a draw are counted in whole multiples of a unit so small that all of them together are exact in double
+    # precision: a device adds in any order, and so the sum does not depend on it.
+    unit = 2.0 ** (51 - max(len(columns[0]), 1).bit_length())
+    parts = [(xp.zeros_like(columns[0], dtype=xp.int64), xp.full_like(columns[0], unit, dtype=xp.float64))]
+    for axis, column, is_truth in zip(grid.nodes, columns, truths, strict=True):
+        if is_truth:
+            parts = [(where * len(axis) + xp.astype(column, xp.int64), weight) for where, weight in parts]
+            continue
+        position = (column - axis[0]) * ((len(axis) - 1) / (axis[-1] - axis[0]))
+        below = xp.clip(xp.floor(position), 0, len(axis) - 2)
+        above, node = xp.clip(position - below, 0.0, 1.0), xp.astype(below, xp.int64)
+        parts = [part for where, weight in parts for part in _spread(xp, where * len(axis) + node, weight, above)]
+    total = np.zeros(grid.size)
+    for where, weight in parts:
+        total += host(xp.bincount(where, weights=weight, minlength=grid.size))
+    return total / unit
+
+
+def _spread(xp: Any, where: Any, weight: Any, above: Any) -> list[tuple[Any, Any]]:
+    """A draw between two nodes counts for both; the two parts are whole, and come to the whole."""
+    upper = xp.round(weight * above)
+    return [(where, weight - upper), (where + 1, upper)]
 
 
 def refuse_known_outside(question: Question, population: Population, has_model: bool) -> None:

@@ -34,6 +34,7 @@ from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
+from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted, people
 from isonomia.populations.table import Table
@@ -47,6 +48,9 @@ from isonomia.spec.walk import outputs_of
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
+
+ASKED_ON_DEVICE = 2**22
+"""The people that a model is asked about at once on a device: for each it may keep far more than a few numbers."""
 
 UNLIMITED = 10_000_000
 """The people asked about at most when the population is unlimited and no budget was given."""
@@ -121,7 +125,8 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
 
 def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
     """Where people are drawn and who is asked: shared with other checks where all of them see people as they are."""
-    alone = set(question.asked) == {None} and len(check.population.streams) == 1
+    on_device = getattr(check.population, "device", None) is not None
+    alone = set(question.asked) == {None} and len(check.population.streams) == 1 and not on_device
     again = replaced and census_of(check.population) is not None
     if check.sharing is not None and alone and not again:
         shared = check.sharing.shared()
@@ -213,6 +218,11 @@ def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
     every draw; batches that grow by half a percent stop within half a percent of it.
     """
     schedule = check.schedule
+    batch_sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
+    if batch_sizes is not None:
+        growth, early = max(schedule.growth, batch_sizes.growth), max(schedule.early, batch_sizes.early)
+        most = batch_sizes.most if check.model is None else min(batch_sizes.most, ASKED_ON_DEVICE)
+        return replace(schedule, first=min(batch_sizes.first, most), growth=growth, early=early, most=most)
     fresh: Evidence[Any] = evidence
     if fresh.decision(fresh.begin()) is None:
         schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))

@@ -296,7 +296,7 @@ class StepTable:
         return np.asarray([cell for cell in self.cells if cell[2] > 0], dtype=float)
 
     @cached_property
-    def _sums(self) -> Floats:
+    def sums(self) -> Floats:
         """The probability below each edge, from 0 to exactly 1."""
         sums = np.concatenate([[0.0], np.cumsum(self._drawn[:, 2])])
         return np.asarray(sums / sums[-1])
@@ -310,10 +310,10 @@ class StepTable:
     def quantile(self, u: Floats) -> Floats:
         """The value below which a share ``u`` of the draws lies."""
         if self._edges is not None:
-            return np.asarray(np.interp(u, self._sums, self._edges))
-        cell = np.clip(np.searchsorted(self._sums, u, side="right") - 1, 0, len(self._drawn) - 1)
+            return np.asarray(np.interp(u, self.sums, self._edges))
+        cell = np.clip(np.searchsorted(self.sums, u, side="right") - 1, 0, len(self._drawn) - 1)
         low, high, _ = self._drawn[cell].T
-        below, width = self._sums[cell], np.diff(self._sums)[cell]
+        below, width = self.sums[cell], np.diff(self.sums)[cell]
         return np.asarray(low + np.clip((u - below) / width, 0.0, 1.0) * (high - low))
 
     def share(self, value: Floats) -> Floats:
@@ -321,7 +321,7 @@ class StepTable:
         lows, highs = self._drawn[:, 0], self._drawn[:, 1]
         points, sums = (
             np.column_stack([lows, highs]).ravel(),
-            np.column_stack([self._sums[:-1], self._sums[1:]]).ravel(),
+            np.column_stack([self.sums[:-1], self.sums[1:]]).ravel(),
         )
         return np.asarray(np.interp(value, points, sums))
 

@@ -1,0 +1,103 @@
+"""Draws on a device, such as a GPU: which device it is, its random numbers, and how large batches are there.
+
+Random numbers of torch differ from NumPy's, and those of one kind of device from another's. So a verdict states by whom
+its draws were made, and the same seed gives the same verdict only on the same kind of device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isonomia.errors import UsageError
+
+__all__ = ["BatchSizes", "Device"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSizes:
+    """How large batches should be where each costs time of its own, whatever its size.
+
+    Attributes
+    ----------
+    first
+        The size of the first batch.
+    growth, early
+        How much larger a batch makes the total, near a decision and far from one.
+    most
+        The largest batch, which bounds the memory.
+    """
+
+    first: int
+    growth: float
+    early: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where torch draws: ``name`` as torch has it, such as ``"cuda:0"``."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str | None, what: str) -> Device | None:
+        """Look for a device; ``None`` for NumPy.
+
+        Parameters
+        ----------
+        name
+            ``"cpu"``, ``"cuda"``, another name that torch knows, or ``"auto"``: CUDA where there is some, else the CPU.
+        what
+            Who draws there, for messages.
+
+        Raises
+        ------
+        UsageError
+            Where torch is not installed, or finds no such device.
+        """
+        if name is None:
+            return None
+        if not isinstance(name, str):
+            raise UsageError(f"expected device as 'cuda', 'cpu' or 'auto', but device={name!r} came")
+        torch = _torch(what)
+        if name == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            kind = torch.device(name).type
+            torch.empty(1, device=name)
+        except (RuntimeError, AssertionError) as error:
+            hint = " Leave device out, or say 'cpu' or 'auto'."
+            raise UsageError(f"device is {name!r}, but torch finds no such device here: {error}.{hint}") from None
+        return cls("cpu" if kind == "cpu" else name)
+
+    @property
+    def kind(self) -> str:
+        """What kind of device it is, as a verdict states it: ``"torch on cpu"``, ``"torch on cuda (NVIDIA H200)"``.
+
+        Torch shares its random numbers out over a card's processors, so cards of another make draw others.
+        """
+        if self.name.startswith("cuda"):
+            return f"torch on cuda ({_torch('a device').cuda.get_device_name(self.name)})"
+        return f"torch on {self.name.partition(':')[0]}"
+
+    @property
+    def remark(self) -> str:
+        """What a verdict says of it."""
+        return f"draws made by {self.kind}: the same seed gives other draws on another kind of device"
+
+    def generator(self, rng: np.random.Generator) -> Any:
+        """A generator of torch, seeded by that of a batch: each call gives another one."""
+        made = _torch("a device").Generator(device=self.name)
+        made.manual_seed(int(rng.integers(2**63)))
+        return made
+
+
+def _torch(what: str) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise UsageError(f"{what} on a device needs PyTorch: pip install 'isonomia[torch]'") from None
+    return torch

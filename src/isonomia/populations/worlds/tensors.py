@@ -1,0 +1,455 @@
+"""Programs run by torch: a whole batch of people at once, on a device.
+
+Both branches of an ``if`` are computed for everybody, and each person gets the value of the branch that they take. A
+draw has one tensor of noise for each site, which the branches share: a person takes one of them. What must not happen
+to a person, such as a division by zero, counts only on the branch that they take.
+
+Numbers are in single precision unless double is asked for. A draw is then a normal number rounded to 24 bits, no
+further than 6.7 deviations from its mean, and a comparison may fall out otherwise for a person who is within rounding
+of its threshold. That moves a probability by about the density at the threshold times the distance between two
+neighbouring numbers there: some 1e-7, far below what ten thousand million draws can tell.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from math import inf, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isonomia.errors import DataError, SpecError
+from isonomia.populations.devices import Device
+from isonomia.populations.protocol import Wanted, check_request
+from isonomia.populations.table import Table, tensor_table
+from isonomia.populations.worlds.mechanisms import Mechanism
+from isonomia.populations.worlds.run import StepTable
+from isonomia.populations.worlds.world import World
+from isonomia.spec.fairsquare.tree import (
+    Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
+    Chain,
+    Choice,
+    Expression,
+    Gaussian,
+    If,
+    LogicalNot,
+    Number,
+    Reference,
+    Site,
+    Statement,
+    StepDensity,
+    Text,
+    UnaryMinus,
+    draws_of,
+    reads_of,
+)
+from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
+
+__all__ = ["TensorSource", "refuse_mediators"]
+
+Tensor: TypeAlias = Any
+"""A tensor of torch, or one number or truth value for everybody."""
+
+LARGEST = {"float32": 1e37, "float64": 1e307}
+"""Numbers that stay below this have not overflowed."""
+
+FURTHEST = 40.0
+"""No draw of any generator is more deviations from its mean; torch's reach 6.7 in single precision, and 9 in double."""
+
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class TensorSource:
+    """A program opened for one run on a device."""
+
+    world: World
+    wanted: Wanted
+    device: Device
+    precision: str  # "float32" or "float64"
+
+    @property
+    def finite(self) -> bool:
+        """Whether each row counts once."""
+        return False
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
+        """Draw ``n`` people with the batch's own randomness."""
+        check_request(start, n, stream, 1)
+        noise = _Noise(n, self.device, self.precision, self.device.generator(rng), self._once)
+        return self._table(noise, {}, self._names(self.wanted.columns))
+
+    def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
+        """Draw ``n`` people, and give them as they are and under every intervention that is wanted."""
+        check_request(start, n, stream, 1)
+        noise = _Noise(n, self.device, self.precision, self.device.generator(rng), frozenset())
+        tables: dict[Version | None, Table] = {None: self._table(noise, {}, self._names(self.wanted.columns))}
+        for version, names in self.wanted.versions.items():
+            if isinstance(version, Do):
+                tables[version] = self._table(noise, _settings(version), self._names(names))
+        return tables
+
+    def _names(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        return self.world.names if names is None else names or self.world.names[:1]
+
+    @cached_property
+    def _once(self) -> frozenset[Site]:
+        """The sites with one draw each, whose noise nobody else reads."""
+        sites = [draw.site for draw in _draws(self._statements(self._names(self.wanted.columns), frozenset()))]
+        return frozenset(site for site in sites if sites.count(site) == 1)
+
+    def _statements(self, names: Sequence[str], given: frozenset[str]) -> tuple[Statement, ...]:
+        return _live(self.world.statements, frozenset(names), given).statements
+
+    def _table(self, noise: _Noise, fixed: Mapping[str, Any], names: Sequence[str]) -> Table:
+        run = _TensorRun(noise)
+        values = {name: _Value(value, abs(float(value))) for name, value in fixed.items()}
+        run.execute(self._statements(names, frozenset(fixed)), values, ())
+        run.refuse()
+        return tensor_table({name: noise.filled(values[name].data) for name in names})
+
+
+def refuse_mediators(version: Do) -> None:
+    """Refuse what only NumPy can draw: a mediator as it would have been."""
+    for item in version.items:
+        if isinstance(item, AsIf):
+            raise SpecError(
+                f"{item.name!r} as it would have been cannot be drawn on a device: leave device out",
+                item.place,
+            )
+
+
+def _settings(version: Do) -> dict[str, Any]:
+    refuse_mediators(version)
+    fixed = {}
+    for item in version.items:
+        if isinstance(item, Setting):
+            assert isinstance(item.value, Literal), "variables of a for stand for values by now"
+            fixed[item.name] = item.value.value
+    return fixed
+
+
+# ---------------------------------------------------------------------------- which statements matter
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """Statements that matter for what is wanted, the variables that they need, and those that all of them may set."""
+
+    statements: tuple[Statement, ...]
+    needs: frozenset[str]
+    sets: frozenset[str]
+
+
+def _live(statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]) -> _Live:
+    """Leave out what sets nothing wanted, going backwards; variables in ``given`` are set from outside."""
+    live, sets = wanted, frozenset[str]()
+    kept: list[Statement] = []
+    for statement in reversed(statements):
+        match statement:
+            case Mechanism():
+                raise SpecError("functions of Python are not run on a device: leave device out")
+            case Assign(target, value):
+                sets |= {target}
+                if target in live and target not in given:
+                    live = (live - {target}) | reads_of(value)
+                    kept.append(statement)
+            case If(condition, then, otherwise):
+                first, second = _live(then, live, given), _live(otherwise, live, given)
+                both = first.sets | second.sets
+                sets |= both
+                if (both & live) - given:
+                    kept.append(If(condition, first.statements, second.statements, place=statement.place))
+                    live = first.needs | second.needs | reads_of(condition)
+    return _Live(tuple(reversed(kept)), live, sets)
+
+
+def _draws(statements: Sequence[Statement]) -> list[Gaussian | StepDensity]:
+    found: list[Gaussian | StepDensity] = []
+    for statement in statements:
+        if isinstance(statement, If):
+            found += [*draws_of(statement.condition), *_draws(statement.then), *_draws(statement.otherwise)]
+        else:
+            found += draws_of(statement.value)
+    return found
+
+
+# ---------------------------------------------------------------------------- noise
+
+
+@dataclass(slots=True)
+class _Noise:
+    """The noise of every person at every site, drawn when somebody first asks for it."""
+
+    rows: int
+    device: Device
+    precision: str
+    generator: Any
+    once: frozenset[Site]
+    normals: dict[Site, Tensor] = field(default_factory=dict)
+    shares: dict[Site, Tensor] = field(default_factory=dict)
+
+    @property
+    def torch(self) -> Any:
+        import torch
+
+        return torch
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Where tensors are made, and of which type."""
+        return {"device": self.device.name, "dtype": getattr(self.torch, self.precision)}
+
+    def scaled(self, site: Site, mean: Tensor, deviation: Tensor) -> Tensor:
+        """Normal draws. Where nobody else reads the noise it is scaled as it is drawn: one pass over the memory."""
+        if site in self.once and isinstance(mean, float) and isinstance(deviation, float):
+            return self.torch.empty(self.rows, **self.place).normal_(mean, deviation, generator=self.generator)
+        return self.normal(site) * deviation + mean
+
+    def normal(self, site: Site) -> Tensor:
+        """Standard normal noise, one number a person."""
+        if site not in self.normals:
+            share = self.shares.get(site)
+            self.normals[site] = (
+                self.torch.randn(self.rows, generator=self.generator, **self.place)
+                if share is None
+                else self.torch.special.ndtri(share)
+            )
+        return self.normals[site]
+
+    def share(self, site: Site) -> Tensor:
+        """Uniform noise, one number a person."""
+        if site not in self.shares:
+            normal = self.normals.get(site)
+            self.shares[site] = (
+                self.torch.rand(self.rows, generator=self.generator, **self.place)
+                if normal is None
+                else self.torch.special.ndtr(normal)
+            )
+        return self.shares[site]
+
+    def quantile(self, site: Site, cells: tuple[tuple[float, float, float], ...]) -> Tensor:
+        """Draws with a density that is constant on each cell."""
+        table, share = StepTable(cells), self.share(site)
+        sums = table.sums
+        lows, highs = np.asarray([cell[:2] for cell in cells if cell[2] > 0]).T
+        below, rises = sums[:-1], (highs - lows) / np.diff(sums)
+        if len(lows) == 1:
+            return share * float(rises[0]) + float(lows[0])
+        cell = self.torch.bucketize(share, self._column(sums[1:-1]), right=True)
+        start, rise, floor = (self._column(values)[cell] for values in (lows, rises, below))
+        return start + (share - floor) * rise
+
+    def _column(self, values: Any) -> Tensor:
+        return self.torch.tensor(values, **self.place)
+
+    def filled(self, value: Tensor) -> Tensor:
+        """One value for everybody as a column."""
+        if not isinstance(value, bool | int | float):
+            return value
+        dtype = self.torch.bool if isinstance(value, bool) else self.place["dtype"]
+        return self.torch.full((self.rows,), value, device=self.device.name, dtype=dtype)
+
+
+# ---------------------------------------------------------------------------- running
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A tensor or one value for everybody, and what its size stays below."""
+
+    data: Tensor
+    bound: float
+
+
+_Conditions: TypeAlias = tuple[Tensor, ...]
+"""What must hold of the people on a branch."""
+
+
+@dataclass(slots=True)
+class _TensorRun:
+    """One run of statements, and what went wrong on the way, which is looked at once at the end."""
+
+    noise: _Noise
+    troubles: list[tuple[Tensor, str, Expression]] = field(default_factory=list)
+
+    def execute(self, statements: Sequence[Statement], values: dict[str, _Value], taken: _Conditions) -> None:
+        """Run statements for everybody, changing ``values``; ``taken`` says who takes this way."""
+        for statement in statements:
+            match statement:
+                case Assign(target, value):
+                    values[target] = self._safe(self._value(value, values, taken), taken, value)
+                case If(condition, then, otherwise):
+                    self._branch(self._truth(condition, values, taken), then, otherwise, values, taken)
+
+    def refuse(self) -> None:
+        """Raise what went wrong first."""
+        for wrong, message, expression in self.troubles:
+            if bool(wrong.any()):
+                place = expression.place
+                where = f"line {place.line}, column {place.column}: " if place else ""
+                raise DataError(f"{where}{message}" + (f"\n{place.caret()}" if place else ""))
+
+    def _branch(
+        self,
+        met: Tensor,
+        then: Sequence[Statement],
+        otherwise: Sequence[Statement],
+        values: dict[str, _Value],
+        taken: _Conditions,
+    ) -> None:
+        if isinstance(met, bool):
+            self.execute(then if met else otherwise, values, taken)
+            return
+        first, second = dict(values), dict(values)
+        self.execute(then, first, (*taken, met))
+        self.execute(otherwise, second, (*taken, ~met) if otherwise else taken)
+        for name in first.keys() & second.keys():
+            if first[name] is not second[name]:
+                values[name] = self._either(met, first[name], second[name])
+
+    def _either(self, met: Tensor, then: _Value, otherwise: _Value) -> _Value:
+        bound = max(then.bound, otherwise.bound)
+        one, two = then.data, otherwise.data
+        if isinstance(one, bool) and isinstance(two, bool):
+            return _Value(one if one == two else met if one else ~met, bound)
+        if isinstance(one, bool | int | float) and isinstance(two, bool | int | float):
+            if one == two:
+                return then
+            one = self.noise.torch.full((), one, **self.noise.place)
+        return _Value(self.noise.torch.where(met, one, two), bound)
+
+    def _safe(self, value: _Value, taken: _Conditions, expression: Expression) -> _Value:
+        """Look for what has overflowed, where that is possible at all."""
+        largest = LARGEST[self.noise.precision]
+        if value.bound < largest or isinstance(value.data, bool | int | float):
+            return value
+        message = (
+            "a number grew beyond what can be computed, and no comparison with it would mean anything: give the "
+            "variables another scale"
+        )
+        self._note(~self.noise.torch.isfinite(value.data), taken, message, expression)
+        return _Value(value.data, largest)
+
+    def _note(self, wrong: Tensor, taken: _Conditions, message: str, expression: Expression) -> None:
+        self.troubles.append((reduce(operator.and_, taken, wrong), message, expression))
+
+    def _value(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+        match expression:
+            case Number(value):
+                return _Value(float(value), abs(float(value)))
+            case Boolean(value):
+                return _Value(value, 1.0)
+            case Text():
+                raise SpecError("text is not drawn on a device: leave device out", expression.place)
+            case Reference(name):
+                return values[name]
+            case UnaryMinus(operand):
+                inner = self._number(operand, values, taken)
+                return _Value(-inner.data, inner.bound)
+            case BinaryOperation():
+                return self._arithmetic(expression, values, taken)
+            case Choice(condition, then, otherwise):
+                met = self._truth(condition, values, taken)
+                if isinstance(met, bool):
+                    return self._value(then if met else otherwise, values, taken)
+                first = self._value(then, values, (*taken, met))
+                return self._either(met, first, self._value(otherwise, values, (*taken, ~met)))
+            case Gaussian():
+                return self._gaussian(expression, values, taken)
+            case StepDensity(cells, site):
+                ends = max(abs(end) for low, high, _ in cells for end in (low, high))
+                return _Value(self.noise.quantile(site, cells), ends)
+            case _:
+                return _Value(self._condition(expression, values, taken), 1.0)
+
+    def _number(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+        """A value for arithmetic; truth values count as 0 and 1."""
+        value = self._value(expression, values, taken)
+        if isinstance(value.data, bool | int):
+            return _Value(float(value.data), value.bound)
+        if not isinstance(value.data, float) and not value.data.is_floating_point():
+            return _Value(value.data.to(self.noise.place["dtype"]), value.bound)
+        return value
+
+    def _arithmetic(self, expression: BinaryOperation, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+        left = self._number(expression.left, values, taken)
+        right = self._number(expression.right, values, taken)
+        if expression.sign in {"+", "-"}:
+            bound = left.bound + right.bound
+        else:
+            bound = left.bound * right.bound if expression.sign == "*" else inf
+        if expression.sign != "/":
+            return self._safe(_Value(_SIGNS[expression.sign](left.data, right.data), bound), taken, expression)
+        message = "expected a divisor other than 0, but it is 0 for somebody: test it by an `if`"
+        if isinstance(right.data, float):
+            if right.data == 0:
+                everybody = self.noise.torch.ones(1, dtype=self.noise.torch.bool, device=self.noise.device.name)
+                self._note(everybody, taken, message, expression)
+                return _Value(0.0, 0.0)
+            bound = left.bound / abs(right.data)
+        else:
+            self._note(right.data == 0, taken, message, expression)
+        return self._safe(_Value(left.data / right.data, bound), taken, expression)
+
+    def _gaussian(self, expression: Gaussian, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+        mean = self._number(expression.mean, values, taken)
+        variance = self._number(expression.variance, values, taken)
+        if isinstance(variance.data, float):
+            if variance.data < 0:
+                message = f"expected a variance of at least 0, but it is {variance.data!r} for somebody"
+                raise DataError(message)
+            deviation: Tensor = sqrt(variance.data)
+        else:
+            message = "expected a variance of at least 0, but it is less for somebody"
+            self._note(~(variance.data >= 0), taken, message, expression)
+            deviation = variance.data.sqrt()
+        bound = mean.bound + FURTHEST * sqrt(variance.bound)
+        return self._safe(_Value(self.noise.scaled(expression.site, mean.data, deviation), bound), taken, expression)
+
+    def _truth(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> Tensor:
+        """A condition; numbers count where all of them are 0 and 1."""
+        value = self._value(expression, values, taken).data
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, float):
+            if value not in {0.0, 1.0}:
+                raise DataError(f"expected true or false as a condition, but {value!r} came: compare it with a value")
+            return value == 1.0
+        if value.dtype == self.noise.torch.bool:
+            return value
+        message = "expected true or false as a condition, but a variable holds other numbers: compare it with a value"
+        self._note((value != 0) & (value != 1), taken, message, expression)
+        return value == 1
+
+    def _condition(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> Tensor:
+        match expression:
+            case Chain(first, rest):
+                left, met = self._value(first, values, taken).data, None
+                for relation, operand in rest:
+                    right = self._value(operand, values, taken).data
+                    holds = _RELATIONS[relation](left, right)
+                    met, left = holds if met is None else met & holds, right
+                return met
+            case LogicalNot(operand):
+                inner = self._truth(operand, values, taken)
+                return not inner if isinstance(inner, bool) else ~inner
+            case BooleanOperation(connective, operands):
+                join = operator.and_ if connective == "and" else operator.or_
+                return reduce(join, [self._truth(operand, values, taken) for operand in operands])
+            case _:
+                raise AssertionError(f"{type(expression).__name__} is no condition")
