@@ -44,7 +44,7 @@ THRESHOLDS = (0.5, 0.6, 0.65, 0.7, 0.73, 0.76, 0.79, 0.87, 0.9, 0.93, 0.96, 1.0)
 THRESHOLD_RISK = 1e-6
 RISKS = tuple(10.0**-k for k in range(1, 11))
 RISK_THRESHOLD = 0.7
-METHODS = {"auto": "projection bets", "verifair": "the paper's rule"}
+METHODS = {"bets": "projection bets", "verifair": "the paper's rule"}
 COLOURS = {"projection bets": "#3f51b5", "the paper's rule": "#e07b39", "limit": "#777777"}
 
 
@@ -80,7 +80,7 @@ def points(program: iso.Program, panel: str, pairs: Iterable[tuple[float, float]
         for method, name in METHODS.items():
             verdicts = [
                 iso.check(prop, population=program, delta=delta, seed=seed, method=method, budget=1e9)
-                for seed in range(seeds if method == "auto" else max(seeds // 10, 1))
+                for seed in range(seeds if method == "bets" else max(seeds // 10, 1))
             ]
             answers = sorted({verdict.answer for verdict in verdicts})
             people = float(np.mean([verdict.samples for verdict in verdicts]))

@@ -46,7 +46,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("program", "code"), [("fair.fr", 0), ("unfair.fr", 1), ("everybody.fr", 0)])
 def test_a_ratio_is_verified_at_a_tiny_risk(folder: Path, program: str, code: int) -> None:
-    done = run(folder, program, "--ratio", "0.85", "--delta", "1e-10", "--seed", "1", "--json", "out.json")
+    options = ("--method", "bets", "--delta", "1e-10", "--seed", "1", "--json", "out.json")
+    done = run(folder, program, "--ratio", "0.85", *options)
     assert done.returncode == code, done.stdout + done.stderr
     (verdict,) = json.loads((folder / "out.json").read_text())["verdicts"]
     qualified = " and qualified" if program != "everybody.fr" else ""

@@ -148,12 +148,12 @@ def test_a_group_of_one_in_a_hundred_thousand_is_checked_without_waiting_for_it(
     share = stats.norm.sf(4.26489)
     assert share == pytest.approx(1e-5, rel=1e-3)
     rate = stats.norm.expect(lambda w: stats.norm.sf(4.5 - w), lb=4.26489, ub=20) / share
-    verdict = iso.check(f"P[target | minority] >= {rate - 0.05}", population=RARE, delta=1e-6, seed=1)
+    verdict = iso.check(f"P[target | minority] >= {rate - 0.05}", population=RARE, delta=1e-6, seed=1, method="bets")
     assert verdict.answer == "holds"
     needed_by_rejection = verdict.leaves[0].n / share
     assert verdict.samples * 1_000 <= needed_by_rejection
     assert any("minority are drawn directly" in line for line in verdict.remarks)
-    refuted = iso.check(f"P[target | minority] >= {rate + 0.05}", population=RARE, delta=1e-6, seed=2)
+    refuted = iso.check(f"P[target | minority] >= {rate + 0.05}", population=RARE, delta=1e-6, seed=2, method="bets")
     assert refuted.answer == "violated"
     assert refuted.leaves[0].low <= rate <= refuted.leaves[0].high
 
@@ -175,14 +175,12 @@ def F():
     here, there = stats.norm.sf(4.26489), stats.norm.sf(5.26489)
     rate = here / (here + there)
     population = iso.Program.of(text)
-    verdict = iso.check(f"P[target | minority] >= {rate - 0.004}", population=population, delta=1e-6, seed=1)
+    options = {"population": population, "delta": 1e-6, "seed": 1, "method": "bets"}
+    verdict = iso.check(f"P[target | minority] >= {rate - 0.004}", **options)
     assert verdict.answer == "holds"
     assert verdict.samples * 1_000 <= verdict.leaves[0].n / (0.5 * here + 0.5 * there)
     assert any("kept in proportion" in line for line in verdict.remarks)
-    assert (
-        iso.check(f"P[target | minority] >= {rate + 0.003}", population=population, delta=1e-6, seed=1).answer
-        == "violated"
-    )
+    assert iso.check(f"P[target | minority] >= {rate + 0.003}", **options).answer == "violated"
 
 
 # ---------------------------------------------------------------------------- closed forms

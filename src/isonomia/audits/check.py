@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check"]
 
-METHODS = ("auto", "bets", "region", "verifair")
-"""Ways of deciding a property about rates: bets where it allows them and a region elsewhere, or one of the three."""
+METHODS = ("auto", "bets", "region", "verifair", "exact")
+"""Ways of deciding a property about rates: a proof where it is cheap, bets where it allows them, a region elsewhere."""
 
 CONTROLS = ("family", "discovery")
 """Which mistakes about single groups are limited: any at all, or the share of them."""
@@ -261,8 +261,9 @@ def check(
     seed
         Makes it repeatable; a fresh one is taken, and stated in the verdict, where none is given.
     method
-        ``"auto"`` takes bets where the property is linear in the rates and a confidence region elsewhere; ``"bets"``,
-        ``"region"`` and ``"verifair"`` demand one of the three.
+        ``"auto"`` proves what is claimed of a program or a causal model where that takes no longer than drawing from
+        it; elsewhere it takes bets where the property is linear in the rates, and a confidence region where it is not.
+        ``"exact"``, ``"bets"``, ``"region"`` and ``"verifair"`` demand one of them.
     ranges
         The lowest and highest possible value of columns whose means are asked for.
     control

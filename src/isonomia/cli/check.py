@@ -65,7 +65,7 @@ def check(
     budget: Budget = None,
     seed: Seed = None,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="How it is decided: auto, bets, region or verifair.")
+        str, typer.Option(metavar="NAME", help="How it is decided: auto, exact, bets, region or verifair.")
     ] = "auto",
     looks: Annotated[
         str,

@@ -31,9 +31,9 @@ class LeafRecord:
     text
         The leaf as it is written in the property.
     n
-        How many draws informed it.
+        How many draws informed it; none where its value was proved.
     estimate
-        Their mean; ``None`` where there were none.
+        Their mean, or what was proved; ``None`` where nothing is known.
     low, high
         The values that the draws do not refute; by itself it misses the truth with probability at most the verdict's
         ``delta``, at all times together, or at the looks that were planned.
@@ -241,6 +241,11 @@ class Verdict:
     def exact(self) -> bool:
         """Whether the answer was computed from the whole population, without any risk."""
         return self.method == "exact" and self.answer != "undecided"
+
+    @property
+    def proved(self) -> bool:
+        """Whether the answer was computed from a program, so that nobody was drawn or asked about."""
+        return self.method == "exact" and not self.samples and bool(self.leaves)
 
     @property
     def worst(self) -> GroupRecord | None:

@@ -24,7 +24,7 @@ from isonomia.records.display.view import (
     TableBlock,
     view_of,
 )
-from isonomia.records.display.words import ANSWERS, answer_line, compared, guarantee, interval, scale_of
+from isonomia.records.display.words import ANSWERS, answer_line, compared, draws, guarantee, interval, scale_of
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
 from isonomia.report.responsiveness import people_bars
@@ -148,7 +148,7 @@ def _rates(items: Sequence[LeafRecord]) -> Padding:
     for heading in ("estimate", "interval", "people"):
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in items:
-        cells = (leaf.text, number(leaf.estimate), interval(leaf), f"{leaf.n:,}")
+        cells = (leaf.text, number(leaf.estimate), interval(leaf), draws(leaf))
         # A column's name may hold square brackets, which are no markup here.
         table.add_row(*map(Text, cells))
     return Padding(table, (1, 0, 0, 0))

@@ -204,7 +204,11 @@ def test_a_mediator_with_a_parent_that_some_people_do_not_have_is_refused():
 def test_a_contradiction_is_undecided_and_does_not_hang():
     began = time.monotonic()
     verdict = iso.check(
-        "P[target | sex < 1 and sex > 1] >= 0.5", population=PROGRAM, seed=1, budget=iso.Budget(samples=100_000)
+        "P[target | sex < 1 and sex > 1] >= 0.5",
+        population=PROGRAM,
+        seed=1,
+        budget=iso.Budget(samples=100_000),
+        method="bets",
     )
     assert verdict.answer == "undecided"
     assert verdict.samples <= 100_000
@@ -214,9 +218,10 @@ def test_a_contradiction_is_undecided_and_does_not_hang():
 
 def test_a_rare_group_that_cannot_be_drawn_directly_is_undecided_within_the_budget():
     budget = iso.Budget(samples=50_000)
-    verdict = iso.check("P[target | pay > luck * 100000] >= 0.5", population=PROGRAM, seed=1, budget=budget)
+    options = {"population": PROGRAM, "seed": 1, "budget": budget, "method": "bets"}
+    verdict = iso.check("P[target | pay > luck * 100000] >= 0.5", **options)
     assert verdict.samples <= 50_000
-    rare = iso.check("P[target | pay > 100] >= 0.5", population=PROGRAM, seed=1, budget=budget)
+    rare = iso.check("P[target | pay > 100] >= 0.5", **options)
     assert rare.answer == "undecided"
 
 
@@ -239,7 +244,8 @@ def test_a_narrow_group_is_never_left_by_rounding():
     )
     budget = iso.Budget(samples=20_000)
     for group in ("x > 1000.5 and x < 1000.50000000001", "y >= 1999.5 and y < 1999.50000000001"):
-        verdict = iso.check(f"P[x > 0 | {group}] >= 0.999999", population=program, seed=1, budget=budget)
+        options = {"population": program, "seed": 1, "budget": budget, "method": "bets"}
+        verdict = iso.check(f"P[x > 0 | {group}] >= 0.999999", **options)
         assert verdict.samples > 1_000  # no draw outside the group was complained of
 
 

@@ -332,7 +332,7 @@ _PROPERTY: Mapping[str, Key] = {
     "looks": Key("looks", "how often its own draws are looked at"),
     "stop": Key("text", "when its own check ends"),
     "width": Key("number", "how narrow its own interval is to be"),
-    "method": Key("text", "how it is decided: auto, bets, region or verifair"),
+    "method": Key("text", "how it is decided: auto, exact, bets, region or verifair"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
     "control": Key("text", "how groups are named: family (no wrong name) or discovery (few wrong names)"),
     "why": Key("text", "why it must hold, for the report"),

@@ -14,6 +14,7 @@ from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_gr
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
+from isonomia.audits.rates.programs import QUICK, THOROUGH, Proof, prove
 from isonomia.audits.rates.question import (
     Question,
     ask_about,
@@ -25,11 +26,11 @@ from isonomia.audits.rates.question import (
 )
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
 from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
-from isonomia.engine.journal import Keeping, NothingMoreError, once
+from isonomia.engine.journal import Entry, Keeping, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng, root
-from isonomia.errors import DataError
+from isonomia.errors import DataError, UsageError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.region import LeafTally
@@ -41,11 +42,14 @@ from isonomia.spec.tensors import host
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
+from isonomia.wording import plural
 
 __all__ = ["check_rates", "never_happened"]
 
 
 EVERYBODY = "everybody was asked"
+REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
+NARROWEST = "what could be proved allows either answer"
 
 ASKED_AGAIN = 1000
 """How many people are asked about again at most to find out what a model gives."""
@@ -55,18 +59,91 @@ _PLANNED = "the number of people was fixed beforehand, and nobody looks at them 
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     """Check a property about rates."""
+    began = monotonic()
     question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
     if not question.leaves:
         introduce(check.population, check.model, check.journal)
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = exact_truth(question.formula, {})
         return _verdict(check, question, answer, method="exact", stopped="nothing to ask", remarks=(remark,))
+    proof = _proof(check, question, observer)
+    if proof is not None and not proof.reason:
+        introduce(check.population, check.model, check.journal)
+        return _proved(check, question, proof, began)
     exact = once(check.journal, "exact", lambda: {"exact": _is_counted(check, question)})["exact"]
+    if check.method == "exact" and not exact:
+        raise UsageError(
+            "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
+            f"{'the people are a ' + check.population.kind if proof is None else proof.reason}: leave out the method"
+        )
     # A second person is drawn from everybody, so a stream of one group has none to offer.
     if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
         check = replace(check, population=check.population.focused(question.groups), sharing=None)
     introduce(check.population, check.model, check.journal)
-    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
+    if exact:
+        return _exact(check, question, observer)
+    return _sampled(check, question, observer, () if proof is None else (f"it was sampled, since {proof.reason}",))
+
+
+def _proof(check: Check[Property], question: Question, observer: Observer) -> Proof | None:
+    """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
+    drawn_by_equations = check.population.kind in {"program", "causal"}
+    asked_for = check.method == "exact" or (check.method == "auto" and check.looks == "any" and check.stop == "decided")
+    if not drawn_by_equations or not asked_for:
+        return None
+    # A second person, and so pairs, cannot be followed; nothing need be kept then.
+    observer.begin(str(check.prop))
+    try:
+        effort = THOROUGH if check.method == "exact" else QUICK
+        entry = once(
+            check.journal, "proof", lambda: _decisive(check, prove(check, question, observer, effort), question)
+        )
+    except NothingMoreError:
+        return None  # a record from before programs were proved
+    finally:
+        observer.end()
+    return Proof.unpack(entry, question.leaves)
+
+
+def _decisive(check: Check[Property], proof: Proof, question: Question) -> Entry:
+    """A proof as it is kept: one that leaves the claim open is none, but for who asked for it or an empty group."""
+    open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
+    if open_ and check.method != "exact":
+        proof = Proof(reason="what could be proved allows either answer")
+    return proof.pack()
+
+
+def _proved(check: Check[Property], question: Question, proof: Proof, began: float) -> Verdict:
+    answer = proof.truth(question.formula)
+    empty = tuple(leaf for leaf, value in proof.leaves.items() if value is None)
+    groups = dict.fromkeys(leaf.given for leaf in empty)
+    comparisons = [comparison for claim in question.claims for comparison in claim.comparisons]
+    known = [
+        (found := proof.truth(each), proof.expression(*item).agreeing(found))
+        for each in comparisons
+        for item in compared(each)
+    ]
+    return _verdict(
+        check,
+        question,
+        answer,
+        method="exact",
+        leaves=tuple(proof.leaf(leaf) for leaf in question.leaves),
+        expressions=agreeing(
+            question.formula, answer, [proof.expression(*item) for item in compared(question.formula)]
+        ),
+        groups=group_records(question.claims, known, dict.fromkeys(question.leaves, 0)),
+        remarks=(
+            f"proved: {plural(proof.ways, 'way', 'ways')} through the program, each with its probability",
+            *(
+                f"nobody with {to_text(given)} can appear: the probability is 0"
+                for given in groups
+                if given is not None
+            ),
+        ),
+        stopped="every way was followed" if answer is not None else "a group is empty" if empty else NARROWEST,
+        seconds=monotonic() - began,
+    )
 
 
 def _is_counted(check: Check[Property], question: Question) -> bool:
@@ -109,7 +186,7 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
     )
 
 
-def _sampled(check: Check[Property], question: Question, observer: Observer) -> Verdict:
+def _sampled(check: Check[Property], question: Question, observer: Observer, why: tuple[str, ...]) -> Verdict:
     began = monotonic()
     prepared = prepare(check, question)
     work, outcome = prepared.work, _drawn(check, question, prepared, observer)
@@ -142,6 +219,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer) -> 
         expressions=expressions,
         groups=groups,
         remarks=(
+            *why,
             *remarks_on_draws(check, work, outcome, leaves),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
@@ -205,7 +283,11 @@ def _verdict(check: Check[Property], question: Question, answer: bool | None, **
         _refuse_never_predicted(check, question, content.get("leaves", ()), content.get("samples", 0))
     planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
     return new_verdict(
-        check, answer, assumptions=(*assumptions(check, question), *planned), counted=question.counted, **content
+        check,
+        answer,
+        assumptions=(*assumptions(check, question, content["method"]), *planned),
+        counted=question.counted,
+        **content,
     )
 
 
@@ -248,15 +330,17 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
     return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 
-def assumptions(check: Check[Property], question: Question) -> tuple[str, ...]:
+def assumptions(check: Check[Property], question: Question, method: str = "") -> tuple[str, ...]:
     """What the guarantee rests on, in words.
 
     A ``for`` over a column speaks of the values that were declared or seen. Of a census those are all there are; of
     anything else that is an assumption, since a rare value may not have been seen.
     """
     spoken_of = {} if check.population.kind == "census" else question.values
+    proved = (REAL_NUMBERS,) if method == "exact" and check.population.kind in {"program", "causal"} else ()
     return (
         *check.population.assumptions,
+        *proved,
         *same_answers(check, "the model gives the same answer for the same person"),
         *(no_other_values(name, values) for name, values in spoken_of.items()),
     )

@@ -77,7 +77,7 @@ class World:
         """
         stored = StoredNoise(rows, rng) if versions else None
         run = Run(rows, rng, stored, directed or {})
-        needed = frozenset(wanted).union(*(self._parents_of_mediators(version) for version in versions))
+        needed = frozenset(wanted).union(*(self.read_beforehand(version) for version in versions))
         actual = Frame(rows, run, {})
         with self._overflow_refused():
             self._block(needed, frozenset()).run(actual)
@@ -131,17 +131,18 @@ class World:
     def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
         """Run the people of a frame under an intervention, each with the noise that they have."""
         fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
-        mediators = sorted((item for item in version.items if isinstance(item, AsIf)), key=self._order)
-        before = self._with(actual, fixed, self._parents_of_mediators(version)) if fixed and mediators else actual
+        mediators = self.mediators_in_order(version)
+        before = self._with(actual, fixed, self.read_beforehand(version)) if fixed and mediators else actual
         values: dict[str, Any] = {}
         for item in mediators:
             values[item.name] = self._mediator(before, values, item)
         return self._with(actual, {**fixed, **values}, wanted)
 
-    def _order(self, item: AsIf) -> int:
-        """When a mediator is first set: one that causes another comes before it."""
+    def mediators_in_order(self, version: Do) -> list[AsIf]:
+        """The mediators of an intervention: one that causes another comes before it."""
         targets = [assignment.target for assignment in assignments(self.statements)]
-        return targets.index(item.name)
+        items = [item for item in version.items if isinstance(item, AsIf)]
+        return sorted(items, key=lambda item: targets.index(item.name))
 
     def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
         frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.stored), dict(fixed))
@@ -163,14 +164,23 @@ class World:
         return frame.read(item.name)
 
     def _mediator_block(self, item: AsIf) -> Block:
-        changed = frozenset(setting.name for setting in item.settings)
-        return self._block(frozenset({item.name}), (self._held(item) | changed) - {item.name})
+        return self._block(frozenset({item.name}), self.kept_for(item))
 
     def _held(self, item: AsIf) -> frozenset[str]:
         changed = {setting.name for setting in item.settings}
         return self.random_names - changed - {item.name}
 
-    def _parents_of_mediators(self, version: Do) -> frozenset[str]:
+    def read_by(self, item: AsIf) -> frozenset[str]:
+        """The variables that must be set before a mediator is."""
+        return self._mediator_block(item).needs
+
+    def kept_for(self, item: AsIf) -> frozenset[str]:
+        """The variables that are not computed again for a mediator: those that stay, and those that are changed."""
+        changed = frozenset(setting.name for setting in item.settings)
+        return (self._held(item) | changed) - {item.name}
+
+    def read_beforehand(self, version: Do) -> frozenset[str]:
+        """The variables of people as they are that the mediators of an intervention read."""
         parents = frozenset[str]()
         for item in version.items:
             if isinstance(item, AsIf):

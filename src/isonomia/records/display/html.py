@@ -12,6 +12,7 @@ from isonomia.records.display.words import (
     SIGNS,
     answer_line,
     compared,
+    draws,
     guarantee,
     interval,
     quantities,
@@ -156,7 +157,7 @@ def _compared_row(item: Expression, answer: str) -> str:
 
 
 def _leaf_row(item: LeafRecord) -> str:
-    return _row(f"<code>{safe(item.text, 200)}</code>", "", number(item.estimate), _unbroken(item), f"{item.n:,}")
+    return _row(f"<code>{safe(item.text, 200)}</code>", "", number(item.estimate), _unbroken(item), draws(item))
 
 
 def _unbroken(item: Expression | LeafRecord) -> str:

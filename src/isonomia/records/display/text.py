@@ -7,8 +7,8 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import answer_line, guarantee, interval, quantities, rows
-from isonomia.records.verdict import Expression, Verdict
+from isonomia.records.display.words import answer_line, draws, guarantee, interval, quantities, rows
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import (
     alongside,
     brief,
@@ -203,9 +203,13 @@ def _rate_lines(verdict: Verdict) -> list[str]:
     if len(leaves) > MAX_QUANTITIES:
         return []
     texts_of_rates = [
-        f"{on_one_line(item.text)}: {number(item.estimate)} in {interval(item)}, n = {item.n:,}" for item in leaves
+        f"{on_one_line(item.text)}: {number(item.estimate)} in {interval(item)}{_n(item)}" for item in leaves
     ]
     return [line for each in texts_of_rates for line in wrap(each, _INSIDE, subsequent_indent="  ")]
+
+
+def _n(item: LeafRecord) -> str:
+    return f", n = {draws(item)}" if draws(item) else ""
 
 
 def _smallest_counterexample(verdict: Verdict) -> list[str]:

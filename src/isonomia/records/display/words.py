@@ -16,6 +16,7 @@ __all__ = [
     "compared",
     "compared_finding",
     "cost",
+    "draws",
     "guarantee",
     "interval",
     "looks",
@@ -45,7 +46,8 @@ _SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "po
 
 def answer_line(verdict: Verdict) -> str:
     """The answer and what it cost, and of a claim for every group the worst of them, in one line."""
-    line = f"{verdict.answer} after {cost(verdict)} ({verdict.stopped})"
+    how = "by proof" if verdict.proved else f"after {cost(verdict)}"
+    line = f"{verdict.answer} {how} ({verdict.stopped})"
     return f"{line}; {worst_group(verdict)}" if verdict.worst else line
 
 
@@ -70,6 +72,8 @@ def quantities(verdict: Verdict) -> tuple[Expression, ...]:
 
 def cost(verdict: Verdict) -> str:
     """How many people, pairs, cases or points it took."""
+    if verdict.proved:
+        return "a proof"
     return plural(verdict.samples, _SINGULAR[verdict.counted], verdict.counted)
 
 
@@ -119,8 +123,13 @@ def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
         )
         for item in quantities(verdict)
     ]
-    leaves = [(item.text, number(item.estimate), interval(item), f"{item.n:,}") for item in verdict.leaves]
+    leaves = [(item.text, number(item.estimate), interval(item), draws(item)) for item in verdict.leaves]
     return first + leaves
+
+
+def draws(item: LeafRecord) -> str:
+    """How many draws informed a rate; empty where its value was proved."""
+    return "" if not item.n and item.estimate is not None else f"{item.n:,}"
 
 
 def compared(item: Expression) -> str:

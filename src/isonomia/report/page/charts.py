@@ -20,7 +20,7 @@ from isonomia.records.display.view import (
     Subgroups,
     view_of,
 )
-from isonomia.records.display.words import interval, scale_of, stretch
+from isonomia.records.display.words import draws, interval, scale_of, stretch
 from isonomia.records.display.words import must_be as claimed
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
@@ -150,7 +150,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         {
             "place": place,
             "label": short(labels[place], 160),
-            "size": f"n = {leaf.n:,}",
+            "size": f"n = {draws(leaf)}" if draws(leaf) else "proved",
             "estimate": _drawn(leaf.estimate),
         }
         | {"low": _clipped(leaf.low, ends), "high": _clipped(leaf.high, ends)}
@@ -163,7 +163,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         "; ".join(f"{short(leaf.text, 100)} is {number(leaf.estimate)} in {interval(leaf)}" for leaf in shown[:5]),
         tuple(rows),
         ("rate or mean", "estimate", "interval", counted),
-        tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), f"{leaf.n:,}") for leaf in shown),
+        tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), draws(leaf)) for leaf in shown),
         {"least": ends[0], "most": ends[1]},
         f"n is how many {counted} a rate rests on." + _left_out(leaves, shown),
     )

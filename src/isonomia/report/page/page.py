@@ -294,7 +294,10 @@ METHODS = {
         "Planned looks. How many people there are at each look was fixed beforehand; at each the claim is tested by an "
         "exact test, with an equal part of the risk. Looks besides these are not covered."
     ),
-    "exact": "Exact. Everything that the claim speaks of was looked at and counted, so nothing is left to chance.",
+    "exact": (
+        "Exact. Everything that the claim speaks of was looked at and counted, or followed through the program that "
+        "draws it, so nothing is left to chance."
+    ),
     "tests": (
         "Tests. Cases are drawn at random and put to the model. A case that breaks a claim about every case is proof "
         "by itself; enough cases without any prove that breaking it is rare."
@@ -392,6 +395,8 @@ def certainty(verdict: Verdict) -> str:
     """How sure the answer is."""
     if verdict.answer == "undecided":
         return f"It ended because of this: {verdict.stopped}. See below for what is known so far."
+    if verdict.proved:
+        return "It was proved, so the answer does not depend on chance."
     if verdict.exact:
         return "Everything was looked at, so the answer does not depend on chance."
     if verdict.risk == 0:
@@ -422,7 +427,10 @@ def _known(verdict: Verdict) -> str:
 
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Counts, by what they count."""
-    general = (("asked about", cost(verdict)), ("stopped because", short(verdict.stopped, 120)))
+    general = (
+        ("decided by" if verdict.proved else "asked about", cost(verdict)),
+        ("stopped because", short(verdict.stopped, 120)),
+    )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()
     return (*general, *groups, *view_of(verdict).facts(verdict))
 

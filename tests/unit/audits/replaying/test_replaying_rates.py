@@ -34,7 +34,7 @@ def F():
 
 def test_a_program_whose_rare_groups_are_drawn_directly_is_replayed_too() -> None:
     text = "P[points > 0 | sex > 1] / P[points > 0 | sex <= 1] >= 0.8"
-    journal, options = Notebook(), {"seed": 2}
+    journal, options = Notebook(), {"seed": 2, "method": "bets"}
     population = iso.Program.of(PROGRAM, "people.fr")
     verdict = run_check(new_check(text, None, population, **options).with_journal(journal), Silent())
     assert len(journal.entries["population"]["streams"]) == 2

@@ -1,0 +1,489 @@
+"""Every way through a program, exactly: which draws take it, and what the variables are there.
+
+A program of draws and piecewise linear assignments is run on linear forms of its draws instead of on people. Where a
+comparison depends on draws, both sides are followed, each in its own cell of draws. Numbers count as the decimals that
+were written, and arithmetic is in fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import isqrt
+from typing import Any, TypeAlias
+
+from isonomia.evidence.cells import DrawCell, LinearForm, StepDraw
+from isonomia.evidence.polytopes import NormalDraw
+from isonomia.populations.worlds.mechanisms import Categories, Mechanism
+from isonomia.populations.worlds.world import World
+from isonomia.spec.fairsquare.tree import (
+    Assign,
+    BinaryOperation,
+    Boolean,
+    BooleanOperation,
+    Chain,
+    Choice,
+    Expression,
+    Gaussian,
+    If,
+    LogicalNot,
+    Number,
+    Reference,
+    Site,
+    Statement,
+    StepDensity,
+    Text,
+    UnaryMinus,
+    reads_of,
+)
+from isonomia.spec.tree import (
+    AsIf,
+    Call,
+    Column,
+    Compare,
+    Do,
+    Literal,
+    Member,
+    Missing,
+    Output,
+    Row,
+    RowArithmetic,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Setting,
+    Version,
+)
+
+__all__ = ["NotExactError", "ProgramPath", "World", "program_paths", "row_values"]
+
+Value: TypeAlias = LinearForm | bool | str
+Variables: TypeAlias = Mapping[str, Value]
+Way: TypeAlias = tuple[Value, DrawCell]
+Answer: TypeAlias = Callable[[Variables, DrawCell], Iterator[Way]]
+"""What a model answers about somebody with these variables, on each way through it."""
+
+
+class NotExactError(ArithmeticError):
+    """A program that is not all draws, linear arithmetic and comparisons, or has too many ways; it says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPath:
+    """One way through a program: the draws that take it, and the variables as they are and in each other version."""
+
+    cell: DrawCell
+    versions: Mapping[Version | None, Variables]
+
+
+def program_paths(
+    world: World, wanted: Sequence[str], versions: Mapping[Do, Sequence[str]], most: int
+) -> list[ProgramPath]:
+    """Every way through a world, as far as some variables and some versions of them are concerned.
+
+    Raises :class:`NotExactError` where there are more than ``most`` ways, or where the program is of another kind.
+    """
+    runner = _Runner(world, most)
+    needed = frozenset(wanted).union(*(world.read_beforehand(version) for version in versions))
+    ways = [ProgramPath(cell, {None: variables}) for variables, cell in runner.run({}, DrawCell(), needed, frozenset())]
+    for version, names in versions.items():
+        ways = runner.limited(
+            ProgramPath(cell, {**way.versions, version: variables})
+            for way in ways
+            for variables, cell in runner.version(way, version, frozenset(names))
+        )
+    return ways
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    world: World
+    most: int
+
+    def limited(self, ways: Iterable[Any]) -> list[Any]:
+        """A list that must not grow too long."""
+        listed = []
+        for way in ways:
+            listed.append(way)
+            if len(listed) > self.most:
+                raise NotExactError(f"the program has more than {self.most:,} ways through it")
+        return listed
+
+    def run(
+        self, variables: Variables, cell: DrawCell, wanted: frozenset[str], given: frozenset[str]
+    ) -> list[tuple[Variables, DrawCell]]:
+        """Run the statements that matter for some variables; those in ``given`` are set from outside."""
+        statements, _ = _needed(self.world.statements, wanted, given)
+        return self._block(statements, variables, cell, given)
+
+    def version(self, way: ProgramPath, version: Do, wanted: frozenset[str]) -> Iterator[tuple[Variables, DrawCell]]:
+        """Run the same draws under an intervention."""
+        fixed = {item.name: _setting(item) for item in version.items if isinstance(item, Setting)}
+        mediators = self.world.mediators_in_order(version)
+        befores = [(way.versions[None], way.cell)]
+        if fixed and mediators:
+            befores = self.run(fixed, way.cell, self.world.read_beforehand(version), frozenset(fixed))
+        for before, start in befores:
+            ways: list[tuple[Variables, DrawCell]] = [({}, start)]
+            for item in mediators:
+                ways = self.limited(
+                    ({**values, item.name: value}, after)
+                    for values, cell in ways
+                    for value, after in self._mediator(before, values, item, cell)
+                )
+            for values, cell in ways:
+                set_to = {**fixed, **values}
+                yield from self.run(set_to, cell, wanted, frozenset(set_to))
+
+    def _mediator(self, before: Variables, earlier: Variables, item: AsIf, cell: DrawCell) -> Iterator[Way]:
+        reads, kept = self.world.read_by(item), self.world.kept_for(item)
+        changed = {setting.name: _setting(setting) for setting in item.settings}
+        values = {name: earlier.get(name, before[name]) for name in reads if name not in changed}
+        for variables, after in self.run({**values, **changed}, cell, frozenset({item.name}), kept):
+            yield variables[item.name], after
+
+    def _block(
+        self, statements: Sequence[Statement | Mechanism], variables: Variables, cell: DrawCell, given: frozenset[str]
+    ) -> list[tuple[Variables, DrawCell]]:
+        ways: list[tuple[Variables, DrawCell]] = [(variables, cell)]
+        for statement in statements:
+            ways = self.limited(after for way in ways for after in self._statement(statement, *way, given))
+        return ways
+
+    def _statement(
+        self, statement: Statement | Mechanism, variables: Variables, cell: DrawCell, given: frozenset[str]
+    ) -> Iterator[tuple[Variables, DrawCell]]:
+        match statement:
+            case Assign(target, value):
+                for result, after in evaluate(value, variables, cell):
+                    yield {**variables, target: result}, after
+            case If(condition, then, otherwise):
+                for met, after in evaluate(condition, variables, cell):
+                    yield from self._block(then if _true(met) else otherwise, variables, after, given)
+            case Mechanism(target=target, equation=Categories() as categories):
+                for result, after in _category(categories, (target, 0), cell):
+                    yield {**variables, target: result}, after
+            case Mechanism(target=target):
+                raise NotExactError(f"the equation of {target!r} is a Python function, which cannot be read")
+
+
+def _needed(
+    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]
+) -> tuple[tuple[Statement | Mechanism, ...], frozenset[str]]:
+    """The statements that matter for some variables, and the variables that must be set before them."""
+    live = wanted
+    kept: list[Statement | Mechanism] = []
+    for statement in reversed(statements):
+        match statement:
+            case If(condition, then, otherwise, place=place):
+                first, needs = _needed(then, live, given)
+                second, others = _needed(otherwise, live, given)
+                if first or second:
+                    kept.append(If(condition, first, second, place=place))  # type: ignore[arg-type]
+                    live = needs | others | reads_of(condition)
+            case Assign(target, value):
+                if target in live and target not in given:
+                    kept.append(statement)
+                    live = (live - {target}) | reads_of(value)
+            case Mechanism(target=target):
+                if target in live and target not in given:
+                    kept.append(statement)
+                    live = (live - {target}) | frozenset(statement.parents)
+    return tuple(reversed(kept)), live
+
+
+def _setting(setting: Setting) -> Value:
+    if not isinstance(setting.value, Literal):
+        raise NotExactError(f"{setting.name!r} is set to a variable that stands for no value yet")
+    return _plain(setting.value.value)
+
+
+def _plain(value: str | bool | int | float) -> Value:
+    return value if isinstance(value, bool | str) else LinearForm(_decimal(value))
+
+
+# ---------------------------------------------------------------------------- expressions of programs
+
+
+def evaluate(expression: Expression, variables: Variables, cell: DrawCell) -> Iterator[Way]:
+    """The value of an expression, on each way through it."""
+    match expression:
+        case Reference(name):
+            yield variables[name], cell
+        case Number(written) | Boolean(written) | Text(written):
+            yield _plain(written), cell
+        case Chain(first, rest):
+            for value, after in evaluate(first, variables, cell):
+                yield from _chain(value, rest, variables, after)
+        case UnaryMinus(operand):
+            for value, after in evaluate(operand, variables, cell):
+                yield _number(value).times(Fraction(-1)), after
+        case BinaryOperation(sign, left, right):
+            for a, between in evaluate(left, variables, cell):
+                for b, after in evaluate(right, variables, between):
+                    yield _arithmetic(sign, _number(a), _number(b)), after
+        case BooleanOperation(connective, operands):
+            yield from _junction(connective, [_condition(each, variables) for each in operands], cell)
+        case LogicalNot(operand):
+            for value, after in evaluate(operand, variables, cell):
+                yield not _true(value), after
+        case Choice(condition, then, otherwise):
+            for met, after in evaluate(condition, variables, cell):
+                yield from evaluate(then if _true(met) else otherwise, variables, after)
+        case Gaussian():
+            yield from _gaussian(expression, variables, cell)
+        case StepDensity(cells, site):
+            yield from _step(_step_draw(cells), site, cell)
+
+
+@cache
+def _decimal(number: float) -> Fraction:
+    return Fraction(repr(number))
+
+
+@cache
+def _step_draw(cells: tuple[tuple[float, float, float], ...]) -> StepDraw:
+    return StepDraw.of((_decimal(low), _decimal(high), _decimal(p)) for low, high, p in cells)
+
+
+@cache
+def _normal_draw(variance: Fraction) -> NormalDraw:
+    return NormalDraw(variance)
+
+
+def _condition(expression: Expression, variables: Variables) -> Callable[[DrawCell], Iterator[Way]]:
+    return lambda cell: evaluate(expression, variables, cell)
+
+
+def _junction(connective: str, parts: Sequence[Callable[[DrawCell], Iterator[Way]]], cell: DrawCell) -> Iterator[Way]:
+    """Conditions from left to right; the rest does not matter once one of them settles it."""
+    for value, after in parts[0](cell):
+        met = _true(value)
+        if len(parts) == 1 or met == (connective == "or"):
+            yield met, after
+        else:
+            yield from _junction(connective, parts[1:], after)
+
+
+def _chain(left: Value, rest: Sequence[tuple[str, Expression]], variables: Variables, cell: DrawCell) -> Iterator[Way]:
+    (relation, expression), *more = rest
+    for right, between in evaluate(expression, variables, cell):
+        for met, after in compare(relation, left, right, between):
+            if met and more:
+                yield from _chain(right, more, variables, after)
+            else:
+                yield met, after
+
+
+def compare(relation: str, left: Value, right: Value, cell: DrawCell) -> Iterator[tuple[bool, DrawCell]]:
+    """Whether a comparison holds, on each side of it."""
+    if isinstance(left, str) or isinstance(right, str):
+        if relation not in {"==", "!="} or not (isinstance(left, str) and isinstance(right, str)):
+            raise NotExactError("a text is compared with a number, or by its order")
+        yield (left == right) == (relation == "=="), cell
+        return
+    difference = _minus(_number(left), _number(right))
+    if difference.slopes:
+        if relation in {"==", "!="}:  # two numbers that chance makes are the same with probability 0
+            yield relation == "!=", cell
+            return
+        below, above = cell.split(difference)
+        if below is not None:
+            yield relation in {"<", "<="}, below
+        if above is not None:
+            yield relation in {">", ">="}, above
+        return
+    c = difference.constant
+    yield {"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0, "==": c == 0, "!=": c != 0}[relation], cell
+
+
+def _number(value: Value) -> LinearForm:
+    if isinstance(value, str):
+        raise NotExactError("a text stands where a number is needed")
+    return LinearForm(Fraction(int(value))) if isinstance(value, bool) else value
+
+
+def _true(value: Value) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) or value.slopes or value.constant not in {0, 1}:
+        raise NotExactError("a number that is neither 0 nor 1 stands where true or false is needed")
+    return value.constant == 1
+
+
+def _minus(left: LinearForm, right: LinearForm) -> LinearForm:
+    if right.slopes:
+        return left + right.times(Fraction(-1))
+    return LinearForm(left.constant - right.constant, left.slopes)
+
+
+def _arithmetic(sign: str, left: LinearForm, right: LinearForm) -> LinearForm:
+    match sign:
+        case "+":
+            return left + right
+        case "-":
+            return _minus(left, right)
+        case "*" if not left.slopes:
+            return right.times(left.constant)
+        case "*" if not right.slopes:
+            return left.times(right.constant)
+        case "*":
+            raise NotExactError("a product of two draws is not linear")
+        case _:
+            if right.slopes:
+                raise NotExactError("a division by what chance makes is not linear")
+            if not right.constant:
+                raise NotExactError("a division by 0")
+            return left.times(1 / right.constant)
+
+
+# ---------------------------------------------------------------------------- draws
+
+
+def _gaussian(draw: Gaussian, variables: Variables, cell: DrawCell) -> Iterator[Way]:
+    for mean, between in evaluate(draw.mean, variables, cell):
+        for spread, after in evaluate(draw.variance, variables, between):
+            variance = _number(spread)
+            if variance.slopes:
+                raise NotExactError("a variance that itself is drawn")
+            if variance.constant < 0:
+                raise NotExactError("a negative variance")
+            yield _around(_number(mean), variance.constant, draw.site, after)
+
+
+def _around(mean: LinearForm, variance: Fraction, site: Site, cell: DrawCell) -> Way:
+    if not variance:
+        return mean, cell
+    known = cell.draws.get(site)
+    if known is None:
+        return mean + LinearForm(Fraction(0), {site: Fraction(1)}), cell.drawing(site, _normal_draw(variance))
+    if not isinstance(known, NormalDraw):
+        raise NotExactError(f"{site[0]!r} is drawn from steps on one way and from a normal distribution on another")
+    return mean + LinearForm(Fraction(0), {site: _root(variance / known.variance)}), cell
+
+
+_ROOT_BITS = 160
+"""Binary digits of a root that is no fraction. They are so many that what is cut off cannot be seen in a float."""
+
+
+def _root(square: Fraction) -> Fraction:
+    above, below = isqrt(square.numerator), isqrt(square.denominator)
+    if above * above == square.numerator and below * below == square.denominator:
+        return Fraction(above, below)
+    return Fraction(isqrt((square.numerator << 2 * _ROOT_BITS) // square.denominator), 1 << _ROOT_BITS)
+
+
+def _step(draw: StepDraw, site: Site, cell: DrawCell) -> Iterator[Way]:
+    itself = LinearForm(Fraction(0), {site: Fraction(1)})
+    known = cell.draws.get(site)
+    if known is None:
+        yield itself, cell.drawing(site, draw)
+    elif known == draw:
+        yield itself, cell
+    elif isinstance(known, StepDraw):
+        # The same share of probability lies below both, so that one is linear in the other between their corners.
+        for (a, b), (c, d) in _matched(known, draw):
+            part = cell.within(site, a, b)
+            if part is not None:
+                slope = (d - c) / (b - a)
+                yield LinearForm(c - slope * a, {site: slope}), part
+    else:
+        raise NotExactError(f"{site[0]!r} is drawn from steps on one way and from a normal distribution on another")
+
+
+Span: TypeAlias = tuple[Fraction, Fraction]
+
+
+def _matched(first: StepDraw, second: StepDraw) -> Iterator[tuple[Span, Span]]:
+    """Spans of two draws that have the same shares of probability below them."""
+    corners = sorted({*_shares(first), *_shares(second)})
+    for low, high in pairwise(corners):
+        yield _span(first, low, high), _span(second, low, high)
+
+
+def _shares(draw: StepDraw) -> Iterator[Fraction]:
+    below = Fraction(0)
+    yield below
+    for _, _, p in draw.cells:
+        below += p
+        yield below
+
+
+def _span(draw: StepDraw, low: Fraction, high: Fraction) -> Span:
+    below = Fraction(0)
+    for start, end, p in draw.cells:
+        if below <= low and high <= below + p:
+            return start + (end - start) * (low - below) / p, start + (end - start) * (high - below) / p
+        below += p
+    raise AssertionError("corners of both draws are among the shares")
+
+
+def _category(categories: Categories, site: Site, cell: DrawCell) -> Iterator[Way]:
+    """A value for each part of a share between 0 and 1."""
+    shares = [(value, _decimal(float(share))) for value, share in categories.shares.items() if share > 0]
+    whole = sum((share for _, share in shares), Fraction(0))
+    if site not in cell.draws:
+        cell = cell.drawing(site, StepDraw(((Fraction(0), Fraction(1), Fraction(1)),)))
+    below = Fraction(0)
+    for value, share in shares:
+        part = cell.within(site, below / whole, (below + share) / whole)
+        below += share
+        if part is not None:
+            yield _plain(value.item() if hasattr(value, "item") else value), part
+
+
+# ---------------------------------------------------------------------------- expressions of properties
+
+
+def row_values(row: Row, way: ProgramPath, answer: Answer | None, cell: DrawCell) -> Iterator[Way]:
+    """The value of an expression about one person, on each way through it."""
+
+    def values(part: Row, at: DrawCell) -> Iterator[Way]:
+        return row_values(part, way, answer, at)
+
+    match row:
+        case Literal(written):
+            yield _plain(written), cell
+        case Column(name, version):
+            yield way.versions[version][name], cell
+        case Output("prediction", None, version) if answer is not None:
+            yield from answer(way.versions[version], cell)
+        case Output("prediction", None, version):
+            yield way.versions[version]["prediction"], cell
+        case RowNegative(operand):
+            for value, after in values(operand, cell):
+                yield _number(value).times(Fraction(-1)), after
+        case RowArithmetic(sign, left, right):
+            for a, between in values(left, cell):
+                for b, after in values(right, between):
+                    yield _arithmetic(sign, _number(a), _number(b)), after
+        case Compare(relation, left, right):
+            for a, between in values(left, cell):
+                for b, after in values(right, between):
+                    yield from compare(relation, a, b, after)
+        case Member(operand, listed):
+            for value, after in values(operand, cell):
+                known = [_plain(item.value) for item in listed if isinstance(item, Literal)]
+                yield any(met for other in known for met, _ in compare("==", value, other, after)), after
+        case RowNot(operand):
+            for value, after in values(operand, cell):
+                yield not _true(value), after
+        case RowJunction(connective, operands):
+            parts = [lambda at, part=part: values(part, at) for part in operands]
+            yield from _junction(connective, parts, cell)
+        case Missing():
+            yield False, cell
+        case Call(function, (operand,)) if function == "abs":
+            for value, after in values(operand, cell):
+                for negative, side in compare("<", value, LinearForm(Fraction(0)), after):
+                    yield _number(value).times(Fraction(-1 if negative else 1)), side
+        case Call(function, (left, right)):
+            for a, between in values(left, cell):
+                for b, after in values(right, between):
+                    for less, side in compare("<", a, b, after):
+                        yield a if less == (function == "min") else b, side
+        case _:
+            raise NotExactError("the property asks for a score, or for a second person")

@@ -1,0 +1,207 @@
+"""The probability of a polytope against closed forms, other quadrature and rational arithmetic; proven errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import asin, comb, exp, factorial, floor, pi, sqrt
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.special import ndtr
+
+from isonomia.evidence.normal_distribution import (
+    CDF_ERROR,
+    DENSITY_ERROR,
+    normal_cdf,
+    normal_mass_between,
+    normal_values,
+)
+from isonomia.evidence.polytopes import (
+    Halfspace,
+    NormalDraw,
+    UniformDraw,
+    probability,
+)
+from isonomia.evidence.quadrature import TooManyCellsError, _gauss_legendre
+
+STANDARD, UNIT = NormalDraw(Fraction(1)), UniformDraw(Fraction(0), Fraction(1))
+TIGHT = 2e-9
+
+
+def half(*coefficients: object, bound: object = 0) -> Halfspace:
+    return Halfspace(tuple(Fraction(c) for c in coefficients), Fraction(bound))  # type: ignore[arg-type]
+
+
+def encloses(variables: list[NormalDraw | UniformDraw], halves: list[Halfspace], truth: float) -> None:
+    found = probability(variables, halves, 1e-9)
+    assert found.high - found.low <= TIGHT
+    # Closed forms are computed in floats: they are off by a few units in the last place themselves.
+    assert found.low - 1e-14 <= truth <= found.high + 1e-14
+
+
+# ---------------------------------------------------------------------------- the normal distribution
+
+
+@pytest.mark.parametrize("x", ["0", "1e-10", "0.5", "1", "-3", "5", "-8", "11"])
+def test_the_distribution_function_is_enclosed_to_the_last_digits_of_a_tail(x: str) -> None:
+    mpmath = pytest.importorskip("mpmath", reason="mpmath, the reference for many digits, is not installed")
+    with mpmath.workdps(60):
+        truth = mpmath.ncdf(mpmath.mpf(x)) * 2**128
+        low, high = normal_cdf(Fraction(x), Fraction(1))
+        assert low <= truth <= high
+        assert high - low <= 1000
+
+
+def test_a_variance_is_taken_into_account_exactly() -> None:
+    assert normal_cdf(Fraction(3), Fraction(9)) == normal_cdf(Fraction(1), Fraction(1))
+    low, high = normal_mass_between(Fraction(7), Fraction(8), Fraction(1))
+    assert low == pytest.approx(ndtr(-7) - ndtr(-8), rel=1e-14)
+    assert high / low - 1 < 1e-12  # the digits of an upper tail are not lost
+    assert normal_mass_between(Fraction(2), Fraction(1), Fraction(1)) == (0.0, 0.0)
+    assert normal_mass_between(None, None, Fraction(2)) == pytest.approx((1.0, 1.0), abs=1e-15)
+
+
+def test_the_table_is_within_its_errors_everywhere() -> None:
+    x = np.concatenate([np.linspace(-9.5, 9.5, 20_001), np.arange(-72, 73) / 8, np.arange(-72, 73) / 8 + 1 / 16])
+    assert np.abs(normal_values(x) - ndtr(x)).max() <= CDF_ERROR
+    density = np.exp(-(x**2) / 2) / sqrt(2 * pi)
+    assert np.abs(normal_values(x, density=True) - density).max() <= DENSITY_ERROR
+
+
+@pytest.mark.parametrize("nodes", [4, 6, 8, 10, 12, 16, 20, 24, 32, 48])
+def test_the_rules_integrate_polynomials_of_their_degree(nodes: int) -> None:
+    at, weights = _gauss_legendre(nodes)
+    for degree in range(0, 2 * nodes, 2):
+        exactly = sum(Fraction(w) * Fraction(x) ** degree for x, w in zip(at.tolist(), weights.tolist(), strict=True))
+        assert float(exactly) == pytest.approx(2 / (degree + 1), abs=1e-15)
+
+
+# ---------------------------------------------------------------------------- closed forms
+
+
+def test_half_spaces_through_the_mean_have_probability_one_half() -> None:
+    encloses([NormalDraw(Fraction(k)) for k in (1, 2, 3)], [half(1, -2, "0.3")], 0.5)
+
+
+@pytest.mark.parametrize(("a", "b", "c"), [(3, 4, 5), (-3, 4, 5), (99, 20, 101), (20, 99, 101), (1999, 60, 0)])
+def test_correlated_pairs(a: int, b: int, c: int) -> None:
+    length = c or sqrt(a * a + b * b)
+    encloses([STANDARD, STANDARD], [half(1, 0), half(a, b)], 0.25 + asin(a / length) / (2 * pi))
+
+
+ROWS = (
+    ((1, 0, 0), ("3/5", "4/5", 0), ("2/3", "1/3", "2/3")),
+    ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    ((1, 1, 1), (1, -1, 0), (1, 2, -3)),
+    ((3, 0, 0), (10, 1, 0), (1, 1, 8)),
+)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_orthants_in_three_dimensions(rows: tuple[tuple[object, ...], ...]) -> None:
+    vectors = [[float(Fraction(c)) for c in row] for row in rows]  # type: ignore[arg-type]
+    angles = sum(asin(np.dot(p, q) / sqrt(np.dot(p, p) * np.dot(q, q))) for p, q in combinations(vectors, 2))
+    encloses([STANDARD] * 3, [half(*row) for row in rows], 1 / 8 + angles / (4 * pi))
+
+
+def test_many_variables_in_few_directions_are_as_many_as_the_directions() -> None:
+    variables = [NormalDraw(Fraction(k)) for k in (1, 2, 3, 4, 5)]
+    correlation = (1 - 2 + 3 + 8) / sqrt(15 * (1 + 2 + 3 + 16))
+    encloses(variables, [half(1, 1, 1, 1, 1), half(1, -1, 1, 2, 0)], 0.25 + asin(correlation) / (2 * pi))
+
+
+def test_sums_of_uniform_variables() -> None:
+    for n in (2, 3, 4):
+        for total in (Fraction(1, 2), Fraction(1), Fraction(3, 2)):
+            # Irwin and Hall.
+            terms = [(-1) ** k * comb(n, k) * (total - k) ** n for k in range(floor(total) + 1)]
+            encloses([UNIT] * n, [half(*[1] * n, bound=total)], float(sum(terms) / factorial(n)))
+
+
+def test_uniform_and_normal_variables_together() -> None:
+    truth = integrate.quad(lambda u: ndtr(0.3 - u), 0, 1, epsabs=1e-14)[0]
+    encloses([UNIT, STANDARD], [half(1, 1, bound="0.3")], truth)
+    encloses([STANDARD, UNIT], [half(1, 1, bound="0.3")], truth)
+
+
+def test_more_constraints_than_dimensions() -> None:
+    halves = [
+        half(1, 0, bound=1),
+        half(0, 1, bound=1),
+        half(-1, -1, bound=1),
+        half(-1, 0, bound=3),
+        half(1, 0, bound=2),
+    ]
+    truth = integrate.quad(
+        lambda x: exp(-x * x / 2) / sqrt(2 * pi) * max(ndtr(1) - ndtr(-1 - x), 0), -2, 1, epsabs=1e-14
+    )[0]
+    encloses([STANDARD, STANDARD], halves, truth)
+
+
+def test_steep_integrands_are_cut_into_panels() -> None:
+    encloses([STANDARD, STANDARD], [half(1000, 1, bound=0), half(1, 0, bound=1)], 0.5)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_polytopes_against_draws(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    normals, uniforms = int(rng.integers(1, 4)), int(rng.integers(0, 3))
+    variables = [NormalDraw(Fraction(int(k), 2)) for k in rng.integers(1, 9, normals)]
+    variables += [UniformDraw(Fraction(-1), Fraction(int(k))) for k in rng.integers(1, 4, uniforms)]  # type: ignore[misc]
+    halves = [
+        Halfspace(
+            tuple(Fraction(int(c)) for c in rng.integers(-3, 4, len(variables))), Fraction(int(rng.integers(-1, 4)))
+        )
+        for _ in range(int(rng.integers(1, 5)))
+    ]
+    n = 400_000
+    columns = [
+        rng.normal(0, sqrt(each.variance), n)
+        if isinstance(each, NormalDraw)
+        else rng.uniform(float(each.low), float(each.high), n)
+        for each in variables
+    ]
+    inside = np.ones(n, dtype=bool)
+    for each in halves:
+        inside &= sum(float(c) * column for c, column in zip(each.coefficients, columns, strict=True)) <= float(
+            each.bound
+        )
+    found = probability(variables, halves, 1e-6)
+    spread = 5 * sqrt(max(inside.mean() * (1 - inside.mean()), 1 / n) / n)
+    assert found.low - spread <= inside.mean() <= found.high + spread
+    assert found.high - found.low <= 2e-6
+
+
+# ---------------------------------------------------------------------------- edges
+
+
+def test_what_cannot_be_has_no_probability_and_what_must_be_has_all() -> None:
+    none = probability([STANDARD, STANDARD], [half(1, 1, bound=0), half(-1, -1, bound=-1)], 1e-9)
+    assert none.low == 0.0
+    assert none.high <= 1e-9
+    assert probability([STANDARD, STANDARD], [half(0, 0, bound=-1)], 1e-9).high == 0.0
+    everything = probability([UNIT, UNIT], [half(1, 1, bound=3)], 1e-9)
+    assert everything.low >= 1 - 1e-9
+
+
+def test_a_constraint_said_twice_counts_once() -> None:
+    once = [half(1, 1, bound=1), half(1, -1, bound=1)]
+    twice = [*once, half(2, 2, bound=2), half(1, 1, bound=1), half(1, 1, bound=5)]
+    first, second = probability([STANDARD] * 2, once, 1e-9), probability([STANDARD] * 2, twice, 1e-9)
+    assert (second.low, second.high) == pytest.approx((first.low, first.high), abs=1e-12)
+    assert first.points == second.points
+
+
+def test_too_much_work_is_refused_beforehand() -> None:
+    with pytest.raises(TooManyCellsError, match="points of integration"):
+        probability([STANDARD] * 3, [half(*row) for row in ROWS[0]], 1e-9, points=10)
+
+
+def test_a_rule_that_were_a_fifth_too_coarse_would_be_noticed() -> None:
+    """The enclosures are not so wide that they hide a mistake: the truth moved by three widths lies outside."""
+    truth = 0.25 + asin(3 / 5) / (2 * pi)
+    found = probability([STANDARD, STANDARD], [half(1, 0), half(3, 4)], 1e-9)
+    assert not found.low <= truth + 3 * TIGHT <= found.high
+    assert not found.low <= truth - 3 * TIGHT <= found.high
