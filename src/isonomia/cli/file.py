@@ -110,7 +110,7 @@ def file(
     console = new_console()
     match chosen.subject:
         case "groups":
-            subject: Any = _groups(chosen, data, model, reading, by, decision, favourable, score, unknown or ())
+            subject: Any = _groups(chosen, stated, data, model, reading, by, decision, favourable, score, unknown or ())
         case "refusals":
             subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or ())
         case _:
@@ -157,6 +157,7 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
 
 def _groups(
     pack: Pack,
+    stated: dict[str, str],
     data: Path | None,
     model: str | None,
     reading: ModelReading,
@@ -166,12 +167,14 @@ def _groups(
     score: str | None,
     unknown: Sequence[str],
 ) -> Any:
+    from isonomia.audits.measure.measure import SMALL
     from isonomia.report.group_table import measure
 
     if data is None or not by:
         raise UsageError(f"expected --data FILE and --by COLUMN for {pack.name}, such as --by sex --by race")
     columns = list(dict.fromkeys(name.strip() for group in by for name in group.split(",")))
     groups: list[Any] = list(by)
+    small = SMALL
     if pack.name == "nyc-ll144":
         if len(columns) != 2:
             raise UsageError(
@@ -179,6 +182,8 @@ def _groups(
                 f"but --by {' --by '.join(by)} came: the tables of each and of both together are made from two"
             )
         groups = [*columns, tuple(columns)]
+        # Only where the auditor leaves small categories out are they not the highest.
+        small = SMALL if stated.get("exclusion", "").strip() else 0.0
     if pack.name == "eeoc":
         from isonomia.report.packs.eeoc.pack import refuse_attributes
 
@@ -192,6 +197,7 @@ def _groups(
             favourable=favourable,
             score=score,
             unknown=unknown,
+            small=small,
         )
 
 

@@ -448,7 +448,8 @@ def test_groups_are_written_as_measure_takes_them() -> None:
 
 @pytest.mark.usefixtures("applicants")
 def test_a_category_below_2_percent_is_left_out_only_where_the_auditor_says_why() -> None:
-    _, kept = filed("--pack", "nyc-ll144", "--by", "sex,race")
+    printed, kept = filed("--pack", "nyc-ll144", "--by", "sex,race")
+    assert "never taken as the highest" not in printed
     rows = rows_of(kept, "Race and ethnicity")
     assert rows["C (below 2%)"] == ["5", "5", "100.0%", "1.00"]
     assert rows["A"] == ["500", "250", "50.0%", "0.50"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
-from isonomia.records.display.words import guarantee
+from isonomia.records.display.words import looks, risk
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackContent, PackTable
@@ -89,12 +89,19 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
             entry.name,
             entry.verdict.answer,
             view_of(entry.verdict).finding(entry.verdict, False),
-            guarantee(entry.verdict),
+            _risk(entry.verdict),
             entry.verdict.text,
         )
         for entry in entries
     )
     return PackTable(("Property", "Answer", "What is known", "Risk of a wrong answer", "As it was stated"), rows)
+
+
+def _risk(verdict: Verdict) -> str:
+    """The risk of a wrong answer, and at which looks that holds."""
+    if verdict.answer == "undecided":
+        return "nothing is claimed"
+    return "none: exact" if verdict.risk == 0 else f"{risk(verdict)}, {looks(verdict)}"
 
 
 def _data(audit: Audit) -> PackTable:

@@ -85,8 +85,13 @@ def _role(basis: Basis, name: str) -> str:
     return "; ".join([*parts, basis.columns[name].words()])
 
 
+def _title(source: str) -> str:
+    """What a file is called, without where it is; an address or ``module:object`` as it is."""
+    return source if ":" in source else source.rpartition("/")[2] or source
+
+
 def _settings(basis: Basis, files: Files) -> list[str]:
-    about = files.model if files.model is not None else f"{basis.decided} in {files.data}"
+    about = _title(files.model) if files.model is not None else f"{basis.decided} in {_title(files.data)}"
     people, cost = 1_000_000, "The most people, cases or points that each property may cost."
     if basis.answers is not None:
         speed = basis.answers.speed
