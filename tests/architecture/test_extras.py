@@ -5,7 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 
-EXTRAS = {"duckdb", "httpx", "joblib", "lightgbm", "mlflow", "onnx", "onnxruntime", "skops", "torch", "xgboost", "yaml"}
+EXTRAS = {
+    "array_api_compat",
+    "duckdb",
+    "httpx",
+    "joblib",
+    "lightgbm",
+    "mlflow",
+    "onnx",
+    "onnxruntime",
+    "skops",
+    "torch",
+    "xgboost",
+    "yaml",
+}
 
 
 def modules_after(program: str) -> set[str]:

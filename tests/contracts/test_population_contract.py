@@ -118,6 +118,15 @@ PROGRAM = "\n".join(
         "",
     ]
 )
+
+
+def draw_tensors(n, generator):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    ids = torch.randint(0, ROWS, (n,), generator=generator)
+    texts = {name: np.array(COLUMNS[name], dtype=object)[ids.numpy()] for name in ("sex", "debt")}
+    return {"id": ids, **texts, "hired": ids % 5 == 0}
+
+
 PROGRAM_NAMES = ("share", "id", "sex", "debt", "hired")
 PROGRAM_VALUES = {**VALUES, "sex": (1, 2)}  # a program has no texts
 GENERATORS = {
@@ -125,7 +134,9 @@ GENERATORS = {
     "generator of frames": lambda: Generator(draw_frame),
     "streams": lambda: Generator({"sex == 'F'": draw_women, "sex == 'M'": draw_men}),
     "weighted generator": lambda: Generator(Weighted(draw_weighted, "w", most=1.0)),
+    "generator on a device": lambda: Generator(draw_tensors, device="cpu"),
     "program": lambda: Program.of(PROGRAM),
+    "program on a device": lambda: Program.of(PROGRAM, device="cpu"),
     "causal": lambda: Causal({"id": IDS, "sex": sex_of, "debt": debt_of, "hired": hired_of}),
     "causal given": lambda: Causal({"id": IDS, "sex": sex_of, "debt": debt_of, "hired": hired_of}).given("id >= 0"),
 }
@@ -133,6 +144,8 @@ EVERY = [*((kind, table) for kind in FINITE for table in TABLES), *((kind, None)
 
 
 def make(kind, table, folder):
+    if kind.endswith("on a device"):
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     return GENERATORS[kind]() if table is None else FINITE[kind](TABLES[table](folder))
 
 

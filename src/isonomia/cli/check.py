@@ -100,6 +100,14 @@ def check(
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="Of a program: where torch draws: cuda, cpu, or auto for cuda if there is some. Else NumPy draws.",
+            rich_help_panel=PROGRAMS,
+        ),
+    ] = None,
     eps: Annotated[
         float | None,
         typer.Option(
@@ -167,7 +175,7 @@ def check(
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
             need_writable(path, option)
-    population = _population(program, data, census, specified=all(text.endswith(SUFFIX) for text in texts))
+    population = _population(program, data, census, device, specified=all(text.endswith(SUFFIX) for text in texts))
     read_spec = partial(
         _read_specification,
         allow_code=allow_code,
@@ -245,10 +253,16 @@ def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bo
         new_console(stderr=True, wrap=False).print(f"note: {remark}", markup=False)
 
 
-def _population(program: Path | None, data: Path | None, census: bool, *, specified: bool) -> Population | None:
+def _population(
+    program: Path | None, data: Path | None, census: bool, device: str | None, *, specified: bool
+) -> Population | None:
     """Who is asked about; ``None`` where there are specifications only, whose imports may offer inputs."""
     from isonomia.populations import Census, Sample
 
+    if program is None and device is not None:
+        raise UsageError(
+            f"expected a program.fr for --device, which says where its people are drawn, but {device} came"
+        )
     if program is None:
         if data is None:
             if specified and not census:
@@ -261,7 +275,7 @@ def _population(program: Path | None, data: Path | None, census: bool, *, specif
         raise UsageError(f"expected --census with --data only, but {program} draws people without end: leave it out")
     from isonomia.populations.program import Program
 
-    return Program(program)
+    return Program(program, device=device)
 
 
 def _from_ratio(population: Population | None, ratio: float | None) -> list[Property]:

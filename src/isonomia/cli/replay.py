@@ -246,12 +246,19 @@ def _rerun(
     same = True
     observe = new_console(stderr=True)
     for each in run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)):
-        same = same and each.same
+        same = same and each.sound
         answer = "not checked" if each.verdict is None else each.verdict.answer
         words = ", the same in every number" if each.same else ""
         _say(console, f"anew: {each.name}: {answer}{words}")
         for what in each.others:
             _say(console, f"{each.name}: this is another {what} than the record's, by its fingerprint")
+        if each.devices is not None:
+            then, now = each.devices
+            _say(
+                console,
+                f"{each.name}: people were drawn by {then} then and by {now} now, so these are other people, and their "
+                f"numbers differ; only answers that contradict each other would be told. Repeat it on {then}",
+            )
         if each.failure is not None:
             _say(console, f"{each.name}: {each.failure}")
         _list(each.name, each.differences, console)

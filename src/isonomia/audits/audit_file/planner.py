@@ -342,11 +342,12 @@ def _population(entry: FileTable) -> Any:
             case "census":
                 return Census(_place(entry, source), **_population_options(entry, "exact", "values"))
             case "generator":
-                return Generator(load_object(source), **_population_options(entry, "values"))
+                return Generator(load_object(source), **_population_options(entry, "values", "device"))
             case "program":
                 from isonomia.populations.program import Program
 
-                return Program.of(entry.file.texts.read(source), Path(source).name)
+                options = _population_options(entry, "device")
+                return Program.of(entry.file.texts.read(source), Path(source).name, **options)
             case _:
                 return load_object(source)
 

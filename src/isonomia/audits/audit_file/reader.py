@@ -321,6 +321,9 @@ POPULATION: Mapping[str, Key] = {
     "exact": Key("truth", "for a census: whether everybody is asked"),
     "shuffle": Key("truth", "for a sample: whether rows are taken in random order"),
     "values": Key("table", "the values that columns can have"),
+    "device": Key(
+        "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"
+    ),
 }
 
 _PROPERTY: Mapping[str, Key] = {

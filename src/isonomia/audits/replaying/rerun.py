@@ -46,6 +46,9 @@ class Anew:
         Where the verdict differs from that of the record, fingerprints aside.
     failure
         Why it could not be checked, where it could at the time; or could be, where it could not.
+    devices
+        On which kinds of device people were drawn, then and now, where those are two: then they are other people, and
+        numbers that differ are no sign of anything.
     """
 
     name: str
@@ -53,11 +56,17 @@ class Anew:
     others: tuple[str, ...] = ()
     differences: tuple[ValueDifference, ...] = ()
     failure: str | None = None
+    devices: tuple[str, str] | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything came out as it did, as far as the same people were drawn."""
+        return not (self.others or self.differences or self.failure)
 
     @property
     def same(self) -> bool:
         """Whether everything came out as it did."""
-        return not (self.others or self.differences or self.failure)
+        return self.sound and self.devices is None
 
 
 def run_anew(
@@ -106,7 +115,24 @@ def _anew(
     found = list(compared(evidence, _without_cache(check), planned, verdict))
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
     rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
-    return Anew(check.name, verdict, others, rest)
+    then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))
+    if then == now:
+        return Anew(check.name, verdict, others, rest)
+    known = tuple(each for each in rest if _known_before(each.path))
+    contradicted = {check.verdict["answer"], verdict.answer} == {"holds", "violated"}
+    answers = (ValueDifference("answer", check.verdict["answer"], verdict.answer),) if contradicted else ()
+    return Anew(check.name, verdict, others, (*known, *answers), devices=(then, now))
+
+
+NUMPY = "NumPy"
+"""Who draws where no device is named."""
+
+_KNOWN_BEFORE = ("definition", "options", "text", "name", "delta", "seed", "method", "looks", "model")
+"""What a verdict says that does not hang on who was drawn."""
+
+
+def _known_before(path: str) -> bool:
+    return path.startswith(_KNOWN_BEFORE) or path in {"population.kind", "population.size"}
 
 
 def _fingerprint(what: str) -> str:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isonomia.audits.audit_file.permissions import check_allowed
-from isonomia.audits.audit_file.reader import recorded_audit_file
+from isonomia.audits.audit_file.planner import plan_audit
+from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
+from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import rebuilt
 from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, opened_models, run_anew
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model
-from isonomia.records.evidence import EvidenceFile
+from isonomia.records.evidence import EvidenceFile, evidence_of
+from isonomia.records.store import Store
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
@@ -214,3 +217,81 @@ def test_a_record_has_no_say_in_how_a_program_is_run(tmp_path: Path) -> None:
     opened_models(file, {"default": str(program)}, Permissions())
     with pytest.raises(UsageError, match="no_such_option"):
         opened_models(file, {"default": str(program)}, ALLOWED)
+
+
+PROGRAM = """
+def popModel():
+    sex = step([(0, 1, 0.5), (1, 2, 0.5)])
+    points = gaussian(sex, 4)
+    sensitiveAttribute(sex < 1)
+def F():
+    t = points > 0
+    fairnessTarget(t)
+"""
+ON_A_DEVICE = """
+seed = 7
+[population]
+program = "people.fr"
+device = "auto"
+[[property]]
+name = "drawn"
+check = "P[target | minority] >= 0.3"
+"""
+
+
+@pytest.fixture(scope="session")
+def on_a_device(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EvidenceFile]:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    folder = tmp_path_factory.mktemp("device")
+    (folder / "people.fr").write_text(PROGRAM)
+    (folder / "audit.toml").write_text(ON_A_DEVICE)
+    file, store = read_audit_file(folder / "audit.toml"), Store(folder / ".isonomia")
+    planned = plan_audit(file, 7, Permissions())
+    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+    return folder, evidence_of(store)
+
+
+def of_another_kind(evidence: EvidenceFile, **changed: Any) -> EvidenceFile:
+    """The same record, made on a device that is not here."""
+    (check,) = evidence.checks
+    assert check.verdict is not None
+    people = {**check.verdict["population"], "device": "torch on cuda (NVIDIA H200)"}
+    verdict = {**check.verdict, "population": people, "samples": check.verdict["samples"] + 1, **changed}
+    return replace(evidence, checks=(replace(check, verdict=verdict),))
+
+
+def test_a_record_of_the_same_kind_of_device_comes_out_the_same(on_a_device: tuple[Path, EvidenceFile]) -> None:
+    folder, evidence = on_a_device
+    (anew,) = run_anew(evidence, folder, Permissions(), {}, lambda _: Silent())
+    assert anew.same
+    assert anew.devices is None
+
+
+def test_another_kind_of_device_is_told_and_is_no_sign_of_tampering(on_a_device: tuple[Path, EvidenceFile]) -> None:
+    folder, evidence = on_a_device
+    (anew,) = run_anew(of_another_kind(evidence), folder, Permissions(), {}, lambda _: Silent())
+    assert anew.verdict is not None
+    assert anew.devices == ("torch on cuda (NVIDIA H200)", anew.verdict.population["device"])
+    assert anew.sound
+    assert not anew.same
+
+
+def test_what_does_not_hang_on_the_draws_is_still_compared(on_a_device: tuple[Path, EvidenceFile]) -> None:
+    folder, evidence = on_a_device
+    for changed in ({"answer": "violated"}, {"delta": 0.5}):
+        (anew,) = run_anew(of_another_kind(evidence, **changed), folder, Permissions(), {}, lambda _: Silent())
+        assert [each.path for each in anew.differences] == list(changed)
+        assert not anew.sound
+
+
+def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Path, EvidenceFile]) -> None:
+    from isonomia.audits.check import new_check, run_check
+    from isonomia.engine.journal import ReadOnly
+    from isonomia.errors import DataError
+    from isonomia.populations.program import Program
+
+    _, evidence = on_a_device
+    check = new_check("P[target | minority] >= 0.3", population=Program.of(PROGRAM, "people.fr"), seed=7)
+    with pytest.raises(DataError, match="expected draws by torch on"):
+        run_check(check.with_journal(ReadOnly(evidence.checks[0].entries)), Silent())
