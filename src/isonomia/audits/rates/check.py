@@ -89,6 +89,8 @@ def _proof(check: Check[Property], question: Question, observer: Observer) -> Pr
     """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
     drawn_by_equations = check.population.kind in {"program", "causal"}
     asked_for = check.method == "exact" or (check.method == "auto" and check.looks == "any" and check.stop == "decided")
+    if check.method == "auto" and getattr(check.population, "device", None) is not None:
+        return None  # who names a device wants draws
     if not drawn_by_equations or not asked_for:
         return None
     # A second person, and so pairs, cannot be followed; nothing need be kept then.
