@@ -68,6 +68,23 @@ def test_the_interval_of_a_ratio_is_hardly_wider_than_the_asymptotic_one(
     assert high - low <= 1.06 * 2 * norm.isf(0.025) * relative * rates[0] / rates[1]
 
 
+@pytest.mark.parametrize(
+    ("top", "sizes", "rates", "most"),
+    [
+        ((1.0, -1.0, -1.0, 1.0), (1250, 1250, 1250, 1250), (0.3, 0.24, 0.5, 0.4), 1.11),
+        ((1.0, -1.0, -1.0, 1.0), (300, 700, 1500, 2500), (0.3, 0.24, 0.5, 0.4), 1.11),
+        ((0.5, 0.5, -1.0), (1000, 2000, 2000), (0.3, 0.24, 0.5), 1.06),
+    ],
+)
+def test_the_interval_of_three_or_four_rates_is_little_wider_than_the_asymptotic_one(top, sizes, rates, most) -> None:
+    yes = [round(n * p) for n, p in zip(sizes, rates, strict=True)]
+    low, high = interval_of(RateFraction(0.0, top), yes, sizes, 0.05)
+    spread = np.sqrt(sum(a**2 * p * (1 - p) / n for a, n, p in zip(top, sizes, rates, strict=True)))
+    assert high - low <= most * 2 * norm.isf(0.025) * spread
+    # By an exponential moment alone it would be wider than that by nearly a third.
+    assert high - low <= 0.8 * 2 * np.sqrt(2 * np.log(1 / 0.025)) * spread
+
+
 def test_a_threshold_is_decided_by_the_very_end_that_is_shown() -> None:
     for count in range(200, 300, 7):
         low = lower_end(RATIO, (count, 300), (1000, 1000), 0.05, 0.8)

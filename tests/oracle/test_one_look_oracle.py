@@ -12,6 +12,7 @@ from scipy.stats import binom, norm
 
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.one_look import NUISANCE_SHARE, RateFraction, lower_end, proves_above, upper_end
+from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 DIFFERENCE = RateFraction(0.0, (1.0, -1.0))
@@ -117,7 +118,69 @@ def test_three_rates_miss_with_probability_at_most_delta() -> None:
     for rates in product(grid, repeat=3):
         chance = np.prod([binom.pmf(tables[:, g], sizes[g], rates[g]) for g in range(3)], axis=0)
         worst = max(worst, float(chance[limits > np.dot(mixed.top, rates) + 1e-12].sum()))
-    assert 0.01 * delta < worst <= delta
+    assert 0.3 * delta < worst <= delta
+
+
+APART = RateFraction(0.0, (1.0, -1.0, -1.0, 1.0))
+OVER_TWO = RateFraction(0.0, (1.0, 0.0, 0.0), 0.0, (0.0, 0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("fraction", "sizes", "threshold"), [(APART, (3, 3, 2, 3), -0.3), (OVER_TWO, (6, 4, 5), 0.8)], ids=["4", "3"]
+)
+def test_values_of_several_rates_are_proved_wrongly_with_probability_at_most_delta(fraction, sizes, threshold) -> None:
+    delta, tables = 0.1, np.asarray(list(product(*(range(n + 1) for n in sizes))))
+    proved = np.asarray([proves_above(fraction, table, sizes, delta, threshold) for table in tables])
+    # The last rate puts the quantity on the threshold.
+    slopes = np.asarray(fraction.top) - threshold * np.asarray(fraction.bottom)
+    grid = np.linspace(0.04, 0.96, 24 if len(sizes) == 3 else 12)
+    rates = np.asarray(list(product(grid, repeat=len(sizes) - 1)))
+    last = (threshold * fraction.base - fraction.constant - rates @ slopes[:-1]) / slopes[-1]
+    rates = np.column_stack([rates, last])[(last >= 0.0) & (last <= 1.0)]
+    wrong = tails(tables[proved], np.asarray(sizes), slopes, -np.inf, rates)
+    assert 0.3 * delta < wrong.max() <= delta
+
+
+def tails(tables: np.ndarray, sizes: np.ndarray, weights: np.ndarray, reached: float, rates: np.ndarray) -> np.ndarray:
+    """``P(T >= reached)``, exactly, at each row of rates."""
+    inside = tables[(tables / sizes) @ weights >= reached - 1e-12]
+    chances = [binom.pmf(np.arange(n + 1), n, rates[:, g, None])[:, inside[:, g]] for g, n in enumerate(sizes.tolist())]
+    return np.asarray(np.prod(chances, axis=0).sum(axis=-1))
+
+
+def test_no_bound_on_a_tail_is_below_what_it_bounds() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        k = int(rng.integers(1, 5))
+        sizes, weights = rng.integers(2, 7, size=k), rng.uniform(0.2, 1.0, size=k)
+        low = rng.uniform(0.0, 0.5, size=k)
+        high = low + rng.uniform(0.05, 0.5, size=k)
+        slopes = weights * rng.uniform(0.8, 1.2, size=k)
+        bound = float(slopes @ (low + rng.uniform(0.1, 0.9) * (high - low)))
+        rates = low + rng.random((400, k)) * (high - low)
+        # Along the line from the lowest corner, up to the hyperplane or out of the box.
+        rates = low + (rates - low) * ((bound - slopes @ low) / ((rates - low) @ slopes))[:, None]
+        rates = rates[(rates <= high).all(axis=1)]
+        tables = np.asarray(list(product(*(range(n + 1) for n in sizes))))
+        reached = float(weights @ (rng.binomial(sizes, np.minimum(high + 0.1, 1.0)) / sizes))
+        largest = float(tails(tables, sizes, weights, reached, rates).max(initial=0.0))
+        if not 1e-6 < largest < 0.9:
+            continue
+        level, hypothesis = largest * (1.0 - 1e-7), BoundedRates(low, high, slopes, bound)
+        n = sizes.astype(float)
+        assert not SmoothTail(weights, n, reached, low, high, level).refutes(hypothesis)
+        assert not moment_refutes(weights, n, reached, hypothesis, level, 3.0)
+        wide = min(3.0 * largest + 0.1, 0.99)  # of so few tables one more or less is much
+        assert SmoothTail(weights, n, reached, low, high, wide).refutes(hypothesis)
+
+
+def test_the_bound_at_given_rates_is_the_probability_itself() -> None:
+    sizes, rates, weights = np.asarray([6, 6, 6, 6]), np.asarray([0.3, 0.6, 0.2, 0.5]), np.ones(4)
+    tables = np.asarray(list(product(range(7), repeat=4)))
+    exactly = float(tails(tables, sizes, weights, 2.5, rates[None])[0])
+    for part, refuted in ((1.003, True), (0.999, False)):
+        tail = SmoothTail(weights, sizes.astype(float), 2.5, rates, rates, part * exactly)
+        assert tail.refutes(BoundedRates(rates, rates, weights, 4.0)) is refuted
 
 
 @pytest.mark.parametrize(

@@ -468,6 +468,10 @@ class _Draws:
 # ------------------------------------------------------------------------------------------------------------ planning
 
 
+WIDER = 1.1
+"""How much wider than a normal approximation limits of three or four rates are, about. Changes plans only."""
+
+
 def people_for(
     evidence: LookEvidence, means: Mapping[Leaf, float], shares: Mapping[Leaf, float], power: float
 ) -> float:
@@ -531,14 +535,15 @@ class _Guess:
                 ]
                 return max(found) if every else min(found)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                return self._people({leaf: factor}, offset - threshold, above, risk, betting=True)
+                return self._people({leaf: factor}, offset - threshold, above, sqrt(2.0 * log(1.0 / risk)))
             case RatesPart(leaves=leaves, fraction=fraction):
                 pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
                 slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
                 constant = fraction.constant - threshold * fraction.base
-                return self._people(slopes, constant, above, risk, betting=len(leaves) > 2)
+                quantile = max(-float(ndtri(risk)), 0.0)
+                return self._people(slopes, constant, above, quantile if len(leaves) <= 2 else WIDER * quantile)
 
-    def _people(self, slopes: Mapping[Leaf, float], constant: float, above: bool, risk: float, betting: bool) -> float:
+    def _people(self, slopes: Mapping[Leaf, float], constant: float, above: bool, quantile: float) -> float:
         distance = constant + sum(slope * self.means[leaf] for leaf, slope in slopes.items())
         if distance == 0.0 or (distance > 0.0) is not above:
             return inf
@@ -546,5 +551,4 @@ class _Guess:
         for leaf, slope in slopes.items():
             low, high = self.ranges[leaf]
             variance += slope**2 * (self.means[leaf] - low) * (high - self.means[leaf]) / self.shares[leaf]
-        quantile = sqrt(2.0 * log(1.0 / risk)) if betting else max(-float(ndtri(risk)), 0.0)
         return float(variance * ((quantile + float(ndtri(self.power))) / distance) ** 2)

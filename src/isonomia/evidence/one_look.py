@@ -25,8 +25,8 @@ nearly the same for all rates with one ``f``, so that next to nothing is lost.
 *Not a grid's maximum.* A side of ``C`` is cut into cells. Within a cell the rates with ``f <= c`` lie below a corner,
 and there ``P_p(A)``, a sum over binomials, is largest; where it is small enough at each corner, no such rate is left.
 
-For more rates than two, ``P_p(A)`` of a half-space ``A`` is bounded by its exponential moment, a sum of concave
-functions of the rates whose largest value any multiplier bounds. One rate alone has its Clopper-Pearson limit.
+For more rates than two ``A`` is a half-space of tables, and :mod:`isonomia.evidence.tail_bounds` bounds ``P_p(A)`` over
+cells in the same way. One rate alone has its Clopper-Pearson limit.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from scipy.special import gammaln, ndtri
 from isonomia.errors import UsageError
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.protocol import check_delta
+from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
 
 __all__ = ["RateFraction", "interval_of", "lower_end", "proves_above", "upper_end"]
 
@@ -497,13 +498,9 @@ def _probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Float
 
 @dataclass
 class _ManyRates:
-    """Three rates or more: ``A`` is a half-space, and its probability is bounded by an exponential moment.
+    """Three rates or more: ``A`` is a half-space, and its probability is bounded over all rates with ``f <= c``.
 
-    For ``T = sum of w_g * x_g / n_g`` and any ``s > 0``, ``log P_p(T >= t)`` is at most the sum of ``n_g log(1 + p_g
-    (exp(s w_g / n_g) - 1))`` less ``s t``. Over the rates of a box with ``f <= c``, which is linear in them, the
-    exponent is concave, and for every multiplier ``m >= 0`` at most its maximum over the box alone with ``m (b - a .
-    p)`` added: rate by rate, in closed form. Which ``s`` and ``m`` are taken changes power only. Costs a fifth to a
-    half in width beside an exact sum.
+    :mod:`isonomia.evidence.tail_bounds` has two bounds: refuted is what one of them refutes.
     """
 
     table: _Table
@@ -530,34 +527,22 @@ class _ManyRates:
         if not (isfinite(self.scale) and self.scale > 0.0 and self.spread > 0.0):
             self.centre = -inf
 
+    @property
+    def _level(self) -> float:
+        return (self.delta - self.order * NUISANCE_SHARE) * (1.0 - SLACK)
+
+    @cached_property
+    def _tail(self) -> SmoothTail:
+        return SmoothTail(self.weights, self.table.n, self.seen, *self.box, self._level)
+
     def rejects(self, c: float) -> bool:
-        z = sqrt(2.0 * log(1.0 / self.delta))
-        tilts = z / self.spread * np.geomspace(0.25, 4.0, 17)
-        factors = np.geomspace(0.25, 4.0, 17)
-        for _ in range(4):  # each time round the best so far, four times as near
-            exponents = self._exponents(c, tilts, factors)
-            i, j = np.unravel_index(int(np.argmin(exponents)), exponents.shape)
-            if exponents[i, j] <= log(self.delta - self.order * NUISANCE_SHARE) - SLACK:
-                return True
-            width = (tilts[-1] / tilts[0]) ** 0.125
-            tilts = tilts[i] * np.geomspace(1.0 / width, width, 17)
-            width = (factors[-1] / factors[0]) ** 0.125
-            factors = factors[j] * np.geomspace(1.0 / width, width, 17)
-        return False
+        rates, tilt = self._rates(c), sqrt(2.0 * log(1.0 / self.delta)) / self.spread
+        quick = moment_refutes(self.weights, self.table.n, self.seen, rates, self._level, tilt)
+        return quick or self._tail.refutes(rates)
 
-    guesses = rejects
+    def guesses(self, c: float) -> bool:
+        return self._tail.likely_refutes(self._rates(c))
 
-    def _exponents(self, c: float, tilts: Floats, factors: Floats) -> Floats:
-        """The bound's logarithm at every tilt and multiplier; the latter as a multiple of the tilt."""
-        table = self.table
-        slopes, bound = table.slopes(c), c * table.base - table.constant
-        low, high = self.box
-        growth = np.expm1(tilts[:, None] * self.weights / table.n)[:, None, :]
-        multiplier = (tilts[:, None] * factors)[:, :, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = table.n / (multiplier * slopes) - 1.0 / growth
-        # A rate that does not weigh in the order has no growth, one that does not weigh in f <= c no multiplier.
-        best = np.where(growth <= 0.0, low, np.where(slopes <= 0.0, high, best))
-        rates = np.clip(best, low, high)
-        parts = table.n * np.log1p(rates * growth) - multiplier * slopes * rates
-        return np.asarray(parts.sum(axis=-1) + multiplier[:, :, 0] * bound - tilts[:, None] * self.seen)
+    def _rates(self, c: float) -> BoundedRates:
+        """The rates in the box with ``f <= c``."""
+        return BoundedRates(*self.box, self.table.slopes(c), c * self.table.base - self.table.constant)

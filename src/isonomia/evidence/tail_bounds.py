@@ -1,0 +1,294 @@
+"""How likely a weighted sum of counts is to reach a value, at most, over all rates that a hypothesis allows.
+
+``T = sum of w_g x_g / n_g``, with independent binomial counts ``x_g`` and weights that are not negative. The rates lie
+in a box and have ``s . p <= b``, with slopes that are not negative. Two bounds of ``P_p(T >= t)`` over them are here.
+
+*By a smooth function.* Let ``F`` be periodic, nowhere negative, and at least 1 on all values from ``t`` on that ``T``
+takes, but for a negligible probability: a square wave, its edge a little below ``t``, averaged over a narrow normal
+distribution, and divided by what that leaves of it at ``t``. Then ``P_p(T >= t) <= E_p F(T)``, a Fourier series with
+the characteristic functions of the counts as factors. Their moduli fall so fast that a few dozen terms are left; the
+others are bounded one by one. So a probability costs a product of short vectors, and those of millions of rates some
+matrix products.
+
+*The cells.* ``P_p(T >= t)`` rises with every rate, so that within a cell it is largest at the upper corner. Count
+``s_g p_g``, less its least value, in steps of which ``s . p = b`` is a whole number ``r`` away from the lowest corner
+of the box. A point of that hyperplane, ``u_g`` steps up, lies below the corner ``ceil(u_g)`` steps up. Since
+``ceil(u_g) - 1 < u_g``, those whole numbers add up to at most ``r - 1``. So above every point there is a corner whose
+steps add up to ``r - 1 + k``, for ``k`` rates, or the highest corner of all: ``k - 1`` steps are lost.
+
+*By an exponential moment.* Quicker, and wider by a third: :func:`moment_refutes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, erfc, exp, inf, log, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BoundedRates", "SmoothTail", "moment_refutes"]
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+STEP = 0.015
+"""How long the steps of cells are, in standard deviations of ``s . p``: with four rates 0.045 of them are lost."""
+
+WORK = 2e8
+"""How many products of corners and terms there are at most; with more, steps are longer. Width and cost only."""
+
+NARROW = 0.004
+"""The standard deviation of the normal distribution that smooths, in those of T."""
+
+EDGE = 3.3
+"""How far the edge lies below ``t``, in those of the smoothing: 0.1% of it is beyond, by which the bound is larger."""
+
+MAX_TERMS = 250
+"""With more terms the smoothing is twice as wide. Width and cost only."""
+
+LEFT_OUT = 1e-4
+"""The part of the level that may go into terms that are left out and counts beyond the square wave. All of that is
+added to the bound, so it is valid for any part."""
+
+ROUGH_CELLS = 8
+"""Cells of a rate where a bound is only guessed."""
+
+TINY = 1e-200
+"""The least distance of the hyperplane from the lowest corner: keeps a divisor away from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRates:
+    """The rates in a box with ``slopes . rates <= bound``; no slope is negative."""
+
+    low: Floats
+    high: Floats
+    slopes: Floats
+    bound: float
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are none."""
+        return float(self.slopes @ self.low) > self.bound
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are the whole box."""
+        return float(self.slopes @ self.high) <= self.bound
+
+
+@dataclass(frozen=True)
+class SmoothTail:
+    """Upper bounds of ``P(T >= reached)`` for rates in a box.
+
+    Attributes
+    ----------
+    weights, n, reached
+        ``w``, the number of draws of each rate, and ``t``.
+    low, high
+        The box.
+    level
+        What the bound will be compared with: terms are left out in proportion to it.
+    """
+
+    weights: Floats
+    n: Floats
+    reached: float
+    low: Floats
+    high: Floats
+    level: float
+
+    @cached_property
+    def _spread(self) -> float:
+        """The largest standard deviation of T."""
+        return sqrt(float(np.sum(self.weights**2 * _largest_variance(self.low, self.high) / self.n)))
+
+    @cached_property
+    def _wave(self) -> tuple[float, float, float]:
+        """Where the square wave ends, its period, and the probability of counts beyond its end.
+
+        Bernstein's inequality (1924) says how far T lies above its mean at most, but for that probability.
+        """
+        negligible = LEFT_OUT * self.level / 4.0
+        reach = _bernstein(self._spread**2, float(np.max(self.weights / self.n)), negligible)
+        end = max(min(float(self.weights @ self.high) + reach, float(self.weights.sum())), self.reached) + self._spread
+        # Below, too, T is nearly never where the wave comes again: that is a matter of width only.
+        begin = float(self.weights @ self.low) - reach
+        return end, end - min(begin, self.reached - 8.0 * self._spread), negligible
+
+    @cached_property
+    def _terms(self) -> tuple[float, Complexes, Floats, float]:
+        """The mean of F; the coefficients of the terms that are kept and their frequencies; what the others add."""
+        end, period, beyond = self._wave
+        narrow = NARROW
+        while True:
+            width = narrow * self._spread
+            start, stop = self.reached - EDGE * width, end + EDGE * width
+            held = 1.0 - erfc(EDGE / sqrt(2.0))
+            # Beyond 8 standard deviations of the smoothing's own transform, factors are below 1e-13.
+            frequencies = (2.0 * pi / period) * np.arange(1.0, ceil(8.0 / width * period / (2.0 * pi)) + 1.0)
+            square = (np.exp(-1j * frequencies * start) - np.exp(-1j * frequencies * stop)) / (
+                1j * frequencies * period
+            )
+            coefficients = 2.0 / held * square * np.exp(-0.5 * (frequencies * width) ** 2)
+            sizes = np.abs(coefficients) * self._moduli(frequencies)
+            order = np.argsort(sizes)
+            summed = np.cumsum(sizes[order])
+            kept = order[int(np.searchsorted(summed, LEFT_OUT * self.level / 2.0)) :]
+            if len(kept) <= MAX_TERMS or narrow > 0.05:
+                break
+            narrow *= 2.0
+        left_out = float(summed[len(order) - len(kept) - 1]) if len(kept) < len(order) else 0.0
+        # Terms that are not listed at all: their coefficients are at most 4 width / (8 period held) times values of
+        # exp(-x**2 / 2) beyond x = 8, of which there are period / (2 pi width) to a unit.
+        left_out += 4.0 / held * exp(-32.0)
+        # Each factor has an error of a few roundings for each of its draws.
+        rounding = 1e-15 * float(self.n.sum() + 1e3) * (1.0 + float(sizes.sum()))
+        mean = (stop - start) / period / held
+        return mean, coefficients[kept], frequencies[kept], left_out + beyond + rounding
+
+    def _moduli(self, frequencies: Floats) -> Floats:
+        """The largest modulus of T's characteristic function over the box, at each frequency."""
+        variance = np.minimum(self.low * (1.0 - self.low), self.high * (1.0 - self.high))
+        turns = np.multiply.outer(self.weights / self.n, frequencies)
+        squares = 1.0 - 2.0 * variance[:, None] * (1.0 - np.cos(turns))
+        return np.asarray(np.prod(np.maximum(squares, 0.0) ** (0.5 * self.n[:, None]), axis=0))
+
+    def _factors(self, g: int, rates: Floats) -> Complexes:
+        """The characteristic function of one rate's counts, a row for each rate."""
+        frequencies = self._terms[2]
+        turned = np.expm1(1j * frequencies * (self.weights[g] / self.n[g]))
+        return np.asarray(np.exp(self.n[g] * np.log1p(np.multiply.outer(rates, turned))))
+
+    def refutes(self, hypothesis: BoundedRates) -> bool:
+        """Whether ``P(T >= reached)`` is certainly at most the level at all rates of a hypothesis in the box."""
+        if hypothesis.empty:
+            return True
+        # Where a few of the rates show that it is not, there is no need to go through all cells.
+        if self._roughly(hypothesis, 0.0) > self.level:
+            return False
+        return self._largest(hypothesis, self._step(hypothesis)) <= self.level
+
+    def likely_refutes(self, hypothesis: BoundedRates) -> bool:
+        """Whether that is likely, from few rates that are as far above the hyperplane as the corners of cells are."""
+        return hypothesis.empty or self._roughly(hypothesis, self._step(hypothesis)) <= self.level
+
+    def _roughly(self, hypothesis: BoundedRates, above: float) -> float:
+        """The largest bound over few rates on the hyperplane, or so many times ``k - 1`` above it."""
+        spans = hypothesis.slopes * (hypothesis.high - hypothesis.low)
+        return self._largest(hypothesis, max(float(spans.max()) / ROUGH_CELLS, above), above)
+
+    def _step(self, hypothesis: BoundedRates) -> float:
+        """How long steps are: short, as far as the work allows."""
+        spans = hypothesis.slopes * (hypothesis.high - hypothesis.low)
+        spread = sqrt(float(np.sum(hypothesis.slopes**2 * _largest_variance(self.low, self.high) / self.n)))
+        step = STEP * spread
+        cells = np.sort(np.maximum(spans / step, 1.0))[:-1]
+        work = float(np.prod(cells)) * len(self._terms[1])
+        return step * max(1.0, (work / WORK) ** (1.0 / max(len(cells), 1))) if step > 0.0 else inf
+
+    def _largest(self, hypothesis: BoundedRates, step: float, above: float | None = None) -> float:
+        """The largest bound over the corners of all cells.
+
+        With ``above``, over one point of each that is as far above the hyperplane as corners would be with steps of
+        that length: no bound, but a guess at one.
+        """
+        mean, coefficients, _, added = self._terms
+        active = np.flatnonzero(hypothesis.slopes * (hypothesis.high - hypothesis.low) > 0.0).tolist()
+        start = coefficients.copy()
+        for g in range(len(self.n)):
+            if g not in active:
+                start *= self._factors(g, hypothesis.high[[g]])[0]
+        room = max(hypothesis.bound - float(hypothesis.slopes @ hypothesis.low), TINY)
+        if hypothesis.whole or not active:
+            for g in active:
+                start *= self._factors(g, hypothesis.high[[g]])[0]
+            return mean + float(start.real.sum()) + added
+        steps = max(ceil(room / step), 1)
+        step = room / steps
+        share = 1.0 if above is None else min((1.0 + (len(active) - 1) * above / step) / len(active), 1.0)
+        tables: list[Complexes] = []
+        for g in active:
+            slope, low, high = (float(part[g]) for part in (hypothesis.slopes, hypothesis.low, hypothesis.high))
+            cells = ceil(min((high - low) * slope / step, float(steps)))
+            # A little more, so that rounding leaves no rate out.
+            corners = low + (np.arange(cells) + share) * (step / slope) * (1.0 + 1e-12)
+            tables.append(self._factors(g, np.minimum(corners, high)))
+        if sum(len(table) - 1 for table in tables) < steps - 1:  # all corners together lie above the hyperplane
+            for table in tables:
+                start = start * table[-1]
+            return mean + float(start.real.sum()) + added
+        tables += [np.ones((1, len(start)), dtype=complex)] * (4 - len(tables))
+        tables[0] = tables[0] * start
+        return mean + _largest_sum(tables, steps - 1, self.level - mean - added) + added
+
+
+def _largest_sum(tables: list[Complexes], total: int, enough: float) -> float:
+    """The largest real part of a sum of products, over a row of each of four tables whose numbers add up to a total.
+
+    The search ends where it has found more than enough.
+    """
+    first, second, third, fourth = tables
+    most = [len(table) - 1 for table in tables]
+    largest = -inf
+    for one in range(max(0, total - most[2] - most[3]), min(total, most[0] + most[1]) + 1):
+        rows = np.arange(max(0, one - most[1]), min(one, most[0]) + 1)
+        others = np.arange(max(0, total - one - most[3]), min(total - one, most[2]) + 1)
+        left = first[rows] * second[one - rows]
+        right = np.conj(third[others] * fourth[total - one - others])
+        largest = max(largest, float((left.view(float) @ right.view(float).T).max()))
+        if largest > enough:
+            break
+    return largest
+
+
+def _largest_variance(low: Floats, high: Floats) -> Floats:
+    middle = np.clip(0.5, low, high)
+    return np.asarray(middle * (1.0 - middle))
+
+
+def _bernstein(variance: float, largest: float, risk: float) -> float:
+    """How far above its mean a sum lies but for this probability, with terms of at most this size."""
+    part = log(1.0 / risk) * largest / 3.0
+    return part + sqrt(part**2 + 2.0 * log(1.0 / risk) * variance)
+
+
+def moment_refutes(
+    weights: Floats, n: Floats, reached: float, hypothesis: BoundedRates, level: float, tilt: float
+) -> bool:
+    """Whether an exponential moment shows that ``P(T >= reached)`` is at most the level at all rates of a hypothesis.
+
+    For any ``s > 0``, ``log P_p(T >= t)`` is at most the sum of ``n_g log(1 + p_g (exp(s w_g / n_g) - 1))`` less
+    ``s t``. Over the rates of the hypothesis that is concave, and for every multiplier ``m >= 0`` at most its maximum
+    over the box alone with ``m (b - a . p)`` added: rate by rate, in closed form. Which ``s`` and ``m`` are taken, from
+    a first ``tilt`` on, changes power only.
+    """
+    tilts, factors = tilt * np.geomspace(0.25, 4.0, 17), np.geomspace(0.25, 4.0, 17)
+    for _ in range(4):  # each time round the best so far, four times as near
+        exponents = _exponents(weights, n, reached, hypothesis, tilts, factors)
+        i, j = np.unravel_index(int(np.argmin(exponents)), exponents.shape)
+        if exponents[i, j] <= log(level):
+            return True
+        width = (tilts[-1] / tilts[0]) ** 0.125
+        tilts = tilts[i] * np.geomspace(1.0 / width, width, 17)
+        width = (factors[-1] / factors[0]) ** 0.125
+        factors = factors[j] * np.geomspace(1.0 / width, width, 17)
+    return False
+
+
+def _exponents(
+    weights: Floats, n: Floats, reached: float, hypothesis: BoundedRates, tilts: Floats, factors: Floats
+) -> Floats:
+    """The bound's logarithm at every tilt and multiplier; the latter as a multiple of the tilt."""
+    slopes, low, high = hypothesis.slopes, hypothesis.low, hypothesis.high
+    growth = np.expm1(tilts[:, None] * weights / n)[:, None, :]
+    multiplier = (tilts[:, None] * factors)[:, :, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = n / (multiplier * slopes) - 1.0 / growth
+    # A rate that does not weigh in the order has no growth, one that does not weigh in s . p <= b no multiplier.
+    best = np.where(growth <= 0.0, low, np.where(slopes <= 0.0, high, best))
+    rates = np.clip(best, low, high)
+    parts = n * np.log1p(rates * growth) - multiplier * slopes * rates
+    return np.asarray(parts.sum(axis=-1) + multiplier[:, :, 0] * hypothesis.bound - tilts[:, None] * reached)
