@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+import pytest
 from built_site import Site, read_site
 
 
@@ -62,3 +63,29 @@ def test_a_dead_link_is_noticed(tmp_path: Path) -> None:
         "two.html: one.html#no",
         "two.html: three.html",
     ]
+
+
+SOUGHT = (
+    "adverse impact",
+    "disparate impact",
+    "impact ratio",
+    "intersectional",
+    "confusion matrix",
+    "confidence interval",
+    "recourse",
+    "adverse action",
+    "Local Law 144",
+    "model risk",
+    "monitoring",
+    "Coming from Fairlearn",
+    "AIF360",
+    "Aequitas",
+)
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_a_page_has_the_words_that_people_search_for(words: str) -> None:
+    pages = [
+        path.read_text("utf-8").lower() for path in sorted(Path(__file__).parents[2].joinpath("docs").rglob("*.md"))
+    ]
+    assert any(words.lower() in page or words.lower().replace(" ", "-") in page for page in pages)

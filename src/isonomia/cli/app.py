@@ -8,10 +8,11 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperCommand
 
 from isonomia.cli.check import check
 from isonomia.cli.compare import compare
@@ -30,7 +31,7 @@ from isonomia.cli.run import run
 from isonomia.cli.watch import watch
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
-from isonomia.wording import visible
+from isonomia.wording import listed, visible
 
 __all__ = ["app", "main"]
 
@@ -80,10 +81,30 @@ def _unwrapped(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
+class _Command(TyperCommand):
+    """A command that says of an option of another command whose it is: ``--pack`` is one of ``isonomia file``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Typer has its own copy of Click, or Click itself: what both have in common is the name of the option.
+            name, commands = getattr(error, "option_name", None), getattr(ctx.parent, "command", None)
+            own = {option for parameter in self.params for option in parameter.opts}
+            if name is None or name in own:
+                raise
+            others = getattr(commands, "commands", {}).items()
+            owners = [each for each, command in others if any(name in one.opts for one in command.params)]
+            if not owners:
+                raise
+            told = f"{name} is no option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
+            raise type(error)(name, told, ctx=ctx) from error  # type: ignore[call-arg]
+
+
 def _add_commands() -> None:
     for panel, commands in COMMANDS.items():
         for command, line in commands.items():
-            app.command(help=_unwrapped(command), short_help=line, rich_help_panel=panel)(command)
+            app.command(cls=_Command, help=_unwrapped(command), short_help=line, rich_help_panel=panel)(command)
 
 
 _add_commands()

@@ -24,6 +24,7 @@ from isonomia.cli.options import (
     TableFile,
     Unknown,
     arguments_as_options,
+    as_risk,
     with_model_reading,
 )
 from isonomia.cli.outputs import say_written
@@ -66,7 +67,7 @@ def measure(
         typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.", rich_help_panel=GROUPS),
     ] = 0.02,
     census: Census = False,
-    delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.")] = 0.05,
+    delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.", parser=as_risk)] = 0.05,
     looks: Annotated[
         str,
         typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),

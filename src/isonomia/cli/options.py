@@ -70,6 +70,7 @@ __all__ = [
     "Unknown",
     "ViolationsFile",
     "arguments_as_options",
+    "as_risk",
     "parse_model_options",
     "with_model_reading",
 ]
@@ -92,7 +93,7 @@ Census = Annotated[
 ]
 
 
-def _risk(text: str | float) -> float:
+def as_risk(text: str | float) -> float:
     """A risk as a number, or in percent."""
     shown = str(text).strip()
     try:
@@ -101,7 +102,7 @@ def _risk(text: str | float) -> float:
         raise typer.BadParameter(f"expected a number such as 0.05 or 5%, but {shown!r} came") from None
 
 
-Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=_risk)]
+Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=as_risk)]
 Budget = Annotated[
     str | None, typer.Option(metavar="COST", help="The most to ask about, time or both: 1e6, 30s, '1e6, 5min'.")
 ]

@@ -26,6 +26,20 @@ def _help(*arguments: str) -> str:
     return done.output
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("run", "audit.toml", "--pack", "eeoc"), "--pack is no option of isonomia run, but of isonomia file"),
+        (("measure", "--pack", "eeoc"), "--pack is no option of isonomia measure, but of isonomia file"),
+        (("measure", "--pakc", "eeoc"), "No such option: --pakc"),
+    ],
+)
+def test_an_option_of_another_command_is_told_with_that_command(command: tuple[str, ...], told: str) -> None:
+    done = CliRunner().invoke(app, list(command), env={"COLUMNS": "120"})
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.replace("│", " ").split())
+
+
 def test_the_commands_are_grouped_by_what_they_are_for_each_in_one_line() -> None:
     printed = _help()
     assert "Example: isonomia init model.onnx people.csv && isonomia run audit.toml" in printed

@@ -70,6 +70,14 @@ def test_text_needs_a_value_and_the_error_names_those_that_there_are(people: Pat
         measured("--data", str(people), "--decision", "income", "--by", "sex")
 
 
+def test_a_risk_may_be_written_in_percent(people: Path) -> None:
+    arguments = ("--data", str(people), "--score", "score", "--by", "sex", "--delta")
+    assert measured(*arguments, "5%") == measured(*arguments, "0.05") != measured(*arguments, "1%")
+    done = CliRunner().invoke(app, ["check", "P[score >= 0.1] >= 0.5", "--data", str(people), "--delta", "5 percent"])
+    assert done.exit_code == 2
+    assert "such as 0.05 or 5%" in " ".join(done.output.split())
+
+
 def test_a_census_is_exact(people: Path) -> None:
     printed = measured("--data", str(people), "--score", "score", "--by", "sex", "--census")
     assert "every number is exact" in printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,19 @@ def test_the_exit_code_is_that_of_the_verdicts(content: dict[str, Any]) -> None:
     assert "The verdicts follow from the statistics in the file" in output
     assert "The replay succeeded: the evidence is in order, and says 1 holds, 1 violated." in output
     assert "The exit code, 1, is that of the audit, not of the replay." in output
+
+
+def test_everything_that_a_full_replay_needs_is_said_at_once(content: dict[str, Any]) -> None:
+    def change(told: Any) -> None:
+        told["audit"]["text"] = AUDIT.replace("nowhere:model", "model.pkl")
+
+    Path("model.pkl").write_bytes(pickle.dumps({"no": "model"}))
+    done = _replay(content, "--full", change=change)
+    needed = " ".join(str(done.exception).split())
+    assert "--allow-code" in needed
+    assert "--trust-pickle" in needed
+    assert "model.pkl" in needed
+    assert "nowhere:other" in needed
 
 
 def test_two_runs_are_compared_by_the_numbers_of_their_headlines(content: dict[str, Any]) -> None:

@@ -160,6 +160,9 @@ def test_an_undecided_one_says_that_nothing_is_claimed_and_what_to_do() -> None:
     assert "Undecided after 312 people (every row is used up). Nothing is claimed." in told
     assert "larger budget" in told
     assert "undecided='pass'" in told
+    # A risk that is raised after looking is not the risk of anything.
+    assert "larger delta" not in told
+    assert "delta is chosen before anything is seen, and stays" in " ".join(told.split())
 
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202e evil \r\n::error::x " + "very_long_word" * 40
