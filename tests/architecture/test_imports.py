@@ -18,7 +18,7 @@ LEVELS = (
     ("engine",),
     ("models", "interventions"),
     ("populations",),
-    ("evidence", "records"),
+    ("evidence", "records", "executors"),
     ("spec",),
     ("toml",),
     ("errors",),

@@ -34,7 +34,8 @@ from isonomia.errors import ModelError
 from isonomia.models import adapt
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.wrappers import Cached, Guarded, Steady
+from isonomia.models.parallel import Guarded
+from isonomia.models.wrappers import Cached, Steady
 
 WEIGHTS = {"age": float(LOGISTIC.coef_[0, 0]), "debt": float(LOGISTIC.coef_[0, 1])}
 OFFSET = float(LOGISTIC.intercept_[0])

@@ -160,7 +160,7 @@ class OneAnswerAudit:
 
     def run(self, check: Check[OneAnswer], observer: Observer) -> Verdict:
         introduce(check.population, check.model, check.journal)
-        work = Work(check, check.population.open(root(check.seed)), Asker(check.required_model, check.workers))
+        work = Work(check, check.population.open(root(check.seed)), Asker(check.required_model))
         keeping = Keeping(check.journal, work.pack, work.unpack)
         observer.begin(str(check.prop))
         try:

@@ -4,8 +4,9 @@
 :class:`SharedSource`  one check's way to what several checks of one population and model share
 :class:`SharedDraws`   people drawn once, in numbered blocks, and the model's answer about each of them, asked for once
 :class:`Asker`         the journal first; then the answers that an earlier pass over a census remembered
-                       (:class:`RememberedAnswers`); then the model, in as many threads as are wished for
-the model              as :mod:`isonomia.models.wrappers` has it: cached, watched for changed answers, behind a gate
+                       (:class:`RememberedAnswers`); then the model
+the model              as :mod:`isonomia.models.wrappers` has it: cached, watched for changed answers, behind a gate,
+                       spread over the workers of an executor
 =====================  ================================================================================================
 
 Shared draws are an endless row of people, numbered from 0. Every check that draws from it sees the same people in the
@@ -19,27 +20,37 @@ import base64
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.seeds import batch_rng, root
-from isonomia.errors import ModelError
 from isonomia.models.checked import ask
+from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
+from isonomia.models.wrappers import Steady
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
-from isonomia.spec.tensors import host, is_tensor, namespace
+from isonomia.spec.tensors import host
 from isonomia.spec.tree import Value
 
-__all__ = ["Asker", "Asks", "RememberedAnswers", "SharedDraws", "SharedSource", "Sharing"]
+__all__ = [
+    "AskedTogether",
+    "Asker",
+    "Asks",
+    "BatchesAhead",
+    "RememberedAnswers",
+    "SharedDraws",
+    "SharedSource",
+    "Sharing",
+]
+
+Reading = TypeVar("Reading")
 
 
 class Asks(Protocol):
@@ -53,15 +64,12 @@ class Asks(Protocol):
         """What the model says about every row."""
 
     def close(self) -> None:
-        """Let go of what was needed for asking."""
+        """Nothing more is asked: let go of what was begun."""
 
 
 @dataclass(slots=True)
 class Asker:
-    """A model, and how many threads ask it side by side.
-
-    A batch is cut into as many parts as there are threads, and the answers are joined again. Since the model answers
-    for each person alone, the outcome does not depend on the number of threads.
+    """A model, and what it has answered.
 
     With a journal, answers are kept in the order of asking, and taken from there where they were kept before: a check
     that asks the same questions again after it was cut off asks the model only what is new. With a memory, so does a
@@ -69,11 +77,9 @@ class Asker:
     """
 
     model: Model
-    workers: int = 1
     journal: Journal = field(default_factory=Blank)
     memory: RememberedAnswers | None = None
     _questions: int = field(default=0, repr=False)
-    _pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         """Ask about every row of a table, unless that was asked before."""
@@ -88,46 +94,129 @@ class Asker:
     def _remembered(self, number: int, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         memory = self.memory
         if memory is None:
-            return self._ask(table, want_score, want_prediction)
+            return ask(self.model, table, want_score, want_prediction)
         return memory.answer(
-            number, want_score, want_prediction, lambda: self._ask(table, memory.want_score, memory.want_prediction)
+            number,
+            want_score,
+            want_prediction,
+            lambda: ask(self.model, table, memory.want_score, memory.want_prediction),
         )
 
-    def _ask(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        parts = min(self.workers, table.rows)
-        if parts == 1:
-            return ask(self.model, table, want_score, want_prediction)
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(max_workers=self.workers)
-        edges = np.linspace(0, table.rows, parts + 1).astype(int).tolist()
-        pieces = [table.slice(start, stop) for start, stop in pairwise(edges)]
-        answers = list(self._pool.map(lambda piece: ask(self.model, piece, want_score, want_prediction), pieces))
-        return _joined(answers, self.model)
+    @property
+    def workers(self) -> Spread | None:
+        """Who can be asked ahead; ``None`` where nobody can, as behind a cache, which first looks what it has."""
+        workers = self.model.model if isinstance(self.model, Steady) else self.model
+        return workers if isinstance(workers, Spread) else None
+
+    def ahead(self, table: Table, want_score: bool, want_prediction: bool) -> None:
+        """Let workers begin with a table that will be asked about soon."""
+        if self.workers is not None:
+            self.workers.begin(table, want_score, want_prediction)
+
+    def forget(self, table: Table | None = None) -> None:
+        """Let go of what workers have begun ahead: a table, or all."""
+        if self.workers is not None:
+            self.workers.drop(table)
 
     def close(self) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        """Let go of what workers have begun ahead."""
+        self.forget()
 
 
-def _joined(answers: list[Answer], model: Model) -> Answer:
-    classes = answers[0].classes
-    if any(answer.classes != classes for answer in answers):
-        raise ModelError(f"{model.name} named its classes differently for different people of one batch")
-    return Answer(
-        _concatenated([answer.prediction for answer in answers]),
-        _concatenated([answer.score for answer in answers]),
-        classes,
-    )
+@dataclass(slots=True)
+class AskedTogether:
+    """Tables that workers are asked about at once, and who answers for each of them.
+
+    Tables of one form are joined, so that a model which takes its time for each call is called less often.
+
+    Attributes
+    ----------
+    asker
+        Who is asked.
+    """
+
+    asker: Asker
+    _groups: list[tuple[Table, bool, bool]] = field(default_factory=list, repr=False)
+    _places: dict[int, tuple[int, int]] = field(default_factory=dict, repr=False)
+    _answers: dict[int, Answer] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, asker: Asker, questions: Sequence[tuple[Table, bool, bool]]) -> AskedTogether:
+        """Let workers begin with some tables, of each of which scores, predictions or both are wanted."""
+        made, forms = cls(asker), dict[Hashable, list[tuple[Table, bool, bool]]]()
+        for question in questions:
+            forms.setdefault(_form(*question), []).append(question)
+        for number, alike in enumerate(forms.values()):
+            start = 0
+            for table, _, _ in alike:
+                made._places[id(table)] = number, start
+                start += table.rows
+            made._groups.append((joined([table for table, _, _ in alike]), *alike[0][1:]))
+            asker.ahead(*made._groups[-1])
+        return made
+
+    @property
+    def model(self) -> Model:
+        """Who is asked in the end."""
+        return self.asker.model
+
+    def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model says about one of the tables."""
+        number, start = self._places[id(table)]
+        if number not in self._answers:
+            self._answers[number] = self.asker(*self._groups[number])
+        answer, stop = self._answers[number], start + table.rows
+        return Answer(
+            answer.prediction[start:stop] if want_prediction and answer.prediction is not None else None,
+            answer.score[start:stop] if want_score and answer.score is not None else None,
+            answer.classes if want_score else (),
+        )
+
+    def close(self) -> None:
+        """Let go of what nobody needs."""
+        for number, (table, _, _) in enumerate(self._groups):
+            if number not in self._answers:
+                self.asker.forget(table)
 
 
-def _concatenated(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    found = [part for part in parts if part is not None]
-    if found and is_tensor(found[0]):
-        whole: NDArray[Any] = namespace(found[0]).concat(found)
-        return whole
-    return np.concatenate(found) if found else None
+@dataclass(frozen=True, slots=True)
+class BatchesAhead(Generic[Reading]):
+    """Batches that were drawn, about all of which workers are asked.
+
+    Attributes
+    ----------
+    read
+        What a batch comes to, by its number among them.
+    answers
+        Who answers for the model.
+    """
+
+    read: Callable[[int], Reading]
+    answers: AskedTogether
+
+    def reading(self, number: int) -> Reading:
+        """What one of them comes to; waits for the answers."""
+        return self.read(number)
+
+    def drop(self) -> None:
+        """Nobody needs the rest."""
+        self.answers.close()
+
+
+def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
+    """What tables have in common that can be joined without changing what the model is given of each row."""
+    match table.kind:
+        case "columns":
+            types: Hashable = tuple((name, column.dtype) for name, column in table.native.items())
+        case "array":
+            types = table.native.dtype
+        case "pandas" | "polars":
+            types = tuple(map(str, table.native.dtypes))
+        case "pyarrow":
+            types = str(table.native.schema)
+        case _:
+            types = id(table)
+    return table.kind, table.names, types, want_score, want_prediction
 
 
 MAX_REMEMBERED = 2**24
@@ -179,7 +268,7 @@ class Sharing:
 
     Attributes
     ----------
-    population, model, seed, workers
+    population, model, seed
         As every one of the checks has them.
     want_prediction, want_score
         What they want of the model, all of them together.
@@ -188,7 +277,6 @@ class Sharing:
     population: Population
     model: Model | None
     seed: int
-    workers: int
     want_prediction: bool
     want_score: bool
     memory: RememberedAnswers = field(init=False, repr=False)
@@ -200,7 +288,7 @@ class Sharing:
     def shared(self) -> SharedSource:
         """A way to the pool for one check."""
         if self._pool is None:
-            asker = None if self.model is None else Asker(self.model, self.workers)
+            asker = None if self.model is None else Asker(self.model)
             source = self.population.open(root(self.seed))
             self._pool = SharedDraws(source, asker, self.seed, self.want_prediction, self.want_score)
         return SharedSource(self._pool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ def assert_holds(
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
+    executor: Executor | str | None = None,
     random_model: bool = False,
     looks: str | int | None = None,
     stop: str = "decided",
@@ -73,7 +75,9 @@ def assert_holds(
 
     Parameters
     ----------
-    property, model, population, method, ranges, control, features, growth, workers, random_model, stop, width, observer
+    property, model, population, method, ranges, control, features, growth
+        As for :func:`isonomia.check`.
+    workers, executor, random_model, stop, width, observer
         As for :func:`isonomia.check`.
     delta, budget, seed, looks
         As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
@@ -125,6 +129,7 @@ def assert_holds(
         features=features,
         growth=growth,
         workers=workers,
+        executor=executor,
         random_model=random_model,
         looks=said.get("looks", "any") if looks is None else looks,
         stop=stop,

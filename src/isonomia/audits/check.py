@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
+from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
-from isonomia.models.wrappers import without_outcome
+from isonomia.models.wrappers import spread, without_outcome
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
 from isonomia.records.verdict import Verdict
@@ -232,6 +234,7 @@ def check(
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
+    executor: Executor | str | None = None,
     random_model: bool = False,
     looks: str | int = "any",
     stop: str = "decided",
@@ -277,8 +280,11 @@ def check(
     growth
         How much larger each batch makes the total when a decision is near; batches are larger while it is far. A
         decision falls at the end of a batch, so smaller is thriftier with people, larger with calls of the model.
-    workers
-        How many threads ask the model side by side, each about a part of a batch; the verdict does not depend on it.
+    workers, executor
+        How many ask the model side by side, each about a part of a batch, and where: in ``"threads"`` of this process,
+        in ``"processes"``, on a cluster (``"dask:tcp://host:8786"``, ``"ray"``), or by any
+        ``concurrent.futures.Executor``. The verdict does not depend on it. With an executor people are asked about
+        ahead, so that workers need not wait for each other: some of them in vain.
     random_model
         Whether the model may answer the same person differently. Otherwise a few rows are asked about twice, and a
         changed answer is an error. Where it is allowed, the verdict states it among its assumptions.
@@ -333,6 +339,7 @@ def check(
         features=features,
         growth=growth,
         workers=workers,
+        executor=executor,
         random_model=random_model,
         looks=looks,
         stop=stop,
@@ -355,6 +362,7 @@ def new_check(
     features: Sequence[str] | None = None,
     growth: float = 1.01,
     workers: int = 1,
+    executor: Executor | str | None = None,
     random_model: bool = False,
     looks: str | int = "any",
     stop: str = "decided",
@@ -374,15 +382,16 @@ def new_check(
     if stop != "decided" and audit.kind != "rates":
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
+    pool = pool_for(executor, checked_workers(workers))
     new = Check(
         prop,
-        None if model is None else watched(without_outcome(adapt(model, features), held), at_random),
+        None if model is None else watched(spread(without_outcome(adapt(model, features), held), pool), at_random),
         people,
         delta=checked_delta(delta),
         budget=Budget.of(budget),
         seed=int(number),
         schedule=Schedule(growth=checked_growth(growth)),
-        workers=checked_workers(workers),
+        pool=pool,
         method=checked_method(method),
         ranges=checked_ranges(ranges or {}),
         control=checked_control(control),

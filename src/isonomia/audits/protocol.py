@@ -19,6 +19,7 @@ from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer
 from isonomia.errors import SpecError, UsageError
+from isonomia.executors import Pool
 from isonomia.models.protocol import Model
 from isonomia.records.display.view import View
 from isonomia.records.verdict import Verdict
@@ -65,8 +66,8 @@ class Check(Generic[P]):
         names; the population is a domain, or ``None``, for some k-safety properties.
     delta, budget, seed
         The risk, the most it may cost, and what makes it repeatable.
-    schedule, workers
-        How large batches are, and how many threads ask the model.
+    schedule, pool
+        How large batches are, and the workers that ask the model and read long tables; ``None`` where there are none.
     method, ranges
         Which evidence decides, and the ranges of columns whose means are asked for: for rates only.
     control
@@ -92,7 +93,7 @@ class Check(Generic[P]):
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
     schedule: Schedule = field(default_factory=Schedule)
-    workers: int = 1
+    pool: Pool | None = None
     method: str = "auto"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     control: str = "family"

@@ -200,6 +200,7 @@ def check(
         ranges=parse_ranges(ranges or []),
         control=control,
         random_model=reading.random_model,
+        executor=reading.executor,
         observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )
     loaded = reading.open(model, quiet=quiet)

@@ -120,6 +120,7 @@ def measure(
             delta=delta,
             looks=int(looks) if looks.isdecimal() else looks,
             ranges=parse_ranges(ranges or []),
+            executor=reading.executor,
         )
     if csv is not None:
         write_columns(table.columns(), csv)

@@ -42,6 +42,7 @@ __all__ = [
     "Data",
     "DecisionColumn",
     "Delta",
+    "Executor",
     "Explain",
     "Favourable",
     "Features",
@@ -285,6 +286,15 @@ CacheKey = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="WHERE",
+        help="Where the model is asked: threads:8, processes, dask:tcp://host:8786, ray, mpi. The answer is the same.",
+        rich_help_panel=MODEL,
+    ),
+]
 TrustPickle = Annotated[
     bool,
     typer.Option(
@@ -311,6 +321,7 @@ class ModelReading:
     cache_key: CacheKey = None
     trust_pickle: TrustPickle = False
     trust: Trust = None
+    executor: Executor = None
 
     def open(self, model: str | None, *, quiet: bool = False) -> Model | None:
         """Open what ``--model`` names and say in one line what it is; with its answers on disk if asked to."""

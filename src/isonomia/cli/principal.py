@@ -163,6 +163,7 @@ def principal(
         budget=budget,
         seed=seed,
         random_model=reading.random_model,
+        executor=reading.executor,
         observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )
     console = new_console()

@@ -179,6 +179,7 @@ def responsiveness(
         budget=budget,
         seed=seed,
         random_model=reading.random_model,
+        executor=reading.executor,
         observer=observer,
     )
     console = new_console()

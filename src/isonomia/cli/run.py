@@ -19,6 +19,7 @@ from isonomia.cli.options import (
     AllowOutside,
     CacheFile,
     Card,
+    Executor,
     Json,
     Junit,
     Markdown,
@@ -72,6 +73,7 @@ def run(
         int | None,
         typer.Option(metavar="NUMBER", help="Properties to check side by side; one for each core unless given."),
     ] = None,
+    executor: Executor = None,
     known_first: Annotated[
         bool,
         typer.Option("--known-first", metavar=FLAG, help="Try the counterexamples first that earlier runs found."),
@@ -110,7 +112,8 @@ def run(
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
     written = [key for key, given in (("records", records), ("cache", cache)) if given is None]
-    permissions = allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
+    asked_for = Permissions(trust_pickle, allow_code, allow_outside)
+    permissions = allowed(audit, asked_for, written, keep=remember, elsewhere=executor is not None)
     if permissions.allow_code:
         # Modules beside the file are found, as beside a script. Without permission not even the path is there: a file
         # called pandas.py or onnxruntime.py would be imported in place of the library, and run.
@@ -126,8 +129,8 @@ def run(
         verdicts = tuple(check.verdict for check in checks)
         console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
-    wrapping = Wrapping(audit, cache)
-    planned = plan_audit(audit, chosen, permissions, wrapping)
+    wrapping = Wrapping(audit, cache, executor)
+    planned = plan_audit(audit, chosen, permissions, wrapping, executor=executor)
     if earlier:
         started = resume_run(store, audit, earlier, planned)
     else:
@@ -138,7 +141,9 @@ def run(
     _finish(console, store, started, outcomes, outputs, file, quiet)
 
 
-def allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool) -> Permissions:
+def allowed(
+    audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool, elsewhere: bool = False
+) -> Permissions:
     """What is allowed: by options, by what was remembered of this file, or by somebody who says yes at a terminal."""
     from isonomia.audits.audit_file.permissions import check_allowed, remember, with_remembered
 
@@ -148,7 +153,7 @@ def allowed(audit: AuditFile, permissions: Permissions, written: Sequence[str], 
         f"go on with\n  {again} {{flags}}\nwith --remember, it is not asked again until the file or its code changes"
     )
     try:
-        check_allowed(audit, permissions, advice, writes=written)
+        check_allowed(audit, permissions, advice, writes=written, elsewhere=elsewhere)
     except NotAllowedError as error:
         if not _says_yes(error):
             raise

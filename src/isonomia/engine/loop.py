@@ -17,6 +17,7 @@ import numpy as np
 
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once
+from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.records.verdict import Expression
@@ -200,6 +201,7 @@ def run(
     available: float = inf,
     counted: str = "people",
     keeping: Keeping[Reading] | None = None,
+    ahead: LooksAhead[Plan, Reading] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome[State]:
     """Run batches until the work is decided, nothing is left, the budget is spent, or somebody presses Ctrl-C.
@@ -216,15 +218,34 @@ def run(
         What is asked about, for who watches: people, pairs of them, or cases.
     keeping
         Where batches are kept, and taken from where they were kept before; ``None`` where they are not.
+    ahead
+        Who lets workers begin with batches before they are needed; ``None`` where there are no workers.
     clock
         Where the time comes from.
     """
     watch, state = _Watch(clock), work.begin()
-    measure = work.measure if keeping is None else partial(_kept, work, keeping, watch)
+    foresight = None if ahead is None else Ahead(ahead, work.measure, lambda plan: plan.n)
+    measure = work.measure if foresight is None else foresight.measure
+    known: Callable[[], None] = (lambda: None) if foresight is None else foresight.known
+    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch)
     journal = Blank() if keeping is None else keeping.journal
-    batches = _batches(work, state, schedule, budget, available, journal, watch)
+    batches = _batches(work, state, schedule, budget, available, journal, watch, foresight)
     most = min(budget.samples, available)
-    return run_steps(work, state, batches, measure, observer, elapsed=watch.elapsed, most=most, counted=counted)
+    try:
+        return run_steps(
+            work,
+            state,
+            batches,
+            steps,
+            observer,
+            elapsed=watch.elapsed,
+            most=most,
+            counted=counted,
+            unused=(lambda: 0) if foresight is None else (lambda: foresight.not_needed),
+        )
+    finally:
+        if foresight is not None:
+            foresight.drop()
 
 
 def run_steps(
@@ -237,6 +258,7 @@ def run_steps(
     elapsed: Callable[[], float],
     most: float = inf,
     counted: str = "people",
+    unused: Callable[[], int] = lambda: 0,
     interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt, NothingMoreError),
 ) -> Outcome[State]:
     """Measure and absorb one step after the other, from a state on, until the plan of them ends or is interrupted.
@@ -247,8 +269,9 @@ def run_steps(
         What is absorbed, and what it is absorbed into.
     steps, measure
         Which steps there are, and what one of them comes to.
-    observer, elapsed, most, counted
-        Who watches, and what is shown: the time taken, how many samples there can be, and what they are.
+    observer, elapsed, most, counted, unused
+        Who watches, and what is shown: the time taken, how many samples there can be, what they are, and how many were
+        asked about ahead.
     interruptions
         What ends the run without an error; the step that it falls into is not absorbed.
     """
@@ -260,7 +283,7 @@ def run_steps(
             state = work.absorb(state, reading)
             samples += work.asked(reading)
             words, known = partial(work.closing_in, state), partial(work.compared, state)
-            observer.advance(Progress(samples, most, work.share(state), elapsed(), words, counted, known))
+            observer.advance(Progress(samples, most, work.share(state), elapsed(), words, counted, known, unused()))
             step, reason = _next_step(steps, state)
     except interruptions:
         reason = "interrupted"
@@ -301,6 +324,7 @@ def _batches(
     available: float,
     journal: Journal,
     watch: _Watch,
+    foresight: Ahead[Plan, Reading] | None = None,
 ) -> Steps[Plan, State]:
     """Plans one batch after the other; what was seen decides their sizes and how they are spread."""
     index, start, reconsider = 0, 0, 0
@@ -311,12 +335,33 @@ def _batches(
             return "exhausted" if available <= budget.samples else "budget"
         if start >= reconsider:
             shares, reconsider = work.shares(state), max(int(RECONSIDER * start), 64)
-        state = yield Plan(index, start, n, shares)
+        plan = Plan(index, start, n, shares)
+        if foresight is not None:
+            limit = min(budget.samples, available)
+            foresight.expect(plan, start, partial(_coming, schedule, work.share(state), start, limit, reconsider))
+        state = yield plan
         if work.decided(state):
             return "decided"
         if _out_of_time(budget, index, journal, watch):
             return "time"
         index, start = index + 1, start + n
+
+
+SURE = 1.5
+"""How much quicker evidence may grow than it did, for the sizes of batches ahead to be sure. Wrong sizes cost time."""
+
+
+def _coming(schedule: Schedule, share: float, total: int, limit: float, reconsider: int, plan: Plan) -> Iterator[Plan]:
+    """The batches after one, while their sizes hardly depend on what will be seen and no decision is expected."""
+    while True:
+        start = plan.start + plan.n
+        expected = share * start / total if total else share
+        sizes = {schedule.size(start, guess) for guess in (share, min(SURE * expected, 1.0))}
+        n = int(min(*sizes, limit - start))
+        if len(sizes) > 1 or n <= 0 or expected >= 1.0 or (len(plan.shares) > 1 and start >= reconsider):
+            return
+        plan = Plan(plan.index + 1, start, n, plan.shares)
+        yield plan
 
 
 def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) -> bool:
@@ -326,12 +371,18 @@ def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) ->
     return bool(once(journal, f"time {index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
 
 
-def _kept(work: BatchWork[Reading, State], keeping: Keeping[Reading], watch: _Watch, plan: Plan) -> Reading:
+def _kept(
+    measure: Callable[[Plan], Reading],
+    known: Callable[[], None],
+    keeping: Keeping[Reading],
+    watch: _Watch,
+    plan: Plan,
+) -> Reading:
     """What a batch comes to: recalled where it was kept, else measured and kept."""
     key = f"batch {plan.index}"
     kept = keeping.journal.recall(key)
     if kept is None:
-        reading = work.measure(plan)
+        reading = measure(plan)
         keeping.journal.keep(key, lambda: {"n": plan.n, "seconds": watch.elapsed(), **keeping.pack(reading)})
         return reading
     if kept["n"] != plan.n:
@@ -339,5 +390,6 @@ def _kept(work: BatchWork[Reading, State], keeping: Keeping[Reading], watch: _Wa
             f"expected {plan.n:,} people in batch {plan.index} of the record, but it has {kept['n']:,}: it was made by "
             "another check, or by another version. Begin anew"
         )
+    known()
     watch.was(float(kept["seconds"]))
     return keeping.unpack(kept)

@@ -32,6 +32,8 @@ class Progress:
         What the samples are, as in a verdict.
     compared
         Computes what is known of the first compared quantity; ``None`` where that is not told along the way.
+    unused
+        How many more were asked about ahead, and were not needed so far.
     """
 
     samples: int
@@ -41,6 +43,7 @@ class Progress:
     closing_in: Callable[[], str]
     counted: str = "people"
     compared: Callable[[], Expression | None] = lambda: None
+    unused: int = 0
 
     @property
     def samples_left(self) -> float:

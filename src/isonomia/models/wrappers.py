@@ -7,14 +7,16 @@ Each layer answers like the model inside it and has its fingerprint. From the in
    since stored answers never change;
 3. :class:`Cached` answers from disk what it has;
 4. :class:`Guarded` lets in as many threads at once as the user allowed;
-5. :class:`Steady` again, around a guarded model: a check watches what it is given (:func:`watch`), unless it may answer
+5. :class:`Spread` asks the workers of an executor, each about a part of the rows (:mod:`isonomia.models.parallel`): in
+   place of 1 and 4 where there is no cache, directly around the adapter where there is one;
+6. :class:`Steady` again, around a guarded model: a check watches what it is given (:func:`watch`), unless it may answer
    at random, and looks into a cache, but not behind a guard.
 
 So one check asks ``Cached(Steady(adapter))``, and without a cache ``Steady(adapter)``. The checks of an audit file,
 which may run side by side, ask ``Steady(Guarded(Cached(Steady(adapter))))``, and without a cache
 ``Steady(Guarded(adapter))``. :func:`unwrap` goes back to the adapter.
 
-What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker`` cuts batches for its threads,
+What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker``
 checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with ``RememberedAnswers`` for checks
 that make the same pass; checks that draw the same people share ``SharedDraws`` of them and their answers.
 """
@@ -26,13 +28,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ChangingModelError, ModelError, UsageError
+from isonomia.executors import Pool
 from isonomia.models.adapt import adapt
 from isonomia.models.answer_store import (
     AnswerStore,
@@ -49,6 +51,7 @@ from isonomia.models.checked import array_from, ask, first_change
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
+from isonomia.models.parallel import Guarded, Spread
 from isonomia.models.protocol import Answer, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table, joined
@@ -56,7 +59,7 @@ from isonomia.spec.tensors import host, is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, listed
 
-__all__ = ["Cached", "Guarded", "Steady", "WithoutOutcome", "given_in_words", "unwrap", "watch", "without_outcome"]
+__all__ = ["Cached", "Steady", "WithoutOutcome", "given_in_words", "spread", "unwrap", "watch", "without_outcome"]
 
 
 def watch(model: Model) -> Model:
@@ -70,7 +73,7 @@ def watch(model: Model) -> Model:
 
 def unwrap(model: Model) -> Model:
     """The model itself, without what was put around it here; one that its owner wrapped stays as it is."""
-    while isinstance(model, Cached | Guarded | Steady | WithoutOutcome):
+    while isinstance(model, _Wrapper):
         model = model.model
     return model
 
@@ -110,9 +113,21 @@ def _takes_whatever_comes(model: Model) -> bool:
     return ours and getattr(inner, "reads", None) is None and getattr(inner, "features", None) is None
 
 
+def spread(model: Model, pool: Pool | None) -> Model:
+    """A model that the workers of a pool are asked about; of one with a cache, what is behind the cache."""
+    layers = _layers(model)
+    if pool is None or any(isinstance(layer, Spread) for layer in layers):
+        return model
+    if not isinstance(model, Steady) and not any(isinstance(layer, Cached) for layer in layers):
+        return Spread(model, pool)
+    assert isinstance(model, _Wrapper), "there is a cache or a watch in it"
+    inner = spread(model.model, pool)
+    return model.around(inner) if isinstance(model, Cached) else replace(model, model=inner)
+
+
 def _layers(model: Model) -> list[Model]:
     layers = [model]
-    while isinstance(layers[-1], Cached | Guarded | Steady | WithoutOutcome):
+    while isinstance(layers[-1], _Wrapper):
         layers.append(layers[-1].model)
     return layers
 
@@ -548,53 +563,4 @@ def _can_be_pickled(estimator: object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Guarded:
-    """A model with a gate, which lets only so many callers in at once.
-
-    A program at the other end of a pipe, a session, or a function that keeps something between two calls may give wrong
-    answers, and not only errors, when two threads ask it at once. Whoever asks through this waits for the others.
-
-    Attributes
-    ----------
-    model
-        The model.
-    gate
-        Who may be inside; models that share something share their gate.
-    """
-
-    model: Model
-    gate: BoundedSemaphore = field(default_factory=BoundedSemaphore, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """The model's range."""
-        return self.model.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The model's classes."""
-        return self.model.classes
-
-    def fingerprint(self) -> str:
-        """The model's fingerprint: a gate does not make it another one."""
-        with self.gate:
-            return self.model.fingerprint()
-
-    def describe(self) -> str:
-        """Say in one line what the model is."""
-        return describe(self.model)
-
-    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Wait for the others, and ask."""
-        with self.gate:
-            return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
-
-    def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
-        """A copy, which may be in another process, has a gate of its own, for one caller."""
-        return Guarded, (self.model,)
+_Wrapper = Cached | Guarded | Spread | Steady | WithoutOutcome

@@ -95,6 +95,15 @@ class _DatasetReader:
         kind = self.dataset.schema.field(name).type
         return tuple(self.form.categories.get(name, ())) if getattr(kind, "ordered", False) else ()
 
+    def starts(self) -> Iterator[int]:
+        """The rows at which reading can begin: where a row group of a Parquet file does, or a file."""
+        row = 0
+        with _as_data_error():
+            for fragment in self.dataset.get_fragments():
+                for rows in _group_sizes(fragment):
+                    yield row
+                    row += rows
+
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
         for table in of_size(_parts(self.dataset, columns, start), size):
             yield table if plain else as_kind(table, self.kind, self.form)
@@ -189,19 +198,37 @@ def _pulled(dataset: Any, columns: Sequence[str], skip: int) -> Iterator[Any]:
             continue
         keys = ds.get_partition_keys(fragment.partition_expression)
         inside = [name for name in columns if name not in keys and name in fragment.physical_schema.names]
-        for part in _skipped(_decoded(fragment, inside, rows), skip):
+        first, passed = _first_group(fragment, skip) if inside else (0, 0)
+        for part in _skipped(_decoded(fragment, inside, rows, first), skip - passed):
             yield _as_wanted(part, columns, dataset.schema, keys)
         skip = 0
 
 
-def _decoded(fragment: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Decode one file. The first rows of a Parquet file are decoded even where they are skipped."""
+def _group_sizes(fragment: Any) -> list[int]:
+    """How many rows each row group of a Parquet file has; any other file is one."""
+    if isinstance(fragment, ds.ParquetFileFragment):
+        return [group.num_rows for group in fragment.row_groups]
+    return [fragment.count_rows()]
+
+
+def _first_group(fragment: Any, skip: int) -> tuple[int, int]:
+    """The row group that has a row, by its place in the file, and how many rows come before it."""
+    passed = 0
+    for place, rows in enumerate(_group_sizes(fragment) if isinstance(fragment, ds.ParquetFileFragment) else ()):
+        if passed + rows > skip:
+            return place, passed
+        passed += rows
+    return 0, 0
+
+
+def _decoded(fragment: Any, columns: Sequence[str], rows: int, first_group: int = 0) -> Iterator[Any]:
+    """Decode one file, of Parquet from a row group on. Of that, the first rows are decoded even if they are skipped."""
     if not columns:  # only columns that the names of folders give are wanted
         for first in range(0, rows, AT_ONCE):
             yield pa.RecordBatch.from_arrays([pa.nulls(min(AT_ONCE, rows - first))], names=[""])
     elif isinstance(fragment, ds.ParquetFileFragment):
         with fragment.open() as opened, parquet.ParquetFile(opened, buffer_size=2**20, pre_buffer=False) as file:
-            groups = [group.id for group in fragment.row_groups]
+            groups = [group.id for group in fragment.row_groups[first_group:]]
             yield from file.iter_batches(AT_ONCE, row_groups=groups, columns=list(columns))
     else:
         with fragment.open() as opened, pa.ipc.open_file(opened) as file:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,6 +135,23 @@ class LongTable:
                 f"expected {self.rows:,} rows, as were counted at first, but {end:,} came: the table changed while "
                 "it was read, or its query gives something else each time. Read it from a file that stays as it is."
             )
+
+    @property
+    def in_files(self) -> bool:
+        """Whether another process can read it too, from the files that it is made of."""
+        return bool(getattr(self.reader, "files", ()))
+
+    def pieces(self, least: int) -> list[tuple[int, int]]:
+        """Cut the rows where reading can begin without what comes before, into pieces of ``least`` rows or more.
+
+        A piece is the number of its first row and that of the row after its last.
+        """
+        starts = getattr(self.reader, "starts", None)
+        edges = [0]
+        for row in range(0, self.rows, least) if starts is None else starts():
+            if row - edges[-1] >= least:
+                edges.append(row)
+        return list(pairwise([*edges, self.rows]))
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, by a pass over that column alone."""

@@ -12,7 +12,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from isonomia.audits.answers import Asker
 from isonomia.errors import DataError, ModelError
+from isonomia.executors import pool_for
 from isonomia.models import adapt, ask
+from isonomia.models.wrappers import spread
 from isonomia.populations.table import batch_table
 
 STACK = np.arange(5 * 3 * 2).reshape(5, 3, 2)
@@ -65,9 +67,8 @@ def test_threads_answer_the_same_for_arrays_and_for_lists() -> None:
         return np.array([float(np.sum(record)) for record in batch])
 
     for table in (batch_table(STACK), batch_table(WAVES)):
-        one, three = (Asker(adapt(sizes), workers) for workers in (1, 3))
+        one, three = (Asker(spread(adapt(sizes), pool_for(None, workers))) for workers in (1, 3))
         assert np.array_equal(one(table, False, True).prediction, three(table, False, True).prediction)
-        three.close()
 
 
 def test_an_estimator_fitted_on_rows_of_numbers_gets_each_array_as_one_row() -> None:

@@ -2,7 +2,7 @@
 
 Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
 the other; lanes run side by side. A model itself needs no lane: it lets in only as many callers at once as its owner
-said (:class:`isonomia.models.wrappers.Guarded`), unless it answers at random, where the order of the questions would
+said (:class:`isonomia.models.parallel.Guarded`), unless it answers at random, where the order of the questions would
 show in the verdicts.
 """
 
@@ -24,7 +24,8 @@ from isonomia.audits.known import remember, with_known
 from isonomia.audits.registry import audit_for
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
-from isonomia.models.wrappers import Cached, Guarded, Steady
+from isonomia.models.parallel import Guarded, Spread
+from isonomia.models.wrappers import Cached, Steady
 from isonomia.populations import Census, Sample
 from isonomia.populations.table import Table
 from isonomia.records.store import Known, Store
@@ -178,7 +179,7 @@ def _is_held(population: Any) -> bool:
 
 def _gate(model: Any) -> int:
     """What tells a model from others, through everything that was put around it for one check."""
-    while isinstance(model, Cached | Steady):
+    while isinstance(model, Cached | Spread | Steady):
         model = model.model
     return id(model.gate) if isinstance(model, Guarded) else id(model)
 

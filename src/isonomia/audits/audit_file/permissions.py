@@ -31,6 +31,7 @@ from isonomia.audits.audit_file.reader import AuditFile, FileTable
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import file_keys
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
+from isonomia.executors.words import is_remote
 from isonomia.models.loader import Kind, kind_of
 from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText, toml_value
@@ -67,7 +68,13 @@ class Need:
 
 
 def check_allowed(
-    file: AuditFile, permissions: Permissions, advice: str, *, given: Collection[str] = (), writes: Collection[str] = ()
+    file: AuditFile,
+    permissions: Permissions,
+    advice: str,
+    *,
+    given: Collection[str] = (),
+    writes: Collection[str] = (),
+    elsewhere: bool = False,
 ) -> None:
     """Refuse an audit file that wants what nobody allowed.
 
@@ -84,13 +91,16 @@ def check_allowed(
     writes
         Which of its keys ``records``, ``cache``, ``store`` and ``page`` are followed: for those not among them, a
         person said something else.
+    elsewhere
+        Whether a person said where the model is asked, so that the key ``executor`` is not followed.
 
     Raises
     ------
     NotAllowedError
         With a line for everything that it wants.
     """
-    lacking = [need for need in needs_of(file, given, writes=writes) if not _allows(permissions, need)]
+    needs = [*needs_of(file, given, writes=writes), *([] if elsewhere else _executor_needs(file))]
+    lacking = [need for need in needs if not _allows(permissions, need)]
     if not lacking:
         return
     # Whoever allows code allows reading anywhere as well, so that there is no flag for it beside the other.
@@ -150,6 +160,13 @@ def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> 
     for key in writes:
         path = file.content.get(key, FOLDER if key in {"records", "store"} else None)
         yield from _path_needs(FileTable(file, (), {key: path}), key, path, "writes")
+
+
+def _executor_needs(file: AuditFile) -> Iterator[Need]:
+    where = file.content.get("executor")
+    if isinstance(where, str) and is_remote(where):
+        entry = FileTable(file, (), {"executor": where})
+        yield _need("code", entry, "executor", f"sends the model and the rows to {_host(where)}")
 
 
 def _stream_needs(file: AuditFile) -> Iterator[Need]:

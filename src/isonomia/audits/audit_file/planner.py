@@ -15,10 +15,12 @@ from isonomia.audits.check import new_check, outcomes_of
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
 from isonomia.errors import IsonomiaError, SpecError, UntrustedTypesError, UsageError, nearest, refuse_no_path
+from isonomia.executors import pool_for
 from isonomia.interventions import Interventions
 from isonomia.models.loader import load_model, load_object
+from isonomia.models.parallel import Guarded
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import Cached, Guarded, watch
+from isonomia.models.wrappers import Cached, watch
 from isonomia.populations import Census, Generator, Sample
 from isonomia.toml import toml_value
 
@@ -84,14 +86,16 @@ def plan_audit(
     wrap: Wrap = unwrapped,
     *,
     given: Mapping[str, Model] | None = None,
+    executor: str | None = None,
 ) -> list[PlannedCheck]:
     """Open models and populations, and prepare every check.
 
     The file's risk is divided equally over the properties that state none of their own: then the probability that any
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
     ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
-    file, are used in place of those that it names, which are not opened.
+    file, are used in place of those that it names, which are not opened; so is an ``executor``.
     """
+    where = executor or file.content.get("executor")
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
     populations = populations_of(file)
     planned = []
@@ -99,7 +103,7 @@ def plan_audit(
     for each in stated:
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
-        planned.append(planned_for(each, model, population, _outcomes(stated, entry.get("model"))))
+        planned.append(planned_for(each, model, population, _outcomes(stated, entry.get("model")), where))
         _check_names(entry, planned[-1].check)
     return shared_out(planned)
 
@@ -126,11 +130,17 @@ def _outcomes(stated: Sequence[StatedProperty], model: str | None) -> tuple[str,
     return tuple(dict.fromkeys(name for names in same for name in names))
 
 
-def planned_for(each: StatedProperty, model: Any, population: Any, outcomes: Sequence[str] = ()) -> PlannedCheck:
+def planned_for(
+    each: StatedProperty,
+    model: Any,
+    population: Any,
+    outcomes: Sequence[str] = (),
+    executor: str | None = None,
+) -> PlannedCheck:
     """A stated property, prepared for a model, which is not given the ``outcomes``, and a population."""
     entry = each.entry
     try:
-        check = new_check(each.prop, model, population, outcomes=outcomes, **each.options)
+        check = new_check(each.prop, model, population, outcomes=outcomes, executor=executor, **each.options)
     except IsonomiaError as error:
         raise entry.error(str(error)) from error
     return PlannedCheck(each.name, entry.get("why"), entry.line, check, dict(entry.content))
@@ -221,8 +231,8 @@ class Wrapping:
     """What ``isonomia run`` puts around each model.
 
     A model is asked by at most ``workers`` threads at once, however many checks run side by side: by one, unless the
-    file says that it stands more. Models from one Python module share their gate, since they may share what the module
-    keeps.
+    file says that it stands more. In other processes each worker has a model of its own. Models from one Python module
+    share their gate, since they may share what the module keeps.
 
     With a cache, answers are kept on disk, except those of models that may answer at random. What is behind the cache
     is watched for changing its answers. Verdicts say nothing of the cache: they are the same with and without.
@@ -230,13 +240,15 @@ class Wrapping:
 
     file: AuditFile  # the audit file
     cache: Path | None = None  # the file for answers, in place of the one that the audit file names
+    executor: str | None = None  # where the models are asked, in place of where the audit file says
     caches: list[Cached] = field(default_factory=list)  # the caches that were made
     _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str, model: Model) -> Model:
         """Put around a model what belongs there."""
         entry = self.file.entries("model", "models")[name]
-        workers = max(1, self.file.content.get("workers", 1))
+        pool = pool_for(self.executor or self.file.content.get("executor"), max(1, self.file.content.get("workers", 1)))
+        workers = 1 if pool is None else pool.workers
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
         place = self._place()
         if place is None or entry.get("random", False):

@@ -153,7 +153,7 @@ class Setup:
         model = check.model
         if model is not None and getattr(self.domain, "continuous", False):
             model = VectorAnswers(model)
-        asker = None if model is None else Asker(model, check.workers, journal)
+        asker = None if model is None else Asker(model, journal)
         self._askers += [] if asker is None else [asker]
         draws = program.code is not None and bool(program.code.reads & (self.subject.random | _RANDOM_WORDS))
         return Runner(program, asker, check.prop.seconds, draws)

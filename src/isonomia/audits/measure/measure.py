@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from os import PathLike, fspath
 from typing import Any
 
-from isonomia.audits.check import checked_delta, checked_looks, checked_ranges
+from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
 from isonomia.audits.measure.counts import checked_share
 from isonomia.audits.measure.limits import GroupLimits
 from isonomia.audits.measure.one_pass import OnePass, columns_for
 from isonomia.audits.measure.table import assumptions, remarks, rows_of
 from isonomia.errors import UsageError
+from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
+from isonomia.models.wrappers import spread
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.table import check_known
@@ -45,6 +48,8 @@ def measure(
     looks: str | int = "once",
     ranges: Mapping[str, tuple[float, float]] | None = None,
     features: Sequence[str] | None = None,
+    workers: int = 1,
+    executor: Executor | str | None = None,
 ) -> GroupTable:
     """Measure decisions, outcomes and scores by group and intersection, each number with its interval.
 
@@ -87,6 +92,8 @@ def measure(
         interval. Scores lie between 0 and 1 unless it says otherwise.
     features
         The columns that the model is given.
+    workers, executor
+        How many ask the model side by side, and where, as for :func:`isonomia.check`. The table does not depend on it.
 
     Returns
     -------
@@ -111,7 +118,8 @@ def measure(
     rows, kind = _rows(data)
     limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
     small = checked_share("small", small)
-    asked = None if model is None else adapt(model, features)
+    pool = pool_for(executor, checked_workers(workers))
+    asked = None if model is None else spread(adapt(model, features), pool)
     work = OnePass(
         rows=rows,
         model=asked,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.pieces import Counter, by_workers
 from isonomia.audits.principal.findings import Finding, answer_of, subgroup
 from isonomia.audits.principal.question import Key, PrincipalQuestion
 from isonomia.audits.principal.sampling import Counts, count
@@ -17,6 +19,8 @@ from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
+from isonomia.executors import Pool
+from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 
 __all__ = ["PrincipalCensus", "count_everybody"]
@@ -48,14 +52,16 @@ def count_everybody(
     census: Population,
     observer: Observer,
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
+    pool: Pool | None = None,
 ) -> PrincipalCensus:
     """Ask about every row and answer for every subgroup, without any risk.
 
-    The counts are kept in the journal, and the answer is computed from them, now and whenever it is repeated.
+    The counts are kept in the journal, and the answer is computed from them, now and whenever it is repeated. The
+    workers of a pool read the files of a long table for themselves.
     """
     kept = journal.recall(KEY)
     if kept is None:
-        people, counts, interrupted = _counts_of_everybody(question, asker, census, observer)
+        people, counts, interrupted = _counts_of_everybody(question, asker, census, observer, journal, pool)
         if interrupted:
             return PrincipalCensus((), people, interrupted=True)
         journal.keep(KEY, lambda: _packed(people, counts))
@@ -66,36 +72,64 @@ def count_everybody(
 
 
 def _counts_of_everybody(
-    question: PrincipalQuestion, asker: Asker | None, census: Population, observer: Observer
+    question: PrincipalQuestion,
+    asker: Asker | None,
+    census: Population,
+    observer: Observer,
+    journal: Journal,
+    pool: Pool | None,
 ) -> tuple[int, Counts, bool]:
     """How many were counted, what they came to, and whether somebody pressed Ctrl-C."""
     began, people, counts, size = time.monotonic(), 0, Counts(), census.size
     assert size is not None, "only a population of a known size can be counted"
     try:
-        roles = (*question.prop.roles, *question.given)
-        wanted = narrowed(question.wanted, roles, None if asker is None else asker.model, census.names)
-        source, at_once = census.open(root(0), wanted), batch_size(census)
-        for start in range(0, size, at_once):
-            table = source.batch(start, at_once, np.random.default_rng(0))
-            for key, seen in count(question, table, asker).items():
+        pieces = by_workers(pool, asker, census, Counter(count_rows, question, _packed_piece, _unpacked_piece), journal)
+        for rows, found in _batch_by_batch(question, asker, census, 0, size) if pieces is None else pieces:
+            for key, seen in found.items():
                 counts[key] = counts[key] + seen if key in counts else seen
-            people += table.rows
+            people += rows
             observer.advance(Progress(people, size, people / size, time.monotonic() - began, _exactly))
     except KeyboardInterrupt:
         return people, counts, True
     return people, counts, False
 
 
+def _batch_by_batch(
+    question: PrincipalQuestion, asker: Asker | None, census: Population, begin: int, end: int
+) -> Iterator[tuple[int, Counts]]:
+    """Some rows after the other: how many they are, and what they come to."""
+    roles = (*question.prop.roles, *question.given)
+    wanted = narrowed(question.wanted, roles, None if asker is None else asker.model, census.names)
+    source, at_once = census.open(root(0), wanted), batch_size(census)
+    for start in range(begin, end, at_once):
+        table = source.batch(start, min(at_once, end - start), np.random.default_rng(0))
+        yield table.rows, count(question, table, asker)
+
+
+def count_rows(question: PrincipalQuestion, asker: Asker | None, census: Census, start: int, stop: int) -> Counts:
+    """What some rows of a census come to."""
+    counts = Counts()
+    for _, found in _batch_by_batch(question, asker, census, start, stop):
+        for key, seen in found.items():
+            counts[key] = counts[key] + seen if key in counts else seen
+    return counts
+
+
+def _packed_piece(counts: Counts) -> Entry:
+    return {"counts": [[list(key), seen.astype(np.int64).tolist()] for key, seen in counts.items()]}
+
+
+def _unpacked_piece(entry: Entry) -> Counts:
+    return Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
+
+
 def _packed(people: int, counts: Counts) -> Entry:
-    return {
-        "people": people,
-        "counts": [[list(key), seen.astype(np.int64).tolist()] for key, seen in counts.items()],
-    }
+    return {"people": people, **_packed_piece(counts)}
 
 
 def _unpacked(question: PrincipalQuestion, entry: Entry) -> tuple[int, Counts]:
     shape = question.shape.attributes, question.shape.cells
-    counts = Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
+    counts = _unpacked_piece(entry)
     whole = sum(seen.sum() for seen in counts.values())
     if any(seen.shape != shape or (seen < 0).any() for seen in counts.values()) or whole != entry["people"]:
         raise DataError(

@@ -60,9 +60,9 @@ def _exact(
 ) -> Verdict:
     began = monotonic()
     observer.begin(str(check.prop))
-    asker = None if check.model is None else Asker(check.model, check.workers, check.journal)
+    asker = None if check.model is None else Asker(check.model, check.journal)
     try:
-        counted = count_everybody(question, asker, check.population, observer, check.journal)
+        counted = count_everybody(question, asker, check.population, observer, check.journal, check.pool)
     finally:
         observer.end()
         if asker is not None:
@@ -96,7 +96,7 @@ def _sampled(check: Check[PrincipalFairness], question: PrincipalQuestion, obser
     try:
         schedule = replace(check.schedule, first=first)
         keeping = Keeping(check.journal, work.pack, work.unpack)
-        outcome = run(work, schedule, budget, observer, available=available, keeping=keeping)
+        outcome = run(work, schedule, budget, observer, available=available, keeping=keeping, ahead=work.ahead)
     finally:
         observer.end()
         if work.asker is not None:
@@ -153,7 +153,7 @@ def _work(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Princ
         normalised=prop.normalised,
         assumptions=question.constraints,
     )
-    asker = None if check.model is None else Asker(check.model, check.workers)
+    asker = None if check.model is None else Asker(check.model)
     streams = len(check.population.streams)
     found = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
     listed = tuple(tuple(key) for key in found["keys"])

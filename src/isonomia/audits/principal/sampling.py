@@ -9,6 +9,7 @@ late with its wealth of 1 would lift the mean of those who have lost.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from isonomia.audits.answers import Asker
+from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
 from isonomia.engine.journal import Entry
@@ -120,14 +121,37 @@ class PrincipalSampling:
 
     def measure(self, plan: Plan) -> SubgroupCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
+        return self._counted(self._drawn(plan), self.asker)
+
+    def _drawn(self, plan: Plan) -> list[Table]:
+        """The people of a batch, stream by stream."""
+        by_stream = enumerate(plan.by_stream())
+        tables = [
+            self.source.batch(plan.start, n, batch_rng(self.seed, plan.index, stream), stream)
+            for stream, n in by_stream
+            if n
+        ]
+        return [table for table in tables if table.rows]
+
+    def _counted(self, tables: Sequence[Table], asker: Asks | None) -> SubgroupCounts:
         people, counts = 0, Counts()
-        for stream, n in enumerate(plan.by_stream()):
-            table = self.source.batch(plan.start, n, batch_rng(self.seed, plan.index, stream), stream) if n else None
-            if table is not None and table.rows:
-                people += table.rows
-                for key, seen in count(self.question, table, self.asker).items():
-                    counts[key] = counts[key] + seen if key in counts else seen
+        for table in tables:
+            people += table.rows
+            for key, seen in count(self.question, table, asker).items():
+                counts[key] = counts[key] + seen if key in counts else seen
         return SubgroupCounts(people, counts)
+
+    def together(self, plans: Sequence[Plan]) -> BatchesAhead[SubgroupCounts]:
+        """Draw batches, and let workers begin to answer about all of them."""
+        assert self.asker is not None, "it has workers"
+        drawn = [self._drawn(plan) for plan in plans]
+        answers = AskedTogether.of(self.asker, [(table, False, True) for tables in drawn for table in tables])
+        return BatchesAhead(lambda number: self._counted(drawn[number], answers), answers)
+
+    @property
+    def ahead(self) -> PrincipalSampling | None:
+        """Itself, where there are workers to be asked ahead."""
+        return self if self.asker is not None and self.asker.workers is not None else None
 
     def pack(self, reading: SubgroupCounts) -> Entry:
         """The counts, subgroup by subgroup."""
@@ -233,7 +257,7 @@ def _rows(first: Wealth, second: Wealth) -> Wealth:
     )
 
 
-def count(question: PrincipalQuestion, table: Table, asker: Asker | None) -> Counts:
+def count(question: PrincipalQuestion, table: Table, asker: Asks | None) -> Counts:
     """Ask the model about a batch, where there is one, and count it."""
     keys, places = sorted_into(table, question.given)
     refuse_many(len(keys), question.given)

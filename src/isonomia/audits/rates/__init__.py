@@ -76,9 +76,7 @@ class RatesAudit:
             for output in outputs_of(formula, version)
         }
         first = checks[0]
-        sharing = Sharing(
-            first.population, first.model, first.seed, first.workers, "prediction" in wanted, "score" in wanted
-        )
+        sharing = Sharing(first.population, first.model, first.seed, "prediction" in wanted, "score" in wanted)
         return [replace(check, sharing=sharing) for check in checks]
 
     def locks(self, check: Check[Property]) -> Sequence[Hashable]:

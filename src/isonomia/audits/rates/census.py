@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asks
+from isonomia.audits.answers import Asker, Asks
+from isonomia.audits.pieces import Counter, by_workers
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import compared
@@ -23,6 +24,8 @@ from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
+from isonomia.executors import Pool
+from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, people
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
@@ -64,12 +67,15 @@ def everybody(question: Question, asker: Asks | None, whole: Population) -> Iter
         yield start, replace(first, versions=others)
 
 
-def _one_by_one(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
+def _one_by_one(
+    question: Question, asker: Asks | None, whole: Population, begin: int = 0, end: int | None = None
+) -> Iterator[tuple[int, Batch]]:
     model = None if asker is None else asker.model
     wanted = narrowed(question.wanted, question.asked[None].columns, model, whole.names)
     source, at_once = whole.open(root(0), wanted), batch_size(whole)
-    for start in range(0, in_all(question, whole.size), at_once):
-        drawn = people(source, wanted, start, at_once, np.random.default_rng(0), 0)
+    stop = in_all(question, whole.size) if end is None else end
+    for start in range(begin, stop, at_once):
+        drawn = people(source, wanted, start, min(at_once, stop - start), np.random.default_rng(0), 0)
         yield start, batch_of(question, asker, drawn)
 
 
@@ -134,14 +140,16 @@ def count_everybody(
     census: Population,
     observer: Observer,
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
+    pool: Pool | None = None,
 ) -> CensusCounts:
     """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
 
     What everybody came to is kept in the journal, and the answer is computed from it, now and whenever it is repeated.
+    The workers of a pool read the files of a long table for themselves.
     """
     kept = journal.recall(KEY)
     if kept is None:
-        counts = _counts_of_everybody(question, asker, census, observer)
+        counts = _counts_of_everybody(question, asker, census, observer, journal, pool)
         if not counts.interrupted:
             journal.keep(KEY, counts.pack)
     else:
@@ -149,21 +157,66 @@ def count_everybody(
     return _counted(question, counts)
 
 
-def _counts_of_everybody(question: Question, asker: Asks | None, census: Population, observer: Observer) -> _Counts:
-    totals = {leaf: _Total() for leaf in question.leaves}
+def _counts_of_everybody(
+    question: Question, asker: Asks | None, census: Population, observer: Observer, journal: Journal, pool: Pool | None
+) -> _Counts:
+    totals = tuple(_Total() for _ in question.leaves)
     began, asked, interrupted = time.monotonic(), 0, False
     try:
         whole = in_all(question, census.size)
-        for start, batch in everybody(question, asker, census):
-            reader = Reader(batch, _row_from(start))
-            for leaf, total in totals.items():
-                total.add(*reader.exact(leaf))
-            asked += batch.rows
+        for rows, counted in _counted_rows(question, asker, census, journal, pool):
+            for total, amounts in zip(totals, counted, strict=True):
+                total.add(*amounts)
+            asked += rows
             spent = time.monotonic() - began
             observer.advance(Progress(asked, whole, asked / whole, spent, _exactly, question.counted))
     except KeyboardInterrupt:
         interrupted = True
-    return _Counts(asked, tuple(total.closed(leaf) for leaf, total in totals.items()), interrupted)
+    closed = tuple(total.closed(leaf) for leaf, total in zip(question.leaves, totals, strict=True))
+    return _Counts(asked, closed, interrupted)
+
+
+Amounts: TypeAlias = list[tuple[int, Fraction]]
+"""For each leaf, how many people its group has, and the sum of its values over them."""
+
+
+def _counted_rows(
+    question: Question, asker: Asks | None, census: Population, journal: Journal, pool: Pool | None
+) -> Iterator[tuple[int, Amounts]]:
+    """Some rows after the other: how many they are, and what they come to."""
+    if (
+        not isinstance(asker, Asker | None)
+        or Other() in question.asked
+        or (asker is not None and asker.memory is not None)
+    ):
+        pool = None
+    counter = Counter(count_rows, question, _packed_amounts, _unpacked_amounts)
+    own = asker if isinstance(asker, Asker) else None
+    pieces = by_workers(pool, own, census, counter, journal)
+    if pieces is not None:
+        yield from pieces
+        return
+    for start, batch in everybody(question, asker, census):
+        reader = Reader(batch, _row_from(start))
+        yield batch.rows, [reader.exact(leaf) for leaf in question.leaves]
+
+
+def count_rows(question: Question, asker: Asker | None, census: Census, start: int, stop: int) -> Amounts:
+    """What some rows of a census come to."""
+    totals = [_Total() for _ in question.leaves]
+    for first, batch in _one_by_one(question, asker, census, start, stop):
+        reader = Reader(batch, _row_from(first))
+        for leaf, total in zip(question.leaves, totals, strict=True):
+            total.add(*reader.exact(leaf))
+    return [(total.n, Fraction(total.sum)) for total in totals]
+
+
+def _packed_amounts(amounts: Amounts) -> Entry:
+    return {"amounts": [[n, str(amount)] for n, amount in amounts]}
+
+
+def _unpacked_amounts(entry: Entry) -> Amounts:
+    return [(int(n), exact_fraction(text)) for n, text in entry["amounts"]]
 
 
 def _counted(question: Question, counts: _Counts) -> CensusCounts:

@@ -164,9 +164,9 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
     observer.begin(str(check.prop))
     alike = check.sharing is not None and set(question.asked) <= {None, Other()}
     memory = check.sharing.memory if check.sharing is not None and alike else None
-    asker = None if check.model is None else Asker(check.model, check.workers, check.journal, memory)
+    asker = None if check.model is None else Asker(check.model, check.journal, memory)
     try:
-        counted = count_everybody(question, asker, check.population, observer, check.journal)
+        counted = count_everybody(question, asker, check.population, observer, check.journal, check.pool)
     finally:
         observer.end()
         if asker is not None:
@@ -245,6 +245,7 @@ def _drawn(
             available=prepared.available,
             counted=question.counted,
             keeping=Keeping(check.journal, work.pack, work.unpack),
+            ahead=work.ahead,
         )
     finally:
         observer.end()
@@ -324,7 +325,7 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
     )
     if check.model is None:
         return list(distinct([table.column("prediction")], "prediction"))
-    asker = Asker(check.model, check.workers)
+    asker = Asker(check.model)
     try:
         given = asker(table, False, True).prediction
     finally:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker, Asks
+from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, refuse_known_outside
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
@@ -131,7 +131,7 @@ def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bo
     if check.sharing is not None and alone and not again:
         shared = check.sharing.shared()
         return shared, None if check.model is None else shared
-    asker = None if check.model is None else Asker(check.model, check.workers)
+    asker = None if check.model is None else Asker(check.model)
     return _source(check, question, replaced=replaced), asker
 
 
@@ -242,6 +242,9 @@ def _soonest(delta: float) -> int:
 
 
 S = TypeVar("S")
+
+Drawn: TypeAlias = tuple[int, Mapping[Version | None, Table]]
+"""The people of one stream in a batch, in several versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,15 +359,44 @@ class RatesSampling(Generic[S]):
 
     def measure(self, plan: Plan) -> BatchCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
-        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        return self._counted(plan, self._drawn(plan), self.asker)
+
+    def _drawn(self, plan: Plan) -> list[Drawn]:
+        """The people of a batch, stream by stream."""
+        found = []
         for stream, n in enumerate(plan.by_stream()):
             if n:
                 rng = batch_rng(self.seed, plan.index, stream)
                 drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
-                asked += drawn[None].rows
-                if drawn[None].rows:
-                    tallies |= self._count(drawn, plan, stream)
+                found += [(stream, drawn)] if drawn[None].rows else []
+        return found
+
+    def _counted(self, plan: Plan, drawn: Sequence[Drawn], asker: Asks | None) -> BatchCounts:
+        """What the people of a batch come to."""
+        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        for stream, found in drawn:
+            asked += found[None].rows
+            tallies |= self._count(found, plan, stream, asker)
         return BatchCounts(asked, tallies)
+
+    def together(self, plans: Sequence[Plan]) -> BatchesAhead[BatchCounts]:
+        """Draw batches, and let workers begin to answer about all of them."""
+        assert isinstance(self.asker, Asker), "it has workers"
+        drawn = [self._drawn(plan) for plan in plans]
+        questions = [
+            (table, asked.score, asked.prediction)
+            for batch in drawn
+            for _, versions in batch
+            for version, table in versions.items()
+            if (asked := self.question.asked[version]).model
+        ]
+        answers = AskedTogether.of(self.asker, questions)
+        return BatchesAhead(lambda number: self._counted(plans[number], drawn[number], answers), answers)
+
+    @property
+    def ahead(self) -> RatesSampling[S] | None:
+        """Itself, where there are workers to be asked ahead."""
+        return self if isinstance(self.asker, Asker) and self.asker.workers is not None else None
 
     def pack(self, reading: BatchCounts) -> Entry:
         """The counts, channel by channel."""
@@ -533,11 +565,11 @@ class RatesSampling(Generic[S]):
         return " and ".join(map(to_text, leaves))
 
     def _count(
-        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int
+        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int, asker: Asks | None
     ) -> dict[Channel, NDArray[np.float64]]:
         """The counts of one stream's people, in every channel that reads from it."""
         table = drawn[None]
-        batch = batch_of(self.question, self.asker, drawn)
+        batch = batch_of(self.question, asker, drawn)
         reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}")
         self._promises.refuse(reader, table, stream)
         served = [channel for channel in self._channels if channel.stream == stream]

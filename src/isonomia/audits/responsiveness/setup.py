@@ -92,7 +92,7 @@ class ResponsivenessSetup:
         return self._asker(Blank())
 
     def _asker(self, journal: Journal) -> Asker:
-        asker = Asker(self.check.required_model, self.check.workers, journal)
+        asker = Asker(self.check.required_model, journal)
         self._askers.append(asker)
         return asker
 

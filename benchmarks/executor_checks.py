@@ -1,0 +1,212 @@
+"""Forty checks over the four audits, with models that every worker can open, for ``benchmarks.executors`` and its test.
+
+Each is a function without arguments that gives what ``iso.check`` takes; the same seed is used wherever it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import isonomia as iso
+from isonomia.interventions import Feature, Interventions
+
+__all__ = ["CHECKS", "FEW", "Arguments", "plain", "run"]
+
+Arguments: TypeAlias = tuple[Any, Any, Any, dict[str, Any]]
+"""A property, a model, a population, and options."""
+
+
+def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
+    """People of whom women have a little less."""
+    sex = rng.choice(np.array(["F", "M"], dtype=object), n)
+    income = rng.normal(0.0, 1.0, n) - 0.1 * (sex == "F")
+    return {"sex": sex, "income": income, "age": rng.integers(18, 80, n), "repaid": (rng.random(n) < 0.6).astype(int)}
+
+
+def lends(table: Any) -> Any:
+    """A prediction of 0 or 1."""
+    return (np.asarray(table["income"], dtype=float) + np.asarray(table["age"]) / 100 > 0.3).astype(int)
+
+
+def scores(table: Any) -> Any:
+    """A score between 0 and 1."""
+    return 1.0 / (1.0 + np.exp(-np.asarray(table["income"], dtype=float)))
+
+
+def steps(table: Any) -> Any:
+    """A decision that falls at 60 years."""
+    age = np.asarray(table["age"])
+    return ((age >= 30) & (age < 60)).astype(int)
+
+
+def rises(table: Any) -> Any:
+    """A decision that only rises with age."""
+    return (np.asarray(table["age"]) >= 40).astype(int)
+
+
+PEOPLE = draw(3000, np.random.default_rng(7))
+SMALL = {name: column[:40] for name, column in PEOPLE.items()}
+RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= {}"
+PROGRAM = """
+def popModel():
+    woman = step([(0, 1, 0.5), (1, 2, 0.5)])
+    income = gaussian(0, 1)
+    age = gaussian(40, 100)
+    sensitiveAttribute(woman < 1)
+def F():
+    t = income > 0
+    fairnessTarget(t)
+"""
+
+
+def _rates() -> dict[str, Callable[[], Arguments]]:
+    made: dict[str, Callable[[], Arguments]] = {}
+    for number, ratio in enumerate((0.7, 0.8, 0.9, 0.97)):
+        made[f"ratio {ratio} of a generator"] = lambda r=ratio: (RATIO.format(r), lends, iso.Generator(draw), {})
+        made[f"ratio {ratio} of a sample"] = lambda r=ratio: (RATIO.format(r), lends, iso.Sample(PEOPLE), {})
+        made[f"mean score above {0.3 + number / 10:.1f}"] = lambda k=number: (
+            f"E[score] >= {0.3 + k / 10:.1f}",
+            scores,
+            iso.Generator(draw),
+            {"ranges": {"score": (0, 1)}, "budget": 20_000},
+        )
+    made["a census, drawn"] = lambda: (RATIO.format(0.8), lends, iso.Census(PEOPLE, exact=False), {})
+    made["a census, counted"] = lambda: (RATIO.format(0.8), lends, iso.Census(PEOPLE), {})
+    made["a region"] = lambda: (RATIO.format(0.6), lends, iso.Generator(draw), {"method": "region"})
+    made["VeriFair's rule"] = lambda: (
+        RATIO.format(0.6),
+        lends,
+        iso.Generator(draw),
+        {"method": "verifair", "budget": 4000},
+    )
+    made["one look"] = lambda: (RATIO.format(0.8), lends, iso.Generator(draw), {"looks": "once", "budget": 3000})
+    made["five looks"] = lambda: (RATIO.format(0.8), lends, iso.Sample(PEOPLE), {"looks": 5})
+    made["a program"] = lambda: (
+        "P[prediction == 1 | minority] / P[prediction == 1 | not minority] >= 0.9",
+        lends,
+        iso.Program.of(PROGRAM, "people.fr"),
+        {},
+    )
+    made["what would have been"] = lambda: (
+        "P[prediction != do(woman = 0.5).prediction] <= 0.1",
+        lends,
+        iso.Program.of(PROGRAM, "people.fr"),
+        {},
+    )
+    made["pairs of people"] = lambda: (
+        "P[prediction != other.prediction | abs(income - other.income) < 0.1] <= 0.3",
+        lends,
+        iso.Generator(draw),
+        {"budget": 20_000},
+    )
+    made["every group"] = lambda: (
+        "for s in sex: P[prediction == 1 | sex == s] >= 0.3",
+        lends,
+        iso.Sample(PEOPLE),
+        {"delta": 1e-3},
+    )
+    return made
+
+
+def _safety() -> dict[str, Callable[[], Arguments]]:
+    made: dict[str, Callable[[], Arguments]] = {}
+    for number, model in enumerate((steps, rises)):
+        census = {"seed": 3, "budget": 600}
+        for listed in (True, False):
+            made[f"monotone, {model.__name__}, {'listed' if listed else 'drawn'}"] = (
+                lambda m=model, e=listed, o=census: (
+                    iso.safety.monotone("age", up=(1, 20), at_most=80, enumerate=e),
+                    m,
+                    iso.Census(SMALL),
+                    o,
+                )
+            )
+        made[f"robust, {model.__name__}"] = lambda m=model, k=number: (
+            iso.safety.robust("age", 1 + k, whole=True, enumerate=False),
+            m,
+            iso.Census(SMALL),
+            {"budget": 500},
+        )
+    return made
+
+
+def _responsiveness() -> dict[str, Callable[[], Arguments]]:
+    whole = Interventions((Feature("age", "integer", 18, 80), Feature("income", "real", -3, 3, actionable=False)))
+    real = Interventions((Feature("income", "real", -3, 3), Feature("age", "integer", 18, 80, actionable=False)))
+    few = {name: SMALL[name][:8] for name in ("age", "income")}
+    made: dict[str, Callable[[], Arguments]] = {}
+    for at_least in (0.2, 0.4):
+        made[f"listed, at least {at_least}"] = lambda a=at_least: (
+            iso.Responsiveness(whole, 1, at_least=a),
+            steps,
+            iso.Census(few),
+            {},
+        )
+        made[f"drawn, at least {at_least}"] = lambda a=at_least: (
+            iso.Responsiveness(real, 1, at_least=a, most_listed=0),
+            lends,
+            iso.Census(few),
+            {"budget": 4000},
+        )
+        made[f"drawn, at most {at_least}"] = lambda a=at_least: (
+            iso.Responsiveness(real, 1, at_most=a, most_listed=0),
+            lends,
+            iso.Census(few),
+            {"budget": 4000},
+        )
+    return made
+
+
+def _principal() -> dict[str, Callable[[], Arguments]]:
+    made: dict[str, Callable[[], Arguments]] = {}
+    for definition in (1, 2, 3):
+        roles = {"attribute": "sex", "outcome": "repaid", "prediction": "prediction", "definition": definition}
+        made[f"definition {definition}, drawn"] = lambda r=roles: (
+            iso.PrincipalFairness(**r),
+            lends,
+            iso.Generator(draw),
+            {"budget": 1000},
+        )
+        made[f"definition {definition}, a census"] = lambda r=roles: (
+            iso.PrincipalFairness(**r),
+            lends,
+            iso.Census(PEOPLE),
+            {},
+        )
+    return made
+
+
+CHECKS: dict[str, Callable[[], Arguments]] = {
+    **{f"rates: {name}": check for name, check in _rates().items()},
+    **{f"k-safety: {name}": check for name, check in _safety().items()},
+    **{f"responsiveness: {name}": check for name, check in _responsiveness().items()},
+    **{f"principal: {name}": check for name, check in _principal().items()},
+}
+"""Every check by its name."""
+
+FEW = (
+    "rates: ratio 0.8 of a generator",
+    "rates: mean score above 0.4",
+    "rates: a census, drawn",
+    "k-safety: monotone, steps, drawn",
+    "responsiveness: drawn, at least 0.2",
+    "principal: definition 1, drawn",
+)
+"""Some of each audit, for a quick test."""
+
+
+def run(name: str, executor: Any, **options: Any) -> dict[str, Any]:
+    """What a check comes to, but for the time it took."""
+    prop, model, population, own = CHECKS[name]()
+    given = {"seed": 11, **own, **options}
+    return plain(iso.check(prop, given.pop("model", model), population, executor=executor, **given))
+
+
+def plain(verdict: Any) -> dict[str, Any]:
+    """A verdict as values that can be compared, without the time it took."""
+    found: dict[str, Any] = verdict.to_dict()
+    del found["seconds"]
+    return found

@@ -1,0 +1,103 @@
+"""A long table counted by workers: each reads its own rows, asks its own copy of the model, and sends back counts.
+
+Rows never travel. The pieces are those in which the table is stored, row groups of Parquet files, so that each row is
+decoded once; they do not depend on the number of workers. Counts are added in the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from isonomia.audits.answers import Asker
+from isonomia.engine.journal import Entry, Journal, once
+from isonomia.executors import Pool, Shared
+from isonomia.models.protocol import Model
+from isonomia.models.wrappers import watch
+from isonomia.populations.finite import Census
+from isonomia.populations.streaming import LongTable
+
+__all__ = ["Counter", "by_workers"]
+
+LEAST = 2**18
+"""Rows in one piece at least, unless the table ends: enough that a worker is busy with it for a while."""
+
+Context = TypeVar("Context")
+Counts = TypeVar("Counts")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter(Generic[Context, Counts]):
+    """How rows are counted.
+
+    Attributes
+    ----------
+    count
+        What some rows of a census come to, from the first up to the last, which is not counted: a function of a
+        module, so that workers find it.
+    context
+        What it needs besides, which is sent to each worker once.
+    pack, unpack
+        What rows come to, as an entry of a journal, and back.
+    """
+
+    count: Callable[[Context, Asker | None, Census, int, int], Counts]
+    context: Context
+    pack: Callable[[Counts], Entry]
+    unpack: Callable[[Entry], Counts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told(Generic[Context, Counts]):
+    """What every worker is told once."""
+
+    count: Callable[[Context, Asker | None, Census, int, int], Counts]
+    context: Context
+    model: Model | None
+    watched: bool
+    table: LongTable
+
+
+def by_workers(
+    pool: Pool | None, asker: Asker | None, population: Any, counter: Counter[Any, Counts], journal: Journal
+) -> Iterator[tuple[int, Counts]] | None:
+    """How many rows each piece has, and what they come to, in order; ``None`` where workers cannot read for themselves.
+
+    They can where the table is in files, and the model has no cache, which one process keeps for all.
+    """
+    table = population.rows if isinstance(population, Census) else None
+    if pool is None or not isinstance(table, LongTable) or not table.in_files:
+        return None
+    if asker is not None and asker.workers is None:
+        return None
+    model = None if asker is None or asker.workers is None else asker.workers.model
+    watched = asker is not None and asker.model is not asker.workers
+    told = _Told(counter.count, counter.context, model, watched, LongTable(table.reader))
+    name = "the census" if model is None else model.name
+    return _pieces(pool, Shared(told, name), table, counter, journal)
+
+
+def _pieces(
+    pool: Pool, shared: Shared, table: LongTable, counter: Counter[Any, Counts], journal: Journal
+) -> Iterator[tuple[int, Counts]]:
+    edges = table.pieces(LEAST)
+    keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
+    kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
+    left = [piece for piece in edges if piece not in kept]
+    tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
+    fresh = tasks.results()
+    try:
+        for piece in edges:
+            counts = counter.unpack(kept[piece]) if piece in kept else next(fresh)
+            once(journal, keys[piece], partial(counter.pack, counts))
+            yield piece[1] - piece[0], counts
+    finally:
+        tasks.drop()
+
+
+def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> Any:
+    """What a worker does with one piece."""
+    model = None if told.model is None else watch(told.model) if told.watched else told.model
+    return told.count(told.context, None if model is None else Asker(model), Census(told.table), *piece)

@@ -1,0 +1,12 @@
+"""Where work is done: in threads, in processes, or on other machines, by any ``concurrent.futures.Executor``.
+
+A piece of work is a pure function of what it is given. So it does not matter where it is done, by how many, or how
+often: what a lost worker had is done again, and results are joined in the order in which they were asked for.
+"""
+
+from __future__ import annotations
+
+from isonomia.executors.pool import Executing, Pool, Shared, Tasks
+from isonomia.executors.words import close_pools, pool_for
+
+__all__ = ["Executing", "Pool", "Shared", "Tasks", "close_pools", "pool_for"]

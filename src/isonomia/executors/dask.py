@@ -1,0 +1,39 @@
+"""Dask: the executor of a client, which is connected to a scheduler or starts workers on this machine."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from importlib import import_module
+from typing import Any
+
+__all__ = ["DaskExecutor", "opened"]
+
+
+class DaskExecutor(Executor):
+    """A client's own executor, which ends its cluster too where that was started for it."""
+
+    def __init__(self, client: Any, cluster: Any) -> None:
+        self.client, self.cluster = client, cluster
+        # The same question may be asked twice on purpose.
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand a call to some worker."""
+        future: Future[Any] = self._executor.submit(fn, *args, **kwargs)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, and end it where it is our own."""
+        del wait, cancel_futures
+        self.client.close(timeout=5)
+        if self.cluster is not None:
+            self.cluster.close(timeout=5)
+
+
+def opened(address: str, workers: int) -> Executor:
+    """Connect to a scheduler, or start ``workers`` processes with one thread each on this machine."""
+    distributed = import_module("distributed")
+    if address:
+        return DaskExecutor(distributed.Client(address, set_as_default=False), None)
+    cluster = distributed.LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=None)
+    return DaskExecutor(distributed.Client(cluster, set_as_default=False), cluster)

@@ -1,0 +1,315 @@
+"""A pool: items go to the workers of an executor, what comes of them comes back in order, and lost work is done again.
+
+What all items share, such as a model, is packed once. A worker that has not seen it says so, and only then it is sent:
+once to each worker, however many workers there are and whenever they join.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from isonomia.errors import ModelError, UsageError
+from isonomia.executors.worker import Reply, done, work
+from isonomia.wording import words_of
+
+__all__ = ["Executing", "Pool", "Shared", "Tasks"]
+
+Function = Callable[[Any, Any], Any]
+"""What is done with what is shared and one item; a function of a module, so that every worker can import it."""
+
+TRIES = 5
+"""How often one piece of work is given to workers that are lost with it. A model that ends its process ends each of
+them, and would end the program that asks, too: so it is not tried there."""
+
+REMADE = 3
+"""How often in a row an executor is made anew without any work done by it."""
+
+LEAST = 0.005
+"""Seconds of work that are worth a journey to a worker and back; smaller pieces travel together."""
+
+_GUESSED = 8
+"""How many workers an executor is thought to have that does not say."""
+
+
+@dataclass(slots=True)
+class Executing:
+    """How an executor is had.
+
+    Attributes
+    ----------
+    open
+        Gives one; called again where it was lost.
+    workers
+        How many workers it has; ``None`` where only it can tell.
+    here
+        Whether its workers are threads of this process, which need no copy of anything.
+    lasting
+        Whether it is its owner's, who alone can make a new one.
+    name
+        What it is called in messages.
+    """
+
+    open: Callable[[], Executor]
+    workers: int | None = None
+    here: bool = False
+    lasting: bool = False
+    name: str = "executor"
+
+
+@dataclass(slots=True, eq=False)
+class Shared:
+    """What all items share, here and packed for other processes.
+
+    Attributes
+    ----------
+    value
+        The thing itself.
+    name
+        What it is called in messages.
+    """
+
+    value: Any
+    name: str
+    _packed: bytes | None = field(default=None, repr=False)
+    _token: str = field(default="", repr=False)
+
+    def packed(self) -> tuple[str, bytes]:
+        """The thing as bytes, and what tells it from others.
+
+        Raises
+        ------
+        UsageError
+            Where it cannot leave this process.
+        """
+        if self._packed is None:
+            self._packed = _dumped(self.value, self.name)
+            self._token = hashlib.sha256(self._packed).hexdigest()
+        return self._token, self._packed
+
+
+def _dumped(value: Any, name: str) -> bytes:
+    try:
+        return bytes(_pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+    except Exception as error:  # each class has its own
+        raise UsageError(
+            f"{name} cannot be sent to another process ({type(error).__name__}: {words_of(error)}). Give the model as "
+            "a path or as module:object, which each worker opens for itself, or ask it in threads: executor='threads'"
+        ) from error
+
+
+def _pickler() -> Any:
+    """cloudpickle, which Dask, Ray and loky bring along: functions without a module, as of a notebook, are sent whole.
+
+    Where it is not installed, Python's own pickle sends them by name.
+    """
+    for module in ("cloudpickle", "joblib.externals.cloudpickle"):
+        try:
+            return import_module(module)
+        except ImportError:
+            continue
+    return pickle
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """The workers of an executor.
+
+    Attributes
+    ----------
+    executing
+        How the executor is had.
+    """
+
+    executing: Executing
+    _executor: Executor | None = field(default=None, repr=False)
+    _fruitless: int = field(default=0, repr=False)
+    _pace: dict[str, float] = field(default_factory=dict, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def begin(self, function: Function, shared: Shared, items: Sequence[Any], sizes: Sequence[int]) -> Tasks:
+        """Begin to work on items. Their sizes say only how much work each is, so that small ones travel together."""
+        tasks = Tasks(self, function, shared, [])
+        for first, last in self._grouped(shared, sizes):
+            tasks.waiting.append(_Task(tuple(items[first:last]), sum(sizes[first:last])))
+        for task in tasks.waiting:
+            self._send(task, tasks)
+        return tasks
+
+    def _grouped(self, shared: Shared, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Which items travel together: in no more pieces than workers can make use of, and none too small."""
+        total = max(sum(sizes), 1)
+        pieces = min(len(sizes), 4 * self.workers)
+        pace = self._pace.get(shared.name)
+        if pace is not None:
+            pieces = max(1, min(pieces, int(pace * total / LEAST)))
+        first, reached, number = 0, 0, 1
+        for index, size in enumerate(sizes):
+            reached += size
+            if index + 1 == len(sizes) or reached * pieces >= total * number:
+                yield first, index + 1
+                first = index + 1
+                while reached * pieces >= total * number:
+                    number += 1
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are, as far as that is known."""
+        own = self.executing.workers or getattr(self._executor, "_max_workers", None)
+        return own if isinstance(own, int) and own > 0 else _GUESSED
+
+    def _send(self, task: _Task, tasks: Tasks, *, whole: bool = False) -> None:
+        """Hand a piece of work to the executor; where that fails, the piece counts as lost."""
+        call: tuple[Any, ...] = (done, tasks.function, tasks.shared.value, task.items)
+        if not self.executing.here:
+            token, packed = tasks.shared.packed()
+            call = (work, tasks.function, token, packed if whole else None, task.items)
+        executor = None
+        try:
+            executor = self._opened()
+            task.future = executor.submit(*call)
+        except Exception as error:  # each engine has its own
+            task.future = Future()
+            task.future.set_exception(error)
+        task.sent_to = executor
+
+    def _opened(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = self.executing.open()
+            return self._executor
+
+    def reply_to(self, task: _Task, tasks: Tasks) -> Reply | None:
+        """What a worker says to a piece of work; ``None`` where it has to be done here."""
+        while True:
+            try:
+                assert task.future is not None, "it was sent"
+                reply: Reply = task.future.result()
+            except (Exception, CancelledError) as error:
+                if not self._again(task, tasks, error):
+                    return None
+                continue
+            if reply.known:
+                self._fruitless = 0
+                self._note(tasks.shared.name, task, reply)
+                return reply
+            self._send(task, tasks, whole=True)
+
+    def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
+        """Send a piece of work again that was lost, to an executor made anew where that can be."""
+        task.tries += 1
+        if task.tries >= TRIES and not self.executing.here:
+            self._begin_anew()
+            raise ModelError(
+                f"{tasks.shared.name} was asked {TRIES} times in {self.executing.name}, and each time the worker was "
+                f"lost ({type(error).__name__}: {words_of(error)}). It may end its process, or need more memory than "
+                "there is: look at what it printed, or ask it in threads"
+            ) from error
+        if self.executing.lasting:
+            return False
+        self._remake(task.sent_to, error)
+        self._send(task, tasks)
+        return True
+
+    def _remake(self, lost: Executor | None, error: BaseException) -> None:
+        with self._lock:
+            if lost is not None and self._executor is not lost:
+                return  # somebody has seen to it
+            self._fruitless += 1
+            if self._fruitless > REMADE:
+                self._begin_anew()
+                raise ModelError(
+                    f"{self.executing.name} cannot be used: it was opened {REMADE} times, and no work came back "
+                    f"({type(error).__name__}: {words_of(error)}). Look at its workers, or use another executor"
+                ) from error
+            self.close()
+
+    def _begin_anew(self) -> None:
+        """Forget what went wrong: the next who asks may have a model that does no harm."""
+        self._fruitless = 0
+        self.close()
+
+    def _note(self, name: str, task: _Task, reply: Reply) -> None:
+        """Learn how long the work on an item takes; it decides which of them travel together, and nothing else."""
+        if reply.values and task.size:
+            new, old = reply.seconds / task.size, self._pace.get(name)
+            self._pace[name] = new if old is None else 0.7 * old + 0.3 * new
+
+    def close(self) -> None:
+        """Let the workers go."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        if executor is None or self.executing.lasting:
+            return
+        try:
+            executor.shutdown(wait=False, cancel_futures=True)
+        except TypeError:  # loky cannot cancel
+            executor.shutdown(wait=False)
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """Items that travel together."""
+
+    items: tuple[Any, ...]
+    size: int
+    future: Future[Reply] | None = None
+    sent_to: Executor | None = None
+    tries: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Tasks:
+    """Work that has begun.
+
+    Attributes
+    ----------
+    pool, function, shared
+        Who does it, what is done, and what the items share.
+    waiting
+        The pieces whose results were not taken yet, in order.
+    """
+
+    pool: Pool
+    function: Function
+    shared: Shared
+    waiting: list[_Task]
+
+    def results(self) -> Iterator[Any]:
+        """What came of each item, in order.
+
+        Raises
+        ------
+        Exception
+            The first error of the work itself.
+        """
+        try:
+            while self.waiting:
+                task = self.waiting[0]
+                reply = self.pool.reply_to(task, self)
+                if reply is None:
+                    reply = done(self.function, self.shared.value, task.items)
+                if reply.error is not None:
+                    raise reply.error
+                self.waiting.pop(0)
+                yield from reply.values
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Nobody needs what is left."""
+        for task in self.waiting:
+            if task.future is not None:
+                task.future.cancel()
+        self.waiting.clear()
+
+
+def shares_memory(executor: Executor) -> bool:
+    """Whether the workers of an executor are threads of this process."""
+    return isinstance(executor, ThreadPoolExecutor)

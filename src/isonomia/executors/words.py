@@ -1,0 +1,147 @@
+"""From a word to a pool: ``threads``, ``processes:4``, ``dask:tcp://host:8786``, ``ray``, ...
+
+A pool that was named by a word is kept until the program ends: the next check finds its workers warm, with the model
+that they have opened. An executor that somebody brought is used as it is, and left to its owner.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+from isonomia.errors import UsageError, nearest
+from isonomia.executors.pool import Executing, Pool, shares_memory
+from isonomia.executors.worker import begin_process
+
+__all__ = ["close_pools", "is_remote", "pool_for"]
+
+WORDS = ("threads", "processes", "loky", "dask", "ray", "mpi")
+
+_EXPECTED = (
+    "expected executor as threads, processes, loky, dask, ray or mpi, with a number of workers (processes:4) or an "
+    "address (dask:tcp://host:8786, ray://host:10001), or as an object with submit, such as a ProcessPoolExecutor"
+)
+
+_pools: dict[tuple[str, int], Pool] = {}
+_lock = threading.Lock()
+
+
+def pool_for(executor: Executor | str | Pool | None, workers: int = 1) -> Pool | None:
+    """The pool that an argument ``executor`` names; ``None`` where all is done here.
+
+    Parameters
+    ----------
+    executor
+        A word, an executor, or a pool. Without one, several ``workers`` are threads.
+    workers
+        How many workers, where a word does not say.
+
+    Raises
+    ------
+    UsageError
+        Where it is neither.
+    """
+    if executor is None:
+        return None if workers == 1 else pool_for("threads", workers)
+    if isinstance(executor, Pool):
+        return executor
+    if isinstance(executor, str):
+        return _named(executor, workers)
+    if not callable(getattr(executor, "submit", None)):
+        raise UsageError(f"{_EXPECTED}, but executor={executor!r} came")
+    given: Any = executor
+    name = type(given).__name__
+    return Pool(Executing(lambda: given, here=shares_memory(given), lasting=True, name=name))
+
+
+def is_remote(word: str) -> bool:
+    """Whether a word names workers that somebody else runs, at an address."""
+    return "://" in word
+
+
+def _named(text: str, workers: int) -> Pool:
+    word, address, number = _parsed(text)
+    count = number or (workers if workers > 1 else _processors())
+    key = (address or word, 0 if address else count)
+    with _lock:
+        if key not in _pools:
+            if not _pools:
+                atexit.register(close_pools)
+            _pools[key] = Pool(_executing(text, word, address, count))
+        return _pools[key]
+
+
+def _parsed(text: str) -> tuple[str, str, int]:
+    """The word, the address and the number of workers that a text has."""
+    word, _, rest = text.strip().partition(":")
+    if word not in WORDS:
+        raise UsageError(f"{_EXPECTED}, but executor={text!r} came.{nearest(word, WORDS)}")
+    if not rest:
+        return word, "", 0
+    if rest.isdecimal() and int(rest) >= 1:
+        return word, "", int(rest)
+    if word == "ray" and rest.startswith("//") and len(rest) > 2:
+        return word, f"ray:{rest}", 0
+    if word == "dask" and "://" in rest:
+        return word, rest, 0
+    raise UsageError(f"{_EXPECTED}, but executor={text!r} came")
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _executing(text: str, word: str, address: str, count: int) -> Executing:
+    """How the executor of a word is had. What it needs is looked for now, so that a missing package is said at once."""
+    match word:
+        case "threads":
+            return Executing(lambda: ThreadPoolExecutor(count, "isonomia"), count, here=True, name=text)
+        case "processes":
+            return Executing(lambda: _processes(count), count, name=text)
+        case "loky":
+            loky = _needed("loky", "pip install loky", "joblib.externals.loky")
+            return Executing(lambda: loky.ProcessPoolExecutor(count, initializer=begin_process), count, name=text)
+        case "mpi":
+            futures = _needed("mpi4py.futures", "pip install mpi4py, then: mpiexec -n 8 python -m mpi4py.futures ...")
+            return Executing(futures.MPIPoolExecutor, None, name=text)
+        case _:
+            _needed({"dask": "distributed", "ray": "ray"}[word], f"pip install 'isonomia[{word}]'")
+            opened: Callable[[str, int], Executor] = import_module(f"isonomia.executors.{word}").opened
+            return Executing(lambda: opened(address, count), None if address else count, name=text)
+
+
+def _needed(module: str, install: str, otherwise: str | None = None) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if otherwise is not None:
+            return _needed(otherwise, install)
+        raise UsageError(f"this executor needs {module}, which is not installed ({error}): {install}") from error
+
+
+def _processes(count: int) -> ProcessPoolExecutor:
+    """Processes that inherit nothing: a copy of a program with threads may wait forever for a lock that it copied."""
+    import multiprocessing
+
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["isonomia.executors.worker", "isonomia.models.parallel"])
+        return ProcessPoolExecutor(count, context, begin_process)
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin_process)
+
+
+def close_pools() -> None:
+    """Let all workers go that a word called for; the next check calls for new ones."""
+    with _lock:
+        pools = list(_pools.values())
+        _pools.clear()
+    for pool in pools:
+        pool.close()

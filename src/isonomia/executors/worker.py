@@ -1,0 +1,111 @@
+"""What happens in a worker: what is shared is unpacked once and kept, then one item after the other is worked on.
+
+Nothing raises here: an error of the work is part of the reply. So whatever an executor raises is the executor's own
+trouble, such as a worker that was lost, and the work can be done again.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isonomia.errors import IsonomiaError, ModelError
+from isonomia.wording import words_of
+
+__all__ = ["Reply", "begin_process", "done", "work"]
+
+KEPT = 8
+"""How many shared things a worker keeps; the one that was not used for longest goes first, and is sent again."""
+
+_kept: OrderedDict[str, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a worker says.
+
+    Attributes
+    ----------
+    known
+        Whether it has what is shared; if not, nothing was done, and it has to be sent.
+    values
+        What came of each item.
+    error
+        What ended the work, if anything did.
+    seconds
+        The time that the work took.
+    """
+
+    known: bool = True
+    values: tuple[Any, ...] = ()
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, items: Sequence[Any]) -> Reply:
+    """Work on items with what is shared under a token; ``packed`` brings it along."""
+    try:
+        found, shared = _shared(token, packed)
+    except Exception as error:  # whatever a class does when it is unpickled
+        return Reply(error=_portable(error, "it could not be opened in a worker"))
+    return done(function, shared, items, portable=True) if found else Reply(known=False)
+
+
+def done(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any], *, portable: bool = False) -> Reply:
+    """Work on items, one after the other, until one fails."""
+    began, values = time.perf_counter(), []
+    try:
+        values = [function(shared, item) for item in items]
+    except (Exception, SystemExit, GeneratorExit) as error:
+        kept = error if isinstance(error, Exception) and not portable else _portable(error, "")
+        return Reply(error=kept, seconds=time.perf_counter() - began)
+    return Reply(values=tuple(values), seconds=time.perf_counter() - began)
+
+
+def _shared(token: str, packed: bytes | None) -> tuple[bool, Any]:
+    with _lock:
+        if token not in _kept:
+            if packed is None:
+                return False, None
+            _kept[token] = pickle.loads(packed)
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+        _kept.move_to_end(token)
+        return True, _kept[token]
+
+
+def _portable(error: BaseException, what: str) -> Exception:
+    """An error that can be sent: itself where that can be done, else its words."""
+    if isinstance(error, IsonomiaError):
+        try:
+            pickle.loads(pickle.dumps(error))
+            return error
+        except Exception:
+            return ModelError(str(error))
+    said = f"{type(error).__name__}: {words_of(error)}"
+    return ModelError(f"{what}: {said}" if what else said)
+
+
+def begin_process() -> None:
+    """What a process of our own does first: Ctrl-C is for the program that asks, and without it there is no work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    sentinel = None if parent is None else parent.sentinel
+    if sentinel is not None:
+
+        def leave() -> None:
+            wait([sentinel])
+            os._exit(1)
+
+        threading.Thread(target=leave, daemon=True).start()

@@ -1,0 +1,197 @@
+"""Asking one model by many workers: a gate for a model that stands only so many, and rows spread over an executor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from threading import BoundedSemaphore
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ModelError
+from isonomia.executors import Pool, Shared, Tasks
+from isonomia.models.checked import ask
+from isonomia.models.protocol import Answer, Model, describe
+from isonomia.populations.table import Table
+from isonomia.spec.tensors import is_tensor, namespace
+from isonomia.spec.tree import Value
+
+__all__ = ["Guarded", "Spread", "borders"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """A model with a gate, which lets only so many callers in at once.
+
+    A program at the other end of a pipe, a session, or a function that keeps something between two calls may give wrong
+    answers, and not only errors, when two threads ask it at once. Whoever asks through this waits for the others.
+
+    Attributes
+    ----------
+    model
+        The model.
+    gate
+        Who may be inside; models that share something share their gate.
+    """
+
+    model: Model
+    gate: BoundedSemaphore = field(default_factory=BoundedSemaphore, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint: a gate does not make it another one."""
+        with self.gate:
+            return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Wait for the others, and ask."""
+        with self.gate:
+            return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+
+    def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
+        """A copy, which may be in another process, has a gate of its own, for one caller."""
+        return Guarded, (self.model,)
+
+
+FEW, MANY = 16, 64
+"""Into how many parts small batches and large ones are cut at most."""
+
+LEAST, MOST = 4, 4096
+"""How many rows a part has at least and at most. A model that takes its time for each call likes more of them, one that
+takes it for each row likes fewer."""
+
+
+def borders(rows: int) -> list[int]:
+    """Where a batch is cut into parts. It depends on the number of rows alone, and not on who is there to ask.
+
+    A model may round otherwise where it is given other rows together. So everybody gives it the same parts.
+    """
+    size = max(LEAST, -(-rows // FEW))
+    if size > MANY:
+        size = max(MANY, -(-rows // MANY))
+    return [*range(0, rows, min(size, MOST)), rows]
+
+
+Question = tuple[Table, bool, bool]
+"""Rows, and whether scores and predictions are wanted."""
+
+
+def answer_part(model: Model, question: Question) -> Answer:
+    """What a worker does: ask its copy of the model."""
+    return ask(model, *question)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """A model that many workers are asked about, each about some rows of a batch.
+
+    Since a model answers for each person alone, it does not matter who is asked. Each worker has the model once.
+
+    Attributes
+    ----------
+    model
+        The model.
+    pool
+        The workers.
+    """
+
+    model: Model
+    pool: Pool = field(repr=False)
+    _shared: list[Shared] = field(default_factory=list, repr=False)
+    _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint: it is the same model, wherever it is."""
+        return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
+
+    def begin(self, table: Table, want_score: bool, want_prediction: bool) -> None:
+        """Let the workers begin with a table that will be asked about soon."""
+        question = (table, want_score, want_prediction)
+        tasks = self._tasks(question)
+        with self._lock:
+            self._begun[id(table)] = question, tasks
+
+    def drop(self, table: Table | None = None) -> None:
+        """Nobody will ask about a table that was begun, or about any of them."""
+        with self._lock:
+            keys = list(self._begun) if table is None else [id(table)]
+            dropped = [self._begun.pop(key) for key in keys if key in self._begun]
+        for _, tasks in dropped:
+            tasks.drop()
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask every worker about its part, and join the answers in order."""
+        question = (table, want_score, want_prediction)
+        with self._lock:
+            before, tasks = self._begun.pop(id(table), (None, None))
+        if tasks is None or before != question:
+            tasks = self._tasks(question)
+        return _joined(list(tasks.results()), self.name)
+
+    def _tasks(self, question: Question) -> Tasks:
+        table, want_score, want_prediction = question
+        edges = borders(table.rows)
+        parts = [table.slice(start, stop) for start, stop in pairwise(edges)]
+        with self._lock:
+            if not self._shared:
+                self._shared.append(Shared(self.model, self.model.name))
+        questions = [(part, want_score, want_prediction) for part in parts]
+        return self.pool.begin(answer_part, self._shared[0], questions, [part.rows for part in parts])
+
+
+def _joined(answers: Sequence[Answer], name: str) -> Answer:
+    classes = answers[0].classes
+    if any(answer.classes != classes for answer in answers):
+        raise ModelError(f"{name} named its classes differently for different people of one batch")
+    predictions, scores = [answer.prediction for answer in answers], [answer.score for answer in answers]
+    return Answer(_concatenated(predictions), _concatenated(scores), classes)
+
+
+def _concatenated(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    found = [part for part in parts if part is not None]
+    if found and is_tensor(found[0]):
+        whole: NDArray[Any] = namespace(found[0]).concat(found)
+        return whole
+    return np.concatenate(found) if found else None

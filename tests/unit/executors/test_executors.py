@@ -1,0 +1,301 @@
+"""The same verdict, bit for bit, wherever a check runs and whatever becomes of its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.executor_checks import FEW, lends, plain, run
+
+import isonomia as iso
+from isonomia.engine.observer import Progress
+from isonomia.errors import ModelError, UsageError
+from isonomia.executors import Shared, close_pools, pool_for
+from isonomia.models.parallel import borders
+from isonomia.models.protocol import Answer
+
+RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_workers_are_left() -> Any:
+    yield
+    close_pools()
+
+
+@cache
+def alone(name: str) -> dict[str, Any]:
+    """What a check comes to without an executor."""
+    return run(name, None)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_the_verdict_is_the_same_for_any_executor_and_number_of_workers(kind: str, workers: int) -> None:
+    for name in FEW:
+        assert run(name, f"{kind}:{workers}") == alone(name), name
+
+
+def test_the_parts_of_a_batch_depend_on_its_rows_alone() -> None:
+    for rows in (1, 3, 4, 16, 63, 64, 65, 1024, 1025, 5000, 2**18, 2**20):
+        edges = borders(rows)
+        sizes = np.diff(edges)
+        assert (edges[0], edges[-1]) == (0, rows)
+        assert sizes.min() >= 1
+        assert sizes.max() <= 4096
+    assert len(borders(2**18)) == 65
+
+
+def test_any_executor_will_do_and_is_left_to_its_owner() -> None:
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(1) as processes:
+        name = FEW[0]
+        assert run(name, threads) == run(name, processes) == alone(name)
+        assert threads.submit(int).result() == processes.submit(int).result() == 0
+
+
+class _Straggler(Executor):
+    """One worker, which sleeps before some of its work and does it out of order."""
+
+    def __init__(self) -> None:
+        self.threads, self.sent = ThreadPoolExecutor(4), 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.sent += 1
+        wait = 0.05 if self.sent % 7 == 1 else 0.0
+
+        def late() -> Any:
+            time.sleep(wait)
+            return fn(*args, **kwargs)
+
+        return self.threads.submit(late)
+
+
+def test_a_straggler_changes_nothing() -> None:
+    for name in (FEW[0], FEW[3]):
+        assert run(name, _Straggler()) == alone(name)
+
+
+# ------------------------------------------------------------------------------------------------------- lost workers
+
+
+class _Deadly:
+    """A model that ends its process, unless that is the one that asks: once, or whenever it is asked."""
+
+    name, score_range, classes = "deadly", None, ()
+
+    def __init__(self, mark: Path | None) -> None:
+        self.mark, self.main = mark, os.getpid()
+
+    def answer(self, table: Any, *, want_score: bool, want_prediction: bool) -> Answer:
+        del want_score, want_prediction
+        if os.getpid() != self.main and (self.mark is None or not self.mark.exists()):
+            if self.mark is not None:
+                self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Answer(lends(table.native))
+
+    def fingerprint(self) -> str:
+        return "0" * 64
+
+
+def test_what_a_lost_worker_had_is_done_again(tmp_path: Path) -> None:
+    deadly, people = _Deadly(tmp_path / "mark"), iso.Sample(_people())
+    found = iso.check(RATIO, deadly, people, seed=2, executor="processes:2")
+    assert (tmp_path / "mark").exists()
+    assert plain(found) == plain(iso.check(RATIO, deadly, people, seed=2))
+
+
+def test_a_model_that_ends_every_process_is_an_error_and_not_tried_here() -> None:
+    with pytest.raises(ModelError, match=r"lost|cannot be used"):
+        iso.check(RATIO, _Deadly(None), iso.Sample(_people()), seed=2, executor="processes:2")
+
+
+def test_what_the_executor_of_an_owner_lost_is_done_here() -> None:
+    class Broken(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            del fn, args, kwargs
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+    assert run(FEW[0], Broken()) == alone(FEW[0])
+
+
+def _people() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    return {"sex": rng.choice(["F", "M"], 2000), "income": rng.normal(size=2000), "age": rng.integers(18, 80, 2000)}
+
+
+# ------------------------------------------------------------------------------------------------------- what is sent
+
+
+def test_a_model_that_cannot_be_sent_is_refused_with_what_to_do() -> None:
+    lock = threading.Lock()
+
+    def locked(table: Any) -> Any:
+        with lock:
+            return lends(table)
+
+    with pytest.raises(UsageError, match=r"cannot be sent to another process.*module:object.*executor='threads'"):
+        iso.check(RATIO, locked, iso.Sample(_people()), seed=2, executor="processes:1")
+    assert iso.check(RATIO, locked, iso.Sample(_people()), seed=2, executor="threads:2").answer == "holds"
+
+
+def test_what_is_shared_is_sent_to_each_worker_once() -> None:
+    class Noting(Executor):
+        def __init__(self) -> None:
+            self.sent: list[bool] = []
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            self.sent.append(args[2] is not None)
+            future: Future[Any] = Future()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    executor = Noting()
+    pool = pool_for(executor)
+    assert pool is not None
+    shared = Shared({"factor": 3, "token": os.urandom(8)}, "a factor")
+    for _ in range(4):
+        tasks = pool.begin(_times, shared, [1, 2, 3], [1, 1, 1])
+        assert list(tasks.results()) == [3, 6, 9]
+    assert executor.sent.count(True) == 3  # all three were sent before the first worker said that it knows nothing
+    assert executor.sent[6:].count(True) == 0
+
+
+def _times(shared: dict[str, Any], item: int) -> int:
+    return int(shared["factor"] * item)
+
+
+def test_an_error_of_the_model_in_a_worker_is_the_models() -> None:
+    with pytest.raises(ModelError, match="no idea"):
+        iso.check(RATIO, _raises, iso.Sample(_people()), seed=2, executor="processes:2")
+
+
+def _raises(table: Any) -> Any:
+    raise ValueError(f"no idea of {len(table)} columns")
+
+
+@pytest.mark.parametrize("word", ["thread", "processes:0", "processes:x", "dask:", "ray:/x", "", 3])
+def test_an_executor_that_is_none_is_refused(word: Any) -> None:
+    if word == "dask:":
+        word = "dask:here"
+    with pytest.raises(UsageError, match="expected executor as threads"):
+        iso.check(RATIO, lends, iso.Sample(_people()), executor=word)
+
+
+# -------------------------------------------------------------------------------------------------------- slow models
+
+
+def test_a_slow_model_is_asked_ahead_and_what_is_not_used_is_counted() -> None:
+    """With one person a batch, eight workers used to wait for each other: 19 people in 20 calls one after the other."""
+    lock, calls, most, together = threading.Lock(), [0], [0], [0]
+
+    def slow(table: Any) -> Any:
+        with lock:
+            together[0] += 1
+            calls[0] += 1
+            most[0] = max(most[0], together[0])
+        time.sleep(0.02)
+        with lock:
+            together[0] -= 1
+        return (np.asarray(table["income"]) > 0).astype(int)
+
+    seen: list[Progress] = []
+
+    class Noting:
+        def begin(self, text: str) -> None: ...
+
+        def advance(self, progress: Progress) -> None:
+            seen.append(progress)
+
+        def end(self) -> None: ...
+
+    claim, people = "P[prediction == 1] >= 0.42", iso.Sample(_people())
+    before = iso.check(claim, slow, people, seed=1, budget=200)
+    calls_before = calls[0]
+    calls[0] = 0
+    ahead = iso.check(claim, slow, people, seed=1, budget=200, executor="threads:8", observer=Noting())
+    assert plain(before) == plain(ahead)
+    assert most[0] == 8
+    assert calls[0] < calls_before
+    assert [progress.samples for progress in seen][-1] == ahead.samples
+    assert 0 < max(progress.unused for progress in seen) <= 32
+    assert seen[-1].unused <= 8  # when the decision is near, hardly anybody is asked about in vain
+
+
+def test_an_error_about_people_who_were_asked_ahead_in_vain_does_not_count() -> None:
+    people = {"income": np.concatenate([np.ones(60), np.full(1940, -5.0)])}
+
+    def fails_later(table: Any) -> Any:
+        if (np.asarray(table["income"]) < 0).any():
+            raise ValueError("not these")
+        return np.ones(len(table["income"]), dtype=int)
+
+    sample, claim = iso.Sample(people, shuffle=False), "P[prediction == 1] >= 0.9"
+    quiet = iso.check(claim, fails_later, sample, seed=1, random_model=True)
+    assert quiet.samples <= 60
+    assert plain(iso.check(claim, fails_later, sample, seed=1, random_model=True, workers=4)) == plain(quiet)
+
+
+# ---------------------------------------------------------------------------------------------- a folder of long files
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    where, rng = tmp_path_factory.mktemp("people"), np.random.default_rng(3)
+    for number, rows in enumerate((700, 1, 1300)):
+        columns = {"sex": rng.choice(["F", "M"], rows), "income": rng.normal(size=rows)}
+        columns |= {"age": rng.integers(18, 80, rows), "repaid": rng.integers(0, 2, rows)}
+        parquet.write_table(pa.table(columns), where / f"{number}.parquet", row_group_size=300)
+    return where
+
+
+CLAIMS = (
+    RATIO,
+    "E[income | sex == 'F'] <= 0.5",
+    iso.PrincipalFairness(attribute="sex", outcome="repaid", prediction="prediction"),
+)
+
+
+def test_workers_count_a_folder_of_files_and_send_no_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.audits.pieces.LEAST", 250)
+    for claim in CLAIMS:
+        first, *others = (
+            plain(iso.check(claim, lends, iso.Census(folder), seed=1, executor=executor))
+            for executor in (None, "threads:1", "threads:3", "processes:2")
+        )
+        assert all(other == first for other in others)
+
+
+def test_pieces_begin_where_row_groups_do(folder: Path) -> None:
+    table = iso.Census(folder).rows
+    starts = [0, 300, 600, 700, 701, 1001, 1301, 1601, 1901, 2001]
+    assert table.pieces(1) == list(pairwise(starts))
+    assert table.pieces(400) == [(0, 600), (600, 1001), (1001, 1601), (1601, 2001)]
+    whole = np.concatenate([part.column("income") for part in table.batches(["income"])])
+    for start in (0, 299, 300, 650, 700, 701, 1500, 2000):
+        rest = np.concatenate([part.column("income") for part in table.batches(["income"], start=start)])
+        assert np.array_equal(rest, whole[start:])
+
+
+# ------------------------------------------------------------------------------------------------------ other machines
+
+
+@pytest.mark.parametrize(("word", "package"), [("loky:2", "loky"), ("dask:2", "distributed"), ("ray:2", "ray")])
+@pytest.mark.filterwarnings("ignore")
+def test_engines_of_others_give_the_same_verdict(word: str, package: str) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed: pip install 'isonomia[{word.partition(':')[0]}]'")
+    for name in FEW:
+        assert run(name, word) == alone(name), name
+    close_pools()
