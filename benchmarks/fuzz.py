@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from time import monotonic, process_time
+from time import process_time
 from typing import Any
 
 from benchmarks import fuzz_inputs as inputs
@@ -241,56 +241,60 @@ LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
 
 
 def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, use: float = 1.0) -> Found:
-    """Try inputs until there were so many, or the time is over; of those accepted, a share is used."""
-    from isonomia.errors import IsonomiaError
-
+    """Try inputs until there were so many, or so many seconds of computing; of those accepted, a share is used."""
     make, read = LANGUAGES[language][0](), LANGUAGES[language][1]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    draw, found, seen, told_new, until = random.Random(seed), Found(language), set(), [], monotonic() + seconds
+    draw, found, seen, told_new = random.Random(seed), Found(language), set(), []
+    until = process_time() + seconds
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
         warnings.simplefilter("error")
         folder = Path(place)
         _write_people(folder)
-        with suppress(Exception):
+        with suppress(Exception, TooLongError), _at_most(MOST_TO_USE):
             read(make(draw), folder)  # imports take time once
-        while found.inputs < most and monotonic() < until:
+        while found.inputs < most and process_time() < until:
             made = make(draw)
             if told_new and isinstance(made, str) and draw.random() < 0.25:
                 made = inputs.mutated(draw.choice(told_new), draw)
-            found.inputs += 1
-            began = process_time()
-            try:
-                with _at_most(MOST_TO_USE):
-                    uses = read(made, folder)
-                    found.slowest = max(found.slowest, process_time() - began)
-                    found.accepted += 1
-                    outcome = "accepted"
-                    if draw.random() < use:
-                        began = process_time()
-                        uses()
-                        found.slowest_use = max(found.slowest_use, process_time() - began)
-                        outcome = "used"
-            except IsonomiaError as error:
-                outcome = f"{type(error).__name__}: {_shape(str(error))}"
-                if outcome not in seen:
-                    found.slowest = max(found.slowest, process_time() - began)
-            except (Exception, TooLongError) as error:
-                outcome = f"crash {type(error).__name__}"
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{Path(last.filename).name}:{last.lineno}"
-                if (outcome, where) not in seen:
-                    seen.add((outcome, where))
-                    text = made if isinstance(made, str) else json.dumps(made)
-                    found.crashes.append(
-                        {"error": f"{type(error).__name__}: {error}"[:300], "where": where, "input": text}
-                    )
-            if outcome not in seen:
-                seen.add(outcome)
+            outcome, where = tried(found, read, made, folder, use=draw.random() < use)
+            kind = (outcome.partition(":")[0], where) if where else outcome
+            if kind not in seen:
+                seen.add(kind)
                 if isinstance(made, str):
                     told_new.append(made)
+                if where:
+                    text = made if isinstance(made, str) else json.dumps(made)
+                    found.crashes.append({"error": outcome, "where": where, "input": text})
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     found.outcomes, found.megabytes = len(seen), grown / 1e3
     return found
+
+
+def tried(found: Found, read: Read, made: Any, folder: Path, *, use: bool) -> tuple[str, str]:
+    """Read one input, perhaps use it, and count it; what came of it, and where it failed if it did what none may."""
+    from isonomia.errors import IsonomiaError
+
+    found.inputs += 1
+    began, read_in, where = process_time(), None, ""
+    try:
+        with _at_most(MOST_TO_USE):
+            uses = read(made, folder)
+            read_in, outcome = process_time() - began, "accepted"
+            found.accepted += 1
+            if use:
+                uses()
+                outcome = "used"
+    except IsonomiaError as error:
+        outcome = f"{type(error).__name__}: {_shape(str(error))}"
+    except (Exception, TooLongError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        outcome, where = f"{type(error).__name__}: {error}"[:300], f"{Path(last.filename).name}:{last.lineno}"
+    spent = process_time() - began
+    read_in = spent if read_in is None else read_in
+    if read_in > MOST_SECONDS and not where:
+        outcome, where = f"{read_in:.1f} s to read it", "too slow"
+    found.slowest, found.slowest_use = max(found.slowest, read_in), max(found.slowest_use, spent - read_in)
+    return outcome, where
 
 
 def _shape(message: str) -> str:
@@ -300,16 +304,21 @@ def _shape(message: str) -> str:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
+    """Stop what takes more seconds of computing, or stands still; a busy machine makes nothing late."""
+
     def late(*_: object) -> None:
         raise TooLongError(f"more than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, 20.0 * seconds))
+    before = [signal.signal(number, late) for number, _, _ in timers]
+    for _, timer, limit in timers:
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 def _in_a_process(language: str, seed: int, most: int, seconds: float, use: float, results: Any) -> None:
@@ -320,7 +329,7 @@ def _in_a_process(language: str, seed: int, most: int, seconds: float, use: floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="for all languages together")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of computing, for all languages together")
     parser.add_argument("--inputs", type=int, default=10**9, help="for all languages together")
     parser.add_argument("--only", nargs="*", choices=sorted(LANGUAGES), default=list(LANGUAGES))
     parser.add_argument("--use", type=float, default=0.3, help="the share of accepted inputs that is used")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from benchmarks.fuzz import LANGUAGES, fuzz
 from benchmarks.fuzz_inputs import AUDIT, PROPERTY, mutated, mutated_tree, written
+
+from benchmarks import fuzz as harness
+from isonomia.errors import UsageError
 
 INPUTS = {
     "property": 300, "fr": 800, "nomos": 300, "interventions": 800, "audit": 40, "evidence": 150, "service": 600,
@@ -34,6 +38,30 @@ def test_a_crash_is_noticed_with_its_input(monkeypatch: pytest.MonkeyPatch) -> N
     (crash,) = found.crashes
     assert crash["error"].startswith("ValueError")
     assert crash["input"]
+
+
+def test_only_computing_counts_as_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "MOST_TO_USE", 0.2)
+    monkeypatch.setattr(harness, "MOST_SECONDS", 0.1)
+
+    def waits(_: object, __: object) -> object:
+        time.sleep(0.5)
+        return lambda: None
+
+    def computes(_: object, __: object) -> object:
+        while True:
+            pass
+
+    def is_slow_to_refuse(_: object, __: object) -> object:
+        until = time.process_time() + 0.12
+        while time.process_time() < until:
+            pass
+        raise UsageError("no")
+
+    for read, error in ((waits, None), (computes, "TooLongError"), (is_slow_to_refuse, "0.1 s to read it")):
+        monkeypatch.setitem(LANGUAGES, "property", (LANGUAGES["property"][0], read))
+        found = fuzz("property", 1, most=1)
+        assert [crash["error"].partition(":")[0] for crash in found.crashes] == ([error] if error else [])
 
 
 def test_inputs_are_the_same_for_the_same_seed_and_grammars_end() -> None:
