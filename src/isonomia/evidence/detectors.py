@@ -22,6 +22,7 @@ Nothing is assumed about the law from block to block; within a block it must not
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -370,7 +371,7 @@ def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
     """Where each finished block ends, and which draws are used: of each group the first in a block, up to a limit."""
     if groups == 1:
         return np.arange(1, len(label) + 1), np.ones(len(label), dtype=bool)
-    places = [np.flatnonzero(label == group) for group in range(groups)]
+    places: list[list[int]] = [np.flatnonzero(label == group).tolist() for group in range(groups)]
     next_ones = [0] * groups
     ends: list[int] = []
     kept = np.ones(len(label), dtype=bool)
@@ -378,9 +379,9 @@ def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
     while True:
         last = [after + LEAST_IN_BLOCK - 1 for after in next_ones]
         full = all(each < most for each, most in zip(last, limit, strict=True))
-        end = 1 + max(int(place[k]) for place, k in zip(places, last, strict=True)) if full else len(label)
+        end = 1 + max(place[k] for place, k in zip(places, last, strict=True)) if full else len(label)
         for group, place in enumerate(places):
-            upto = int(np.searchsorted(place, end))
+            upto = bisect_left(place, end, next_ones[group])
             if upto - next_ones[group] > MOST_IN_BLOCK:
                 kept[place[next_ones[group] + MOST_IN_BLOCK : upto]] = False
             next_ones[group] = upto
