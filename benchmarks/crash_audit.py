@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import importlib
 import json
 import os
+import pkgutil
+import signal
 import sqlite3
-import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import isonomia
 from isonomia.records.store import ANSWER_PREFIX
 
 __all__ = ["entries_in", "is_sound", "kept_in", "run_to_the_end", "start", "verdicts_in", "write_audit"]
@@ -140,11 +148,94 @@ def write_audit(folder: Path, people: int = 12_000) -> None:
 
 def start(folder: Path, records: str, more: Sequence[str] = (), program: str = MAIN, **options: Any) -> Any:
     """Start a run in a process of its own; it is not waited for."""
-    command = [sys.executable, "-c", program, "run", "audit.toml", "--allow-code", "-q", "--records", records, *more]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "NO_COLOR": "1"}
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
+    arguments = ["run", "audit.toml", "--allow-code", "-q", "--records", records, *more]
+    return Forked(folder, arguments, program, **options)
+
+
+class Forked:
+    """A process as ``Popen`` would give it, forked from this one when everything is imported.
+
+    Importing takes most of a short life otherwise, and nothing is written meanwhile.
+    """
+
+    def __init__(
+        self, folder: Path, arguments: Sequence[str], program: str, preexec_fn: Callable[[], None] | None = None
+    ) -> None:
+        import_everything()
+        self.returncode: int | None = None
+        pipes = [os.pipe(), os.pipe()]  # what it prints is little, and they are not read before its end
+        self._told = [reading for reading, _ in pipes]
+        self.pid = os.fork()
+        if self.pid:
+            for _, writing in pipes:
+                os.close(writing)
+            return
+        code = 70
+        try:
+            atexit._clear()  # else it would remove the folders of this process at its end
+            os.chdir(folder)
+            os.environ["NO_COLOR"] = "1"
+            sys.path.insert(0, "")
+            for number, (_, writing) in enumerate(pipes, start=1):
+                os.dup2(writing, number)
+            if preexec_fn is not None:
+                preexec_fn()
+            code = _run(program, arguments)
+        finally:
+            os._exit(code)
+
+    def poll(self) -> int | None:
+        """The exit code, or ``None`` while it lives."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it by SIGKILL, if it lives."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait for its end; what it printed."""
+        told = []
+        for reading in self._told:
+            with open(reading) as file:
+                told.append(file.read())
+        if self.returncode is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return told[0], told[1]
+
+
+def _run(program: str, arguments: Sequence[str]) -> int:
+    """What an interpreter does with ``-c``: run, say what was raised, end threads, and flush."""
+    sys.argv, code = ["-c", *arguments], 0
+    try:
+        exec(program, {"__name__": "__main__"})
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+@cache
+def import_everything() -> None:
+    """Import what a run needs, and start no thread."""
+    for name in ("pyarrow.csv", "scipy.optimize", "scipy.stats"):
+        importlib.import_module(name)
+    for module in pkgutil.walk_packages(isonomia.__path__, "isonomia."):
+        if "pytest_plugin" not in module.name:
+            importlib.import_module(module.name)
+    gc.freeze()
+    assert threading.active_count() == 1, "a process with threads must not be forked"
 
 
 def run_to_the_end(folder: Path, records: str, *more: str, **options: Any) -> tuple[int, str]:

@@ -107,15 +107,11 @@ class World:
         """The same for many streams, both promises and several thresholds; 0 for never."""
         more = np.log(len(self.detectors))
         wanted = [[each + more for each in some] for some in enough]
-        of_each: list[list[tuple[Integers, Floats, Integers]]] = [[] for _ in self.detectors]
-        for groups, values in streams:
-            for number, (_, label, payoff) in enumerate(self.parts(groups, values)):
-                within = np.flatnonzero(label >= 0)
-                of_each[number].append((label[within], payoff[within], within + 1))
         never = np.iinfo(np.int64).max
+        cut = [list(self.parts(groups, values)) for groups, values in streams]
         found = [
-            first_alarms(detector, some, wanted)
-            for (detector, _, _), some in zip(self.parts(*streams[0]), of_each, strict=True)
+            first_alarms(some[0][0], [(label, payoff) for _, label, payoff in some], wanted)
+            for some in zip(*cut, strict=True)
         ]
         first = np.minimum.reduce([np.where(each == 0, never, each) for each in found])
         return np.asarray(np.where(first == never, 0, first))
@@ -145,8 +141,10 @@ WORLDS = (
 
 ALPHAS, RUN_LENGTHS = (0.05, 0.01), (1_000, 10_000)
 THRESHOLDS = (tuple(np.log(1.0 / np.asarray(ALPHAS)).tolist()), tuple(np.log(np.asarray(RUN_LENGTHS)).tolist()))
-TOGETHER = 50
+TOGETHER = 500
 """Streams that go side by side."""
+ALONE = 50
+"""Streams of each world whose alarms the library finds again, one stream at a time."""
 
 
 def _together(world: World, length: int, first: int) -> Integers:
@@ -181,7 +179,7 @@ def alarms(streams: int, length: int, pool: ProcessPoolExecutor) -> list[dict[st
             mean, least = float(seen.sum() / max(int((at > 0).sum()), 1)), float(seen.mean())
             rows.append({"world": world.name, "run length": run_length, "mean": mean, "least": least})
             print(f"{world.name:<28}{f'at least {run_length:,}':>22}{mean:>12,.0f}   (up to {length:,}: {least:,.0f})")
-        some = min(TOGETHER, streams)
+        some = min(ALONE, streams)
         alone = np.asarray(list(pool.map(partial(_alone, world, length), range(some))))
         same = bool((alone == found[:some]).all())
         rows.append({"world": world.name, "streams alone": some, "the same": same})
