@@ -6,8 +6,8 @@
 ``run_length`` the mean number of samples to one is at least that (what is printed is the number of samples that were
 seen up to alarms, or to the end of streams, for each alarm). *delay*: samples from a change to the alarm, over that of
 the CUSUM which knows the laws before and after it, with its threshold set, by simulation, so that its run length is the
-one that ours promises. *peers* (where they are installed): river's ADWIN and Page-Hinkley and MAPIE's RiskMonitoring on
-the same streams of one rate. *speed*: samples a second, a single sample, and memory.
+one that ours promises. *peers* (where they are installed, ``watch_peers.py``): river's ADWIN and Page-Hinkley, MAPIE's
+RiskMonitoring and CUSUMs on the same streams of one rate. *speed*: samples a second, a single sample, and memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import isonomia as iso
+from benchmarks.watch_peers import chart, cusum, peers
 from benchmarks.watch_streams import first_alarms
 from isonomia.evidence.detectors import Detector, Loan
 
@@ -187,13 +188,6 @@ def alarms(streams: int, length: int, pool: ProcessPoolExecutor) -> list[dict[st
     return rows
 
 
-def _cusum(likelihoods: Floats) -> Floats:
-    """The statistic of Page's CUSUM after each sample."""
-    total = np.cumsum(likelihoods, axis=-1)
-    before = np.concatenate([np.zeros((*total.shape[:-1], 1)), total[..., :-1]], axis=-1)
-    return np.asarray(total - np.minimum.accumulate(before, axis=-1))
-
-
 def _threshold(world: World, logs: Floats, run_length: float, seed: int) -> float:
     """The threshold at which the CUSUM has the run length, by one long stream that starts anew after each alarm."""
     rng = np.random.default_rng(seed)
@@ -203,7 +197,7 @@ def _threshold(world: World, logs: Floats, run_length: float, seed: int) -> floa
     def length(threshold: float) -> float:
         count, start = 0, 0
         while start < len(steps):
-            part = _cusum(steps[start : start + int(20 * run_length)])
+            part = cusum(steps[start : start + int(20 * run_length)])
             over = np.flatnonzero(part >= threshold)
             if not len(over):
                 break
@@ -226,7 +220,7 @@ def _delays(world: World, after: Sequence[float], run_length: float, streams: in
         rng = np.random.default_rng([seed, stream])
         parts = [world.draw(rng, BEFORE), world.draw(rng, int(12 * run_length), after)]
         groups, values = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-        over = np.flatnonzero(_cusum(logs[groups, values.astype(int)]) >= threshold)
+        over = np.flatnonzero(cusum(logs[groups, values.astype(int)]) >= threshold)
         if len(over) and over[0] >= BEFORE:
             theirs.append(int(over[0]) + 1 - BEFORE)
         found = world.alarm(groups, values, run_length=True, enough=float(np.log(run_length)))
@@ -258,78 +252,6 @@ def delay(streams: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
         mean = float(np.exp(np.mean([np.log(row["watch"] / row["CUSUM"]) for row in part])))
         print(f"geometric mean of {name}: {mean:.3f}", flush=True)
         rows += [*part, {"world": f"geometric mean of {name}", "ratio": mean}]
-    return rows
-
-
-def _with_adwin(values: Floats) -> int | None:
-    from river.drift import ADWIN
-
-    detector = ADWIN()
-    for index, value in enumerate(values):
-        detector.update(value)
-        if detector.drift_detected:
-            return index + 1
-    return None
-
-
-def _with_page_hinkley(values: Floats) -> int | None:
-    from river.drift import PageHinkley
-
-    detector = PageHinkley()
-    for index, value in enumerate(values):
-        detector.update(value)
-        if detector.drift_detected:
-            return index + 1
-    return None
-
-
-def _with_mapie(values: Floats) -> int | None:
-    from mapie.exchangeability_testing import RiskMonitoring
-
-    monitor = RiskMonitoring(risk="predicted_positive_fraction", test_level=0.05, threshold=0.3, warn=False)
-    for start in range(0, len(values), 100):
-        part = values[start : start + 100].astype(int)
-        monitor.update(part, part)
-        if monitor.harmful_shift_detected:
-            return start + len(part)
-    return None
-
-
-def _with_watch(values: Floats) -> int | None:
-    return rate_world(0.3).alarm(
-        np.zeros(len(values), dtype=np.int64), values, run_length=False, enough=float(np.log(1.0 / 0.05))
-    )
-
-
-PEERS: dict[str, tuple[str, Callable[[Floats], int | None], str]] = {
-    "watch, alpha 0.05": ("isonomia", _with_watch, "false alarm ever at most 5%"),
-    "MAPIE RiskMonitoring 0.05": ("mapie", _with_mapie, "false alarm ever at most 5%; one risk, no groups"),
-    "river ADWIN": ("river", _with_adwin, "a bound for each cut of the window"),
-    "river Page-Hinkley": ("river", _with_page_hinkley, "none"),
-}
-
-
-def peers(streams: int, length: int) -> list[dict[str, Any]]:
-    """One rate, at most 0.3: false alarms with the truth at 0.3, and the delay of a change to 0.4 after 1,000."""
-    rows = []
-    print(f"{'':<28}{'false alarms':>14}{'delay':>9}{'missed':>8}   guarantee")
-    for name, (package, method, promise) in PEERS.items():
-        if find_spec(package) is None:
-            print(f"{name:<28} skipped: pip install {package}")
-            continue
-        false, delays, missed, before = 0, [], 0, 0
-        for stream in range(streams):
-            rng = np.random.default_rng([13, stream])
-            false += method((rng.random(length) < 0.3).astype(float)) is not None
-            changed = np.concatenate([rng.random(BEFORE) < 0.3, rng.random(9 * BEFORE) < 0.4]).astype(float)
-            found = method(changed)
-            missed += found is None
-            before += found is not None and found <= BEFORE
-            if found is not None and found > BEFORE:
-                delays.append(found - BEFORE)
-        mean = float(np.mean(delays)) if delays else float("nan")
-        rows.append({"method": name, "false": false / streams, "delay": mean, "missed": missed, "guarantee": promise})
-        print(f"{name:<28}{false / streams:>14.1%}{mean:>9.0f}{missed:>8}   {promise}", flush=True)
     return rows
 
 
@@ -378,16 +300,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="*", choices=("alarms", "delay", "peers", "speed"))
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/watch.json"))
+    parser.add_argument("--chart", type=Path, help="for the alarms of peers, such as docs/images/watch-peers.svg")
     arguments = parser.parse_args()
     wanted = arguments.only or ("alarms", "delay", "peers", "speed")
     found: dict[str, Any] = {}
-    with ProcessPoolExecutor(arguments.workers) as pool:
+    with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         if "alarms" in wanted:
             found["alarms"] = alarms(arguments.streams, arguments.length, pool)
         if "delay" in wanted:
             found["delay"] = delay(min(arguments.streams, 400), pool)
     if "peers" in wanted:
-        found["peers"] = peers(min(arguments.streams, 60), arguments.length)
+        found["peers"] = peers(min(arguments.streams, 1_000), arguments.length)
+        if arguments.chart is not None:
+            chart(found["peers"]).save(str(arguments.chart))
     if "speed" in wanted:
         found["speed"] = speed()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

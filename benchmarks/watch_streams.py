@@ -83,7 +83,9 @@ def first_alarms(
 
 
 def _lent(loan: Loan, ends: Integers) -> Floats:
-    """What is lent before each block; nothing after the last one of a stream."""
+    """What is lent before each block; nothing after the last one of a stream. One column, where it is always so."""
+    if (ends == ends[:, :1]).all():
+        ends = ends[:, :1]
     before = np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])
     return np.where(ends > 0, loan.between(before, np.maximum(ends, before)), 0.0)
 
@@ -100,8 +102,8 @@ def _bet_on_one(detector: Detector, moments: Floats, blocks: Blocks) -> Callable
     scale = 1.0 / np.sqrt(detector._spread_at(middle, variance))
     stakes = np.minimum(scale * DISTANCES, SAFETY / max(detector.bound - low, 1e-300))
     assert blocks.values is not None
-    pulls = blocks.values - detector.bound
-    return lambda number: np.asarray(1.0 + stakes * pulls[number][:, None])
+    values = blocks.values
+    return lambda number: np.asarray(1.0 + stakes * (values[number] - detector.bound)[:, None])
 
 
 def _factors(detector: Detector, moments: Floats, blocks: Blocks, number: int) -> Floats:
