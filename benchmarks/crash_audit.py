@@ -213,7 +213,7 @@ def _run(program: str, arguments: Sequence[str]) -> int:
     """What an interpreter does with ``-c``: run, say what was raised, end threads, and flush."""
     sys.argv, code = ["-c", *arguments], 0
     try:
-        exec(program, {"__name__": "__main__"})
+        exec(program, {})
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
     except BaseException:

@@ -144,7 +144,7 @@ ALPHAS, RUN_LENGTHS = (0.05, 0.01), (1_000, 10_000)
 THRESHOLDS = (tuple(np.log(1.0 / np.asarray(ALPHAS)).tolist()), tuple(np.log(np.asarray(RUN_LENGTHS)).tolist()))
 TOGETHER = 500
 """Streams that go side by side."""
-ALONE = 50
+ALONE = 40
 """Streams of each world whose alarms the library finds again, one stream at a time."""
 
 

@@ -114,10 +114,27 @@ def frame_store(data: object) -> FrameStore | None:
             frame = _collected(frame)
         if not isinstance(frame, nw.DataFrame):
             return None
-        return FrameStore(frame.to_native(), tuple(frame.columns), len(frame), frame.implementation.name.lower())
+        native, kind = frame.to_native(), frame.implementation.name.lower()
+        if kind == "pyarrow":
+            _check_arrow(native)
+        return FrameStore(native, tuple(frame.columns), len(frame), kind)
     except nw.exceptions.DuplicateError as error:
         message = " ".join(str(error).split())
         raise DataError(f"every column needs a name of its own. {message}. Rename or drop the others.") from error
+
+
+def _check_arrow(table: Any) -> None:
+    """Refuse a table whose buffers do not fit together: what made it without looking left that to its readers."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise DataError(
+                f"expected a table of pyarrow that is valid, but the column {name!r} is not: {str(error).strip()}. "
+                "Look at where it was made; validate(full=True) of pyarrow tells what is wrong."
+            ) from error
 
 
 def _collected(frame: Any) -> Any:

@@ -25,15 +25,11 @@ from isonomia.spec.tree import (
     Value,
     Variable,
 )
-from isonomia.spec.walk import Node, nodes, rebuilt
+from isonomia.spec.walk import MOST_COMPARISONS, Node, nodes, rebuilt
 
 __all__ = ["Binding", "expand", "expand_parts", "put_values"]
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
-
-MOST_COMPARISONS = 2_000
-"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
-each comparison has bets of its own."""
 
 
 def expand(formula: Formula, values: _Values) -> Formula:
@@ -49,7 +45,8 @@ def expand(formula: Formula, values: _Values) -> Formula:
 
 def _check_size(formula: Formula, values: _Values) -> None:
     """Refuse a property of too many comparisons before any is written out; no more than these are counted."""
-    counted = sum(1 for _ in islice(_comparisons(formula, values, {}), MOST_COMPARISONS + 1))
+    some = islice(_comparisons(formula, values, {}), MOST_COMPARISONS + 1)
+    counted = sum(len(comparison.rest) for comparison in some)  # `0.1 <= a <= b` is two
     if counted <= MOST_COMPARISONS:
         return
     loops = [node for node in nodes(formula) if isinstance(node, Each)]

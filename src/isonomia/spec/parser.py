@@ -8,6 +8,7 @@ here needs its classes.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -47,7 +48,7 @@ from isonomia.spec.tree import (
     Variable,
     Version,
 )
-from isonomia.spec.walk import DEEPEST
+from isonomia.spec.walk import DEEPEST, MOST_COMPARISONS
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -107,10 +108,34 @@ def parse_condition(text: str) -> Row:
 def _read(text: str, start: str) -> Branch:
     if not isinstance(text, str):
         raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
+    check_length(text)
+    if start == "start":
+        _check_comparisons(text)
     tree = parse_tree(load_grammar(__package__, "start", "condition"), text, FORMULAS, start=start)
     advice = f"this is nested more than {DEEPEST} levels deep: split the property into several"
     check_depth(tree, text, DEEPEST + 5, advice)  # the concrete tree has a few levels more than the syntax tree
     return branches(tree)[0]
+
+
+_COUNTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\#[^\n]*|[\[\]]|==>|[=!<>]=|[<>]""")
+
+
+def _check_comparisons(text: str) -> None:
+    """Refuse a text of too many comparisons before it is read, which would take seconds."""
+    if len(text) <= 3 * MOST_COMPARISONS:
+        return
+    depth = counted = 0
+    for found in _COUNTED.finditer(text):
+        sign = found[0]
+        if sign in "[]":
+            depth += 1 if sign == "[" else -1
+        elif depth == 0 and sign[0] in "=!<>" and sign != "==>":
+            counted += 1
+    if counted > MOST_COMPARISONS:
+        raise SpecError(
+            f"expected a property of at most {MOST_COMPARISONS:,} comparisons, but this one has {counted:,}: state "
+            "several properties"
+        )
 
 
 # ---------------------------------------------------------------------------- Lark's trees

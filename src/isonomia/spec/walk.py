@@ -39,6 +39,7 @@ from isonomia.spec.tree import (
 
 __all__ = [
     "DEEPEST",
+    "MOST_COMPARISONS",
     "Node",
     "check_names",
     "children",
@@ -58,6 +59,10 @@ Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
 
 DEEPEST = 100
 """How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
+
+MOST_COMPARISONS = 2_000
+"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
+each comparison has bets of its own."""
 
 _Tree = TypeVar("_Tree")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zipfile
 
 import numpy as np
@@ -132,6 +133,28 @@ def test_as_many_comparisons_as_allowed_are_written_out():
     assert len(expand(formula, lambda _: most).operands) == 2
     with pytest.raises(SpecError, match="fewer values"):
         expand(formula, lambda _: (*most, -1))
+
+
+@pytest.mark.parametrize("each", ["P[a > 1] >= 0.5", "P[']' == b] < 1", "0.1 <= P[b] <= 0.2"])
+def test_thousands_of_comparisons_are_refused_before_they_are_read(each):
+    began = time.process_time()
+    with pytest.raises(SpecError, match="at most 2,000 comparisons"):
+        parse_formula(" and ".join([each] * (100_000 // (len(each) + 5))))
+    assert time.process_time() - began < 0.5
+
+
+def test_signs_that_are_no_comparisons_of_rates_are_not_counted():
+    many = " or ".join(f"a > {k}" for k in range(MOST_COMPARISONS + 1))
+    assert parse_formula(f"P[{many}] >= 0.5 # {'<' * 3_000}") == parse_formula(f"P[{many}] >= 0.5")
+    few = " and ".join(["P[a > 1] >= 0.5"] * 500)
+    assert len(parse_formula(few).operands) == 500
+
+
+def test_each_sign_of_a_chain_is_a_comparison():
+    chain = " <= ".join(["0.1"] + ["P[a > v]"] * 50)
+    with pytest.raises(SpecError, match="at most 2,000 comparisons"):
+        expand(parse_formula(f"for v in a: {chain}"), lambda _: tuple(range(41)))
+    expand(parse_formula(f"for v in a: {chain}"), lambda _: tuple(range(40)))
 
 
 def test_a_text_that_nobody_wrote_is_refused_before_it_is_read():

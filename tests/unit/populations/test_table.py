@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
 from isonomia.populations.fingerprint import table_fingerprint
@@ -167,3 +168,20 @@ def test_repeated_and_wrongly_counted_names_of_an_array_are_refused():
 def test_a_table_holds_a_dict_of_arrays_without_a_data_frame_library():
     array = np.arange(3)
     assert Table.of({"a": array}).native["a"] is array
+
+
+def _text_of_pyarrow(data: bytes, ends: list[int]) -> object:
+    return pa.Array.from_buffers(
+        pa.string(), len(ends) - 1, [None, pa.array(ends, pa.int32()).buffers()[1], pa.py_buffer(data)]
+    )
+
+
+@pytest.mark.parametrize("wrong", ["bytes", "ends", "categories"])
+def test_an_invalid_table_of_pyarrow_is_refused_by_the_name_of_its_column(wrong):
+    column = {
+        "bytes": lambda: _text_of_pyarrow(b"\xff\xfe\xffde", [0, 2, 5]),
+        "ends": lambda: _text_of_pyarrow(b"abcde", [0, 4, 2]),
+        "categories": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 7]), pa.array(["x", "y"]), safe=False),
+    }[wrong]()
+    with pytest.raises(DataError, match="the column 'sex' is not"):
+        iso.check("P[sex == 'x'] >= 0.5", population=iso.Census(pa.table({"age": [1, 2], "sex": column})))
