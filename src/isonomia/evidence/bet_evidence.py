@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, begin, paths, step
 from isonomia.evidence.channels import Channel, channels_for, crossed_channel
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.evidence.protocol import Tallies
@@ -34,6 +34,7 @@ __all__ = [
     "AnyWealth",
     "BetEvidence",
     "PolytopeTest",
+    "SideBySide",
     "bets_for",
     "e_processes_for",
     "polytope_test",
@@ -107,11 +108,19 @@ class SideBySide:
             places[row, : len(test.channels)] = [numbers[channel] for channel in test.channels]
         return cls(process, tuple(numbers), places)
 
+    def log_wealths(self, history: Sequence[Tallies]) -> Floats:
+        """The log wealth of each of them after every batch: shape ``(batches, e-processes)``."""
+        return paths(self.process, self._told(history)[:, self.places])
+
+    def _told(self, history: Sequence[Tallies]) -> Floats:
+        """The counts of each channel in each batch, and none of the one that stands for nothing."""
+        told = np.zeros((len(history), len(self.channels) + 1, self.process.prior.shape[-1]))
+        for row, channel in enumerate(self.channels):
+            told[:, row, : channel.grid.size] = [tallies[channel] for tallies in history]
+        return told
+
     def step(self, states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[DividedWealth]:
         """Bet on one batch in each of them."""
-        told = np.zeros((len(self.channels) + 1, self.process.prior.shape[-1]))
-        for row, channel in enumerate(self.channels):
-            told[row, : channel.grid.size] = tallies[channel]
         divided = [state for state in states if isinstance(state, DividedWealth)]
         before = DividedWealth(
             np.concatenate([state.log_wealth for state in divided]),
@@ -119,7 +128,7 @@ class SideBySide:
             np.concatenate([state.tally for state in divided]),
             np.concatenate([state.bettors for state in divided]),
         )
-        after = step(self.process, before, told[self.places])
+        after = step(self.process, before, self._told([tallies])[0][self.places])
         return [after.rows(slice(row, row + 1)) for row in range(len(states))]
 
 

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, e_processes_for, slices_shared_out
-from isonomia.evidence.bets import EProcess, paths
+from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, SideBySide, e_processes_for, slices_shared_out
+from isonomia.evidence.bets import EProcess
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.multiple import closed_average, e_bh, locked
@@ -177,26 +177,6 @@ def _all_of(conditions: Sequence[Row]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
-    """E-processes of one shape, that bet side by side; ``rows`` says which test each of them is."""
-
-    rows: NDArray[np.intp]
-    process: EProcess
-    channels: tuple[tuple[Channel, ...], ...]
-
-    def log_wealths(self, history: Sequence[Tallies]) -> Floats:
-        """The log wealth of each of them after every batch: shape ``(batches, e-processes)``."""
-        counts = np.zeros((len(history), len(self.rows), *self.process.prior.shape[-2:]))
-        known: dict[Channel, Floats] = {}
-        for row, channels in enumerate(self.channels):
-            for g, channel in enumerate(channels):
-                if channel not in known:
-                    known[channel] = np.asarray([tallies[channel] for tallies in history])
-                counts[:, row, g, : channel.grid.size] = known[channel]
-        return paths(self.process, counts)
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """The tests of one kind of hypothesis, one hypothesis for each comparison.
 
@@ -207,7 +187,7 @@ class Side:
     pieces
         The tests of each comparison's hypothesis, by number; it is refuted where each of them refutes its polytope.
     stacks, alone
-        The e-processes: those of one shape together, and the sliced ones with their numbers.
+        The e-processes with their numbers: those of one shape together, and the sliced ones.
     locks
         Whether a wealth that reaches ``1/delta`` keeps that much for good and bets on with the rest; sliced
         e-processes do not bet then.
@@ -215,14 +195,14 @@ class Side:
 
     delta: float
     pieces: tuple[tuple[int, ...], ...]
-    stacks: tuple[Stack, ...]
+    stacks: tuple[tuple[NDArray[np.intp], SideBySide], ...]
     alone: tuple[tuple[int, PolytopeTest], ...]
     locks: bool
 
     @property
     def channels(self) -> tuple[Channel, ...]:
         """Every channel of every test, each once."""
-        stacked = (channel for stack in self.stacks for channels in stack.channels for channel in channels)
+        stacked = (channel for _, stack in self.stacks for channel in stack.channels)
         return tuple(dict.fromkeys((*stacked, *(channel for _, test in self.alone for channel in test.channels))))
 
     def log_e_values(self, history: Sequence[Tallies]) -> Floats:
@@ -233,8 +213,8 @@ class Side:
         """
         enough = np.log(len(self.pieces) / self.delta)
         values = np.zeros((len(history), sum(map(len, self.pieces))))
-        for stack in self.stacks:
-            values[:, stack.rows] = stack.log_wealths(history)
+        for members, stack in self.stacks:
+            values[:, members] = stack.log_wealths(history)
         for number, test in self.alone:
             values[:, number] = _alone(test, history, enough)
         if self.locks:
@@ -359,11 +339,7 @@ def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: boo
             # a wealth that stays at 1 is an e-value like any other.
             number += 1
     stacks = tuple(
-        Stack(
-            np.asarray([index for index, _ in members]),
-            EProcess.stacked([test.unsliced for _, test in members]),
-            tuple(test.channels for _, test in members),
-        )
+        (np.asarray([index for index, _ in members]), SideBySide.of([test for _, test in members]))
         for members in shapes.values()
     )
     return Side(delta, tuple(pieces), stacks, tuple(alone), locks)
