@@ -191,3 +191,18 @@ def test_a_value_that_no_likely_rate_has_is_refuted(successes, n, value: float, 
     ratio = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
     assert proves_above(ratio, successes, n, 0.05, value) is above
     assert proves_above(ratio.negated, successes, n, 0.05, -value) is not above
+
+
+@pytest.mark.parametrize("fraction", [APART, OVER_TWO])
+def test_the_estimate_lies_between_the_limits_of_several_rates_whatever_the_table(fraction: RateFraction) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(15):
+        n = rng.choice([1, 2, 5, 30, 400, 20_000], len(fraction.top)).tolist()
+        yes = [int(rng.choice([0, size, rng.integers(0, size + 1)])) for size in n]
+        delta, threshold = float(rng.choice([0.4, 0.05, 1e-3, 1e-8, 1e-12])), float(rng.choice([0.0, 0.8, 1.0, -0.2]))
+        low, high = (end(fraction, yes, n, delta, threshold) for end in (lower_end, upper_end))
+        assert low <= high
+        rates = np.asarray(yes) / n
+        if fraction.base + np.dot(fraction.bottom, rates) > 0:
+            assert low <= value(fraction, *rates) + 1e-12
+            assert high >= value(fraction, *rates) - 1e-12

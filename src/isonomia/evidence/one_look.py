@@ -536,6 +536,8 @@ class _ManyRates:
         return SmoothTail(self.weights, self.table.n, self.seen, *self.box, self._level)
 
     def rejects(self, c: float) -> bool:
+        if self.spread <= 0.0:
+            return False  # all tables are alike to an order without weights
         rates, tilt = self._rates(c), sqrt(2.0 * log(1.0 / self.delta)) / self.spread
         quick = moment_refutes(self.weights, self.table.n, self.seen, rates, self._level, tilt)
         return quick or self._tail.refutes(rates)

@@ -185,9 +185,11 @@ class SmoothTail:
         spans = hypothesis.slopes * (hypothesis.high - hypothesis.low)
         spread = sqrt(float(np.sum(hypothesis.slopes**2 * _largest_variance(self.low, self.high) / self.n)))
         step = STEP * spread
+        if step <= 0.0:
+            return inf
         cells = np.sort(np.maximum(spans / step, 1.0))[:-1]
         work = float(np.prod(cells)) * len(self._terms[1])
-        return step * max(1.0, (work / WORK) ** (1.0 / max(len(cells), 1))) if step > 0.0 else inf
+        return step * max(1.0, (work / WORK) ** (1.0 / max(len(cells), 1)))
 
     def _largest(self, hypothesis: BoundedRates, step: float, above: float | None = None) -> float:
         """The largest bound over the corners of all cells.
