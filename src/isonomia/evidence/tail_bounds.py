@@ -189,7 +189,7 @@ class SmoothTail:
             return inf
         cells = np.sort(np.maximum(spans / step, 1.0))[:-1]
         work = float(np.prod(cells)) * len(self._terms[1])
-        return step * max(1.0, (work / WORK) ** (1.0 / max(len(cells), 1)))
+        return float(step * max(1.0, (work / WORK) ** (1.0 / max(len(cells), 1))))
 
     def _largest(self, hypothesis: BoundedRates, step: float, above: float | None = None) -> float:
         """The largest bound over the corners of all cells.
