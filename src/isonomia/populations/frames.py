@@ -161,6 +161,9 @@ def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
     """The same data frame with these columns instead of its own, of the same types where these can hold the values."""
     import narwhals as nw
 
+    quick = _replaced_numbers(native, columns)
+    if quick is not None:
+        return quick
     frame: Any = nw.from_native(native, eager_only=True)
     series = []
     for name, values in columns.items():
@@ -170,6 +173,23 @@ def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
         made = nw.new_series(name, listed, backend=frame.implementation)
         series.append(made.cast(before.dtype) if _castable(before.dtype, made.dtype, alike) else made)
     return frame.with_columns(*series).to_native()
+
+
+def _replaced_numbers(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any | None:
+    """The same for pandas where all of them are plain numbers, in a tenth of the time; ``None`` elsewhere."""
+    if not type(native).__module__.startswith("pandas."):
+        return None
+    types, made = dict(native.dtypes), {}
+    for name, values in columns.items():
+        before = types.get(name)
+        if not isinstance(before, np.dtype) or before.kind not in "iuf":
+            return None
+        alike = with_type(values, np.dtype(np.float64 if before.kind == "f" else np.int64))
+        if alike.dtype.kind not in "iuf":
+            return None
+        fits = before.kind == "f" or (alike.dtype.kind in "iu" and holds(before, alike))
+        made[name] = alike.astype(before) if fits else alike
+    return native.assign(**made)
 
 
 def _castable(before: Any, made: Any, values: NDArray[Any]) -> bool:

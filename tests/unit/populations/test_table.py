@@ -12,6 +12,7 @@ import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
 from isonomia.populations.fingerprint import table_fingerprint
+from isonomia.populations.frames import replaced_in_frame
 
 COLUMNS = {"age": [31, 45, 28], "sex": ["F", "M", None], "debt": [0.5, None, 2.0]}
 MAKERS = {
@@ -185,3 +186,15 @@ def test_an_invalid_table_of_pyarrow_is_refused_by_the_name_of_its_column(wrong)
     }[wrong]()
     with pytest.raises(DataError, match="the column 'sex' is not"):
         iso.check("P[sex == 'x'] >= 0.5", population=iso.Census(pa.table({"age": [1, 2], "sex": column})))
+
+
+@pytest.mark.parametrize("before", ["int8", "uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [0.5, 1.0, 2.0], [0, 1, 300], [-1, 0, 1], [np.nan, 1.0, 2.0]])
+def test_numbers_are_replaced_in_pandas_as_in_any_frame(before: str, values: list[float]) -> None:
+    frame = pd.DataFrame({"x": np.zeros(3, dtype=before), "s": ["a", "b", "c"]}, index=[7, 5, 9])
+    quick = replaced_in_frame(frame, {"x": np.asarray(values)})
+    # A column of text beside it keeps the quick way from being taken.
+    slow = replaced_in_frame(frame, {"x": np.asarray(values), "s": np.asarray(["a", "b", "c"], dtype=object)})
+    pd.testing.assert_series_equal(quick["x"], slow["x"])
+    assert quick.index.tolist() == [7, 5, 9]
+    assert frame["x"].tolist() == [0, 0, 0]
