@@ -67,14 +67,17 @@ YET = "not decided yet: "
 
 
 def _line(progress: Progress, width: int) -> Table:
-    grid = Table.grid(padding=(0, 2))
+    """Where a check stands, on one line where the terminal has 80 columns."""
+    wide = width >= WIDER
+    grid = Table.grid(padding=(0, 2 if wide else 1))
     pace = progress.samples / progress.seconds if progress.seconds > 0 else 0.0
     left = min(progress.samples_left, progress.most - progress.samples)
     remaining = f"about {left:,.0f} more" if isfinite(left) else "no end in sight yet"
     if isfinite(left) and pace:
-        remaining += f" ({left / pace:,.0f} s)"
+        seconds = f"{left / pace:,.0f} s"
+        remaining = f"{remaining} ({seconds})" if wide else f"about {seconds} more"
     grid.add_row(
-        ProgressBar(total=1.0, completed=progress.share, width=24 if width >= WIDER else 6),
+        ProgressBar(total=1.0, completed=progress.share, width=24 if wide else 6),
         f"{progress.samples:,} {progress.counted}",
         Text(YET + progress.closing_in(), style="cyan"),
         Text(remaining, style="dim"),

@@ -13,6 +13,7 @@ from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
 from isonomia.report.entries import Entry
+from isonomia.report.live import _line as live_line
 from isonomia.report.overview import print_lines
 from isonomia.report.principal import bounds
 from isonomia.report.terminal import ASCII, gauge
@@ -85,6 +86,15 @@ def test_progress_is_shown_on_a_terminal_only() -> None:
         live.end()
         assert ("1,234 people" in _output(console)) is terminal
         assert ("not decided yet: [0.4, 0.6] >= 0.5?" in _output(console)) is terminal
+
+
+def test_progress_is_one_line_of_80_columns() -> None:
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None, _environ={})
+    progress = Progress(25_032, 40_000, 0.2, 30.0, lambda: "[0.5946, 1.0784] >= 0.72?")
+    console.print(live_line(progress, 80))
+    (line,) = _output(console).splitlines()
+    assert "not decided yet: [0.5946, 1.0784] >= 0.72?" in line
+    assert line.rstrip().endswith("about 18 s more")
 
 
 @pytest.mark.parametrize(
