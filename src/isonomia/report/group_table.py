@@ -15,7 +15,7 @@ from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTabl
 from isonomia.report.as_json import dumped
 from isonomia.report.files import need_table, write_table
 from isonomia.report.markdown import escaped
-from isonomia.wording import brief, capitalised, chance, number, value_text, visible
+from isonomia.wording import brief, capitalised, chance, listed, number, value_text, visible
 
 __all__ = [
     "TableSection",
@@ -111,9 +111,16 @@ def facts(table: GroupTable) -> Iterator[tuple[str, str]]:
             yield name, column if value is None else f"{column}, {kind}: {value_text(value, 80)}"
     if table.score is not None:
         yield "score", table.score if table.median is None else f"{table.score}, median {number(table.median)}"
-    references = [row.name for row in table.rows if row.reference]
+    references = [told for by in table.by if (told := _compared_with(table, by))]
     if references:
         yield "compared with", "; ".join(references)
+
+
+def _compared_with(table: GroupTable, by: tuple[str, ...]) -> str:
+    """The group that others are compared with, and for which ratio where there are two of them."""
+    rows = [row for row in table[by] if row.reference]
+    names = [row.name if len(rows) == 1 else f"{row.name} ({listed(map(words_of, row.reference_for))})" for row in rows]
+    return f"{' × '.join(by)}: {', '.join(names)}" if names else ""
 
 
 # ------------------------------------------------------------------------------------------------------------ terminal

@@ -57,6 +57,7 @@ def test_every_kind_of_file_is_written_and_says_the_same(people: Path, tmp_path:
     assert max(map(len, printed.splitlines()[:-4])) <= 80  # paths of files are not broken
     assert printed.splitlines()[-4:] == [f"written: {path}" for path in files.values()]
     assert "Counted as favourable: income = '>50K'." in printed
+    assert "- compared with: sex: M" in files["markdown"].read_text()
 
 
 def test_no_digit_is_lost_on_a_narrow_terminal(people: Path) -> None:

@@ -322,6 +322,13 @@ def test_charges_that_a_model_of_numbers_does_not_read_are_the_outcome() -> None
     assert draft.basis.decision.event.startswith("prediction <= ")
 
 
+def test_a_title_names_the_file_and_not_where_it_is() -> None:
+    opened = lambda _: adapt(lends, ["experience"])  # noqa: E731  (an opener, as the command makes one)
+    for model, title in (("../../models/credit.skops", "credit.skops"), ("lender:lends", "lender:lends")):
+        draft = draft_audit(Table.of(people()), opened, Files(model, "p.csv"), Wishes(features=("experience",)))
+        assert f'title = "Audit of {title}"' in draft.text
+
+
 def test_sex_and_race_are_crossed_before_others() -> None:
     rng = np.random.default_rng(0)
     table = {
