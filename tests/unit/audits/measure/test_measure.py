@@ -242,6 +242,7 @@ def test_a_model_decides_and_scores_and_is_not_given_the_outcome() -> None:
     model = Model()
     table = iso.measure(frame, model, by="sex", outcome="repaid", positive="yes", score="score")
     assert model.columns == {"sex", "income"}
+    assert any("given sex, income, and not repaid, which is measured" in remark for remark in table.remarks)
     assert (table.decision, table.favourable) == ("prediction", "yes")
     assert table.row("sex", "F")["selection_rate"].value == pytest.approx(9 / 20)
     assert table.everybody["mean_score"].value == pytest.approx(np.mean(np.arange(40) / 40))
