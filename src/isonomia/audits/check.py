@@ -383,6 +383,11 @@ def new_check(
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
     pool = pool_for(executor, checked_workers(workers))
+    if pool is not None and getattr(people, "device", None) is not None:
+        raise UsageError(
+            "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
+            "leave them out, or leave out device"
+        )
     new = Check(
         prop,
         None if model is None else watched(spread(without_outcome(adapt(model, features), held), pool), at_random),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isinf
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -20,6 +20,7 @@ from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, o
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
+from isonomia.populations.devices import BatchSizes
 from isonomia.records.verdict import Expression
 
 __all__ = ["Outcome", "Plan", "Schedule", "Steps", "run", "run_steps"]
@@ -82,6 +83,11 @@ class Schedule:
         least, largest = (self.growth - 1.0) * total, (max(self.early, self.growth) - 1.0) * total
         wanted = min(max(missing / CAUTION, least), largest)
         return min(max(self.first, int(wanted)), self.most)
+
+    def of_sizes(self, sizes: BatchSizes) -> Schedule:
+        """A schedule for a device, on which small batches take as long as large ones."""
+        growth, early = max(self.growth, sizes.growth), max(self.early, sizes.early)
+        return replace(self, first=sizes.first, growth=growth, early=early, most=sizes.most)
 
     def sizes(self) -> Iterator[int]:
         """The size of batch 0, 1, 2, ... were the decision always near, without end."""

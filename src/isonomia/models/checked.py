@@ -20,7 +20,7 @@ from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError, ne
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import TENSORS, Table, is_tensor_like
-from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in, namespace
+from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in, namespace, some
 from isonomia.spec.tree import Value
 from isonomia.wording import words_of
 
@@ -169,7 +169,7 @@ def _check_sums(model: Model, table: Table, score: NDArray[np.float64]) -> None:
     # By a product, since summing along a short axis takes many times as long.
     ones = namespace(score).ones_like(score[0]) if is_tensor(score) else np.ones(score.shape[1])
     wrong = abs(score @ ones - 1.0) > _ROUNDED_SUM
-    if bool(wrong.any()):
+    if some(wrong):
         total = float(score[first(wrong)].sum())
         _refuse(
             model,
@@ -230,7 +230,7 @@ def _is_usable(value: object) -> bool:
 
 
 def _refuse(model: Model, table: Table, what: str, values: NDArray[Any], refused: NDArray[Any], expected: str) -> None:
-    if not bool(refused.any()):
+    if not some(refused):
         return
     refused, values = host(refused), host(values)
     rows = refused if refused.ndim == 1 else refused.any(axis=1)

@@ -35,6 +35,14 @@ class BatchSizes:
     early: float
     most: int
 
+    def asked(self) -> BatchSizes:
+        """The same where a model is asked, which may keep far more for each person than a few numbers."""
+        most = min(self.most, _MOST_ASKED)
+        return BatchSizes(min(self.first, most), self.growth, self.early, most)
+
+
+_MOST_ASKED = 2**22
+
 
 @dataclass(frozen=True, slots=True)
 class Device:

@@ -16,12 +16,26 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 
-__all__ = ["as_floats", "count", "first", "host", "is_tensor", "kind_of_tensor", "missing_in", "namespace", "together"]
+__all__ = [
+    "as_floats",
+    "count",
+    "first",
+    "host",
+    "is_tensor",
+    "kind_of_tensor",
+    "missing_in",
+    "namespace",
+    "some",
+    "together",
+]
+
+
+_NUMPY = (np.ndarray, np.generic)
 
 
 def is_tensor(values: Any) -> bool:
     """Whether an array belongs to another library than NumPy."""
-    return not isinstance(values, np.ndarray | np.generic)
+    return not isinstance(values, _NUMPY)
 
 
 def namespace(values: Any) -> Any:
@@ -78,6 +92,11 @@ def count(mask: Any) -> int:
     if not is_tensor(mask):
         return int(np.count_nonzero(mask))
     return int(namespace(mask).count_nonzero(mask))
+
+
+def some(mask: Any) -> bool:
+    """Whether any is true. NumPy counts several times as fast as it looks for one."""
+    return bool(np.count_nonzero(mask)) if isinstance(mask, _NUMPY) else bool(mask.any())
 
 
 def first(mask: Any) -> int:

@@ -23,7 +23,7 @@ from isonomia.evidence.exact import exact_sum
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, numbers, truth
-from isonomia.spec.tensors import count, first, host, is_tensor, namespace, together
+from isonomia.spec.tensors import count, first, host, is_tensor, namespace, some, together
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
@@ -129,7 +129,7 @@ class Reader:
                 continue
             taken, mask = together([taken, mask])
             both = taken & mask
-            if bool(both.any()):
+            if some(both):
                 return first(both)
             taken = taken | mask
         return None
@@ -139,7 +139,7 @@ class Reader:
         if any(name not in self.batch.columns for name in columns_of(condition)):
             return None
         met = truth(condition, self.batch)
-        return None if bool(met.all()) else first(~met)
+        return None if count(met) == len(met) else first(~met)
 
     def _met(self, given: Row) -> Booleans:
         met = self._members.get(given)
@@ -173,7 +173,7 @@ class Reader:
         self, leaf: Mean, column: NDArray[np.float64], chosen: Booleans | None, nodes: tuple[float, ...]
     ) -> None:
         outside = ~((column >= nodes[0]) & (column <= nodes[-1]))
-        if not bool(outside.any()):
+        if not some(outside):
             return
         index = first(outside)
         row = index if chosen is None else int(np.flatnonzero(host(chosen))[index])
@@ -281,7 +281,7 @@ Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
 
 def groups_apart(bets: BetEvidence) -> Apart:
     """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
-    found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+    found: dict[tuple[int, frozenset[Row | None]], tuple[Row | None, ...]] = {}
     for table in (*bets.against, *bets.in_favour):
         for stream in {channel.stream for channel in table.channels}:
             for ticket in {channel.ticket for channel in table.channels}:
@@ -289,8 +289,8 @@ def groups_apart(bets: BetEvidence) -> Apart:
                     channel.given for channel in table.channels if (channel.stream, channel.ticket) == (stream, ticket)
                 )
                 if len(groups) > 1:
-                    found[stream, tuple(groups)] = None
-    return tuple(found)
+                    found.setdefault((stream, frozenset(groups)), tuple(groups))
+    return tuple((stream, groups) for (stream, _), groups in found.items())
 
 
 @dataclass(frozen=True, slots=True)

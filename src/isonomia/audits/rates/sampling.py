@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -36,21 +36,17 @@ from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
 from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Census, WithReplacement
-from isonomia.populations.protocol import Population, Source, Wanted, people
-from isonomia.populations.table import Table
+from isonomia.populations.protocol import People, Population, Source, Wanted, people_in_parts
 from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Comparison, Formula, Leaf, Other, Quantity, Rate, Version
+from isonomia.spec.tree import Comparison, Formula, Leaf, Other, Quantity, Rate
 from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
-
-ASKED_ON_DEVICE = 2**22
-"""The people that a model is asked about at once on a device: for each it may keep far more than a few numbers."""
 
 UNLIMITED = 10_000_000
 """The people asked about at most when the population is unlimited and no budget was given."""
@@ -218,11 +214,9 @@ def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
     every draw; batches that grow by half a percent stop within half a percent of it.
     """
     schedule = check.schedule
-    batch_sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
-    if batch_sizes is not None:
-        growth, early = max(schedule.growth, batch_sizes.growth), max(schedule.early, batch_sizes.early)
-        most = batch_sizes.most if check.model is None else min(batch_sizes.most, ASKED_ON_DEVICE)
-        return replace(schedule, first=min(batch_sizes.first, most), growth=growth, early=early, most=most)
+    sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
+    if sizes is not None and check.method != "verifair":
+        return schedule.of_sizes(sizes if check.model is None else sizes.asked())
     fresh: Evidence[Any] = evidence
     if fresh.decision(fresh.begin()) is None:
         schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
@@ -243,8 +237,8 @@ def _soonest(delta: float) -> int:
 
 S = TypeVar("S")
 
-Drawn: TypeAlias = tuple[int, Mapping[Version | None, Table]]
-"""The people of one stream in a batch, in several versions."""
+Drawn: TypeAlias = tuple[int, People]
+"""Some people of a batch, and the stream they are from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,37 +346,36 @@ class RatesSampling(Generic[S]):
 
     def begin(self) -> SamplingState[S]:
         """Nothing seen."""
-        return SamplingState(
-            self.evidence.begin(),
-            {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels},
-        )
+        leaves = {channel: np.zeros(channel.grid.size) for channel in self.leaf_channels}
+        return SamplingState(self.evidence.begin(), leaves)
 
     def measure(self, plan: Plan) -> BatchCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
         return self._counted(plan, self._drawn(plan), self.asker)
 
-    def _drawn(self, plan: Plan) -> list[Drawn]:
-        """The people of a batch, stream by stream."""
-        found = []
+    def _drawn(self, plan: Plan) -> Iterator[Drawn]:
+        """The people of a batch, stream by stream and part by part."""
         for stream, n in enumerate(plan.by_stream()):
-            if n:
-                rng = batch_rng(self.seed, plan.index, stream)
-                drawn = people(self.source, self._wanted, plan.start, n, rng, stream)
-                found += [(stream, drawn)] if drawn[None].rows else []
-        return found
+            rng = batch_rng(self.seed, plan.index, stream)
+            for drawn in people_in_parts(self.source, self._wanted, plan.start, n, rng, stream):
+                yield stream, drawn
 
-    def _counted(self, plan: Plan, drawn: Sequence[Drawn], asker: Asks | None) -> BatchCounts:
+    def _counted(self, plan: Plan, drawn: Iterable[Drawn], asker: Asks | None) -> BatchCounts:
         """What the people of a batch come to."""
-        asked, tallies = 0, {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
+        asked: dict[int, int] = {}
+        tickets: dict[tuple[int, int], np.random.Generator] = {}
         for stream, found in drawn:
-            asked += found[None].rows
-            tallies |= self._count(found, plan, stream, asker)
-        return BatchCounts(asked, tallies)
+            before = asked.setdefault(stream, 0)
+            for channel, counts in self._count(found, (plan.index, stream, before), tickets, asker).items():
+                tallies[channel] += counts
+            asked[stream] += found[None].rows
+        return BatchCounts(sum(asked.values()), tallies)
 
     def together(self, plans: Sequence[Plan]) -> BatchesAhead[BatchCounts]:
         """Draw batches, and let workers begin to answer about all of them."""
         assert isinstance(self.asker, Asker), "it has workers"
-        drawn = [self._drawn(plan) for plan in plans]
+        drawn = [list(self._drawn(plan)) for plan in plans]
         questions = [
             (table, asked.score, asked.prediction)
             for batch in drawn
@@ -565,18 +558,27 @@ class RatesSampling(Generic[S]):
         return " and ".join(map(to_text, leaves))
 
     def _count(
-        self, drawn: Mapping[Version | None, Table], plan: Plan, stream: int, asker: Asks | None
+        self,
+        drawn: People,
+        where: tuple[int, int, int],
+        rngs: dict[tuple[int, int], np.random.Generator],
+        asker: Asks | None,
     ) -> dict[Channel, NDArray[np.float64]]:
-        """The counts of one stream's people, in every channel that reads from it."""
+        """The counts of some of one stream's people, in every channel that reads from it.
+
+        ``where`` is the batch, the stream, and how many came before them in it; ``rngs`` draws the tickets.
+        """
         table = drawn[None]
+        index, stream, before = where
         batch = batch_of(self.question, asker, drawn)
-        reader = Reader(batch, lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}")
+        reader = Reader(batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}")
         self._promises.refuse(reader, table, stream)
         served = [channel for channel in self._channels if channel.stream == stream]
-        tickets = {
-            of: ticket_rng(self.seed, plan.index, stream, of).integers(0, of, size=table.rows)
-            for of in {channel.ticket.of for channel in served if channel.ticket is not None}
-        }
+        tickets = {}
+        for of in {channel.ticket.of for channel in served if channel.ticket is not None}:
+            if (stream, of) not in rngs:
+                rngs[stream, of] = ticket_rng(self.seed, index, stream, of)
+            tickets[of] = rngs[stream, of].integers(0, of, size=table.rows)
         return {
             channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
             for channel in served

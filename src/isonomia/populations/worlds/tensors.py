@@ -81,6 +81,7 @@ class TensorSource:
     wanted: Wanted
     device: Device
     precision: str  # "float32" or "float64"
+    _kept: dict[tuple[frozenset[str], frozenset[str]], tuple[Statement, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def finite(self) -> bool:
@@ -113,7 +114,10 @@ class TensorSource:
         return frozenset(site for site in sites if sites.count(site) == 1)
 
     def _statements(self, names: Sequence[str], given: frozenset[str]) -> tuple[Statement, ...]:
-        return _live(self.world.statements, frozenset(names), given).statements
+        key = frozenset(names), given
+        if key not in self._kept:
+            self._kept[key] = _live(self.world.statements, *key).statements
+        return self._kept[key]
 
     def _table(self, noise: _Noise, fixed: Mapping[str, Any], names: Sequence[str]) -> Table:
         run = _TensorRun(noise)
