@@ -88,6 +88,7 @@ ELSEWHERE = {
     "agreement": "a trial of pictures against their verdicts, which passes or fails",
     "crash": "a trial of the store, which passes or fails",
     "guided": "twenty trainings of a policy, which take hours",
+    "executors": "a trial of equality and of killed workers, with times for a machine of 16 cores",
     "fuzz": "a trial of everything that is read, which passes or fails",
     "repair": "eighty trainings and more of each model, which take an hour",
     "measure": "a trial of time and memory over five million rows, with a peer",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isonomia.audits.ksafety.imports import is_domain
+from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import watched
@@ -410,6 +411,7 @@ def new_check(
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
+    fingerprint_by_workers(check.pool, check.population)
     return audit_for(check.prop).run(check, observer)
 
 

@@ -6,20 +6,20 @@ decoded once; they do not depend on the number of workers. Counts are added in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from isonomia.audits.answers import Asker
 from isonomia.engine.journal import Entry, Journal, once
-from isonomia.executors import Pool, Shared
+from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import watch
 from isonomia.populations.finite import Census
 from isonomia.populations.streaming import LongTable
 
-__all__ = ["Counter", "by_workers"]
+__all__ = ["Counter", "by_workers", "fingerprint_by_workers"]
 
 LEAST = 2**18
 """Rows in one piece at least, unless the table ends: enough that a worker is busy with it for a while."""
@@ -77,6 +77,24 @@ def by_workers(
     told = _Told(counter.count, counter.context, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
     return _pieces(pool, Shared(told, name), table, counter, journal)
+
+
+def fingerprint_by_workers(pool: Pool | None, population: Any) -> None:
+    """Let workers begin with the fingerprint of a long table, each with a column, before anybody asks for it."""
+    table = population.rows if isinstance(population, Census) else None
+    if pool is None or not isinstance(table, LongTable) or not table.in_files:
+        return
+    shared, names = Shared(LongTable(table.reader), "the table"), [[name] for name in table.names]
+    table.expect_columns(lambda: partial(_values, pool.begin(_column_values, shared, names, [1] * len(names))))
+
+
+def _values(tasks: Tasks) -> Iterator[bytes]:
+    return (value for values in tasks.results() for value in values)
+
+
+def _column_values(table: LongTable, names: Sequence[str]) -> list[bytes]:
+    """What a worker does with one column."""
+    return table.column_values(names)
 
 
 def _pieces(

@@ -7,13 +7,24 @@ once to each worker, however many workers there are and whenever they join.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+from weakref import WeakSet
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.executors.worker import Reply, done, work
@@ -30,6 +41,13 @@ them, and would end the program that asks, too: so it is not tried there."""
 
 REMADE = 3
 """How often in a row an executor is made anew without any work done by it."""
+
+SMALL = 2**18
+"""Bytes that are sent along with each piece of work of a first time."""
+
+PATIENCE, LATE = 1.0, 15.0
+"""Seconds between two looks at work that does not come back, and after how many it is given to somebody else besides,
+if it should have been done long ago. They decide about nothing but time."""
 
 LEAST = 0.005
 """Seconds of work that are worth a journey to a worker and back; smaller pieces travel together."""
@@ -63,7 +81,7 @@ class Executing:
     name: str = "executor"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Shared:
     """What all items share, here and packed for other processes.
 
@@ -96,7 +114,9 @@ class Shared:
 
 def _dumped(value: Any, name: str) -> bytes:
     try:
-        return bytes(_pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        whole = bytes(_pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        # A worker that began earlier looks for modules where this process did then.
+        return pickle.dumps(([os.path.abspath(path) for path in sys.path], whole))
     except Exception as error:  # each class has its own
         raise UsageError(
             f"{name} cannot be sent to another process ({type(error).__name__}: {words_of(error)}). Give the model as "
@@ -131,6 +151,7 @@ class Pool:
     _executor: Executor | None = field(default=None, repr=False)
     _fruitless: int = field(default=0, repr=False)
     _pace: dict[str, float] = field(default_factory=dict, repr=False)
+    _seen: WeakSet[Shared] = field(default_factory=WeakSet, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def begin(self, function: Function, shared: Shared, items: Sequence[Any], sizes: Sequence[int]) -> Tasks:
@@ -139,8 +160,13 @@ class Pool:
         for first, last in self._grouped(shared, sizes):
             tasks.waiting.append(_Task(tuple(items[first:last]), sum(sizes[first:last])))
         for task in tasks.waiting:
-            self._send(task, tasks)
+            self._send(task, tasks, whole=self._is_new(shared))
+        self._seen.add(shared)
         return tasks
+
+    def _is_new(self, shared: Shared) -> bool:
+        """Whether no worker can have what is shared, and it is so small that asking first would take longer."""
+        return not self.executing.here and shared not in self._seen and len(shared.packed()[1]) <= SMALL
 
     def _grouped(self, shared: Shared, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Which items travel together: in no more pieces than workers can make use of, and none too small."""
@@ -189,8 +215,7 @@ class Pool:
         """What a worker says to a piece of work; ``None`` where it has to be done here."""
         while True:
             try:
-                assert task.future is not None, "it was sent"
-                reply: Reply = task.future.result()
+                reply = self._waited(task, tasks)
             except (Exception, CancelledError) as error:
                 if not self._again(task, tasks, error):
                     return None
@@ -200,6 +225,34 @@ class Pool:
                 self._note(tasks.shared.name, task, reply)
                 return reply
             self._send(task, tasks, whole=True)
+            self._send_whole(tasks)
+
+    def _waited(self, task: _Task, tasks: Tasks) -> Reply:
+        """Wait for the first reply.
+
+        From an executor that was given up meanwhile none may ever come, and some engines forget work of a worker that
+        they have lost: work that takes far too long is given to somebody else besides, each time after a longer wait.
+        """
+        expected = self._pace.get(tasks.shared.name, 0.0) * task.size
+        futures, due, patience = [task.future], max(LATE, 10.0 * expected), 0.0
+        while True:
+            done, _ = wait([each for each in futures if each is not None], PATIENCE, FIRST_COMPLETED)
+            if done:
+                return done.pop().result()
+            patience += PATIENCE
+            gone = not self.executing.lasting and task.sent_to is not self._executor
+            if gone or (patience >= due and not self.executing.here):
+                self._send(task, tasks, whole=True)
+                futures.append(task.future)
+                due *= 2.0
+
+    def _send_whole(self, tasks: Tasks) -> None:
+        """Others may have come to workers who know nothing, too."""
+        for task in tasks.waiting:
+            future = task.future
+            came = future is not None and future.done() and not future.cancelled() and future.exception() is None
+            if future is not None and came and not future.result().known:
+                self._send(task, tasks, whole=True)
 
     def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
         """Send a piece of work again that was lost, to an executor made anew where that can be."""
@@ -213,7 +266,8 @@ class Pool:
             ) from error
         if self.executing.lasting:
             return False
-        self._remake(task.sent_to, error)
+        if isinstance(error, BrokenExecutor) or task.sent_to is None or task.tries > 1:
+            self._remake(task.sent_to, error)
         self._send(task, tasks)
         return True
 
@@ -245,6 +299,7 @@ class Pool:
         """Let the workers go."""
         with self._lock:
             executor, self._executor = self._executor, None
+        self._seen.clear()
         if executor is None or self.executing.lasting:
             return
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -75,7 +76,9 @@ def _shared(token: str, packed: bytes | None) -> tuple[bool, Any]:
         if token not in _kept:
             if packed is None:
                 return False, None
-            _kept[token] = pickle.loads(packed)
+            paths, whole = pickle.loads(packed)
+            sys.path += [path for path in paths if path not in sys.path and os.path.exists(path)]
+            _kept[token] = pickle.loads(whole)
             while len(_kept) > KEPT:
                 _kept.popitem(last=False)
         _kept.move_to_end(token)

@@ -115,10 +115,13 @@ class Spread:
         The model.
     pool
         The workers.
+    reads
+        The columns that it reads, which alone are sent; ``None`` where it does not say.
     """
 
     model: Model
     pool: Pool = field(repr=False)
+    reads: tuple[str, ...] | None = None
     _shared: list[Shared] = field(default_factory=list, repr=False)
     _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
@@ -172,6 +175,8 @@ class Spread:
 
     def _tasks(self, question: Question) -> Tasks:
         table, want_score, want_prediction = question
+        if self.reads is not None and set(self.reads) <= set(table.names):
+            table = table.select([name for name in table.names if name in self.reads])
         edges = borders(table.rows)
         parts = [table.slice(start, stop) for start, stop in pairwise(edges)]
         with self._lock:

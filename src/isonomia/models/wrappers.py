@@ -119,7 +119,9 @@ def spread(model: Model, pool: Pool | None) -> Model:
     if pool is None or any(isinstance(layer, Spread) for layer in layers):
         return model
     if not isinstance(model, Steady) and not any(isinstance(layer, Cached) for layer in layers):
-        return Spread(model, pool)
+        own: Any = unwrap(model)
+        reads = next((found for name in ("reads", "features") if (found := getattr(own, name, None)) is not None), None)
+        return Spread(model, pool, None if reads is None else tuple(reads))
     assert isinstance(model, _Wrapper), "there is a cache or a watch in it"
     inner = spread(model.model, pool)
     return model.around(inner) if isinstance(model, Cached) else replace(model, model=inner)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 
-__all__ = ["TableDigest", "callable_name", "fingerprint_of", "identity_of", "source_of", "table_fingerprint"]
+__all__ = [
+    "TableDigest",
+    "callable_name",
+    "digest_of_columns",
+    "fingerprint_of",
+    "identity_of",
+    "source_of",
+    "table_fingerprint",
+]
 
 
 def fingerprint_of(*parts: str) -> str:
@@ -101,12 +109,21 @@ class TableDigest:
             else:
                 digest.add_text(text)
 
+    def column_values(self) -> list[bytes]:
+        """What each column comes to."""
+        return [digest.value() for digest in self._columns.values()]
+
     def value(self) -> str:
         """The SHA-256 of what was taken in, as 64 hexadecimal digits."""
-        whole = sha256(json.dumps([self.rows, *self.names]).encode())
-        for digest in self._columns.values():
-            whole.update(digest.value())
-        return whole.hexdigest()
+        return digest_of_columns(self.rows, self.names, self.column_values())
+
+
+def digest_of_columns(rows: int, names: Sequence[str], columns: Iterable[bytes]) -> str:
+    """The hash of a table whose columns were hashed one by one, perhaps each by somebody else."""
+    whole = sha256(json.dumps([rows, *names]).encode())
+    for value in columns:
+        whole.update(value)
+    return whole.hexdigest()
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.columns import distinct
-from isonomia.populations.fingerprint import TableDigest
+from isonomia.populations.fingerprint import TableDigest, digest_of_columns
 from isonomia.populations.table import Table, check_columns, check_known
 from isonomia.spec.tree import Value
 
@@ -191,12 +192,30 @@ class LongTable:
         stamp = self.reader.stamp
         stamp_then, value = self._computed.get("fingerprint", (None, None))
         if value is None or stamp is None or stamp_then != stamp:
-            digest = TableDigest(self.names)
-            for part in self.batches(plain=True):
-                digest.add(part)
-            value = digest.value()
+            begun, columns = self._computed.pop("columns", (None, None))
+            if columns is None or begun != stamp:
+                columns = partial(self.column_values, self.names)
+            value = digest_of_columns(self.rows, self.names, columns())
             self._computed["fingerprint"] = (stamp, value)
         return str(value)
+
+    def column_values(self, names: Sequence[str]) -> list[bytes]:
+        """What some columns come to in the fingerprint."""
+        digest = TableDigest(names)
+        for part in self.batches(names, plain=True):
+            digest.add(part)
+        return digest.column_values()
+
+    def expect_columns(self, begin: Callable[[], Callable[[], Iterable[bytes]]]) -> None:
+        """Let others begin to compute what each column comes to in the fingerprint, unless it is known.
+
+        ``begin`` begins, and gives what waits for them.
+        """
+        stamp = self.reader.stamp
+        if stamp is not None and all(
+            self._computed.get(what, (None,))[0] != stamp for what in ("fingerprint", "columns")
+        ):
+            self._computed["columns"] = (stamp, begin())
 
     def _bytes(self) -> float:
         """How much memory all rows would take, guessed from the first ones."""

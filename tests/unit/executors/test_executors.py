@@ -133,6 +133,23 @@ def _people() -> dict[str, Any]:
     return {"sex": rng.choice(["F", "M"], 2000), "income": rng.normal(size=2000), "age": rng.integers(18, 80, 2000)}
 
 
+def test_work_that_an_engine_forgot_is_given_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.executors.pool.LATE", 0.2)
+    monkeypatch.setattr("isonomia.executors.pool.PATIENCE", 0.1)
+
+    class Forgetful(Executor):
+        sent = 0
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            self.sent += 1
+            future: Future[Any] = Future()
+            if self.sent % 20:
+                future.set_result(fn(*args, **kwargs))
+            return future
+
+    assert run(FEW[0], Forgetful()) == alone(FEW[0])
+
+
 # ------------------------------------------------------------------------------------------------------- what is sent
 
 
@@ -166,12 +183,27 @@ def test_what_is_shared_is_sent_to_each_worker_once() -> None:
     for _ in range(4):
         tasks = pool.begin(_times, shared, [1, 2, 3], [1, 1, 1])
         assert list(tasks.results()) == [3, 6, 9]
-    assert executor.sent.count(True) == 3  # all three were sent before the first worker said that it knows nothing
-    assert executor.sent[6:].count(True) == 0
+    assert executor.sent[:3] == [True] * 3
+    assert not any(executor.sent[3:])
+    large = Shared({"factor": 2, "token": os.urandom(2**19)}, "a large factor")
+    executor.sent.clear()
+    for _ in range(3):
+        assert list(pool.begin(_times, large, [1, 2, 3], [1, 1, 1]).results()) == [2, 4, 6]
+    # The first worker says that it knows nothing, and so do those who were asked meanwhile.
+    assert executor.sent[:6] == [False] * 3 + [True] * 3
+    assert not any(executor.sent[6:])
 
 
 def _times(shared: dict[str, Any], item: int) -> int:
     return int(shared["factor"] * item)
+
+
+def test_workers_that_have_begun_find_modules_that_came_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert iso.check(RATIO, lends, iso.Sample(_people()), seed=2, executor="processes:1").answer == "holds"
+    (tmp_path / "came_later.py").write_text("def model(table):\n    return (table['income'] > -1).astype(int)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert iso.check(RATIO, "came_later:model", iso.Sample(_people()), seed=2, executor="processes:1").answer == "holds"
 
 
 def test_an_error_of_the_model_in_a_worker_is_the_models() -> None:
