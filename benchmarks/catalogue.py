@@ -61,6 +61,7 @@ BENCHMARKS = (
     Benchmark("betting_peers", figures_rules.betting, "", "--runs 10"),
     Benchmark("limit", figures_rules.limit, "", "--repetitions 10 --risks 0.05", chart="limit.svg"),
     Benchmark("fairsquare", figures_rules.programs, "", "--seeds 1", "../cases/fairsquare.json"),
+    Benchmark("exact", figures_rules.exact, "", "", "../cases/fairsquare.json", peers=True),
     Benchmark("cost", figures_rules.cost, chart="cost.svg"),
     Benchmark("overlap", figures_rules.overlap),
     Benchmark("groups", figures_own.groups),

@@ -9,7 +9,7 @@ proven error (normal); draws that bounds tie together make a polytope.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from isonomia.evidence.normal_distribution import normal_mass_between
 from isonomia.evidence.polytopes import Halfspace, NormalDraw, UniformDraw, probability
+from isonomia.evidence.quadrature import TooManyCellsError
 
 __all__ = ["DrawCell", "LinearForm", "Mass", "Masses", "StepDraw", "total_mass"]
 
@@ -222,16 +223,21 @@ def total_mass(masses: Sequence[Mass]) -> tuple[Fraction | None, float, float]:
     return None, max(nextafter(low, -inf), 0.0), min(nextafter(high, inf), 1.0)
 
 
+POLYTOPE = 2**13
+"""As many points of integration take as long as the rest of a polytope. It changes what is tried, never an answer."""
+
+
 @dataclass(slots=True)
 class Masses:
     """The probabilities of cells, each group of draws that belong together computed once.
 
     ``tolerance`` is how wide the enclosure of one polytope may be, and ``points`` how many points of integration all
-    of them together may take.
+    of them together may take; ``late`` says whether the time is up.
     """
 
     tolerance: float
     points: int
+    late: Callable[[], bool] = lambda: False
     _known: dict[Hashable, tuple[Mass, list[NormalDraw | StepDraw]]] = field(default_factory=dict)
 
     def of(self, cell: DrawCell) -> Mass:
@@ -274,7 +280,10 @@ class Masses:
             for _, _, p in chosen:
                 share *= p
             found = probability(variables, constraints, self.tolerance, self.points)  # type: ignore[arg-type]
-            self.points -= found.points
+            self.points -= found.points + POLYTOPE
+            if self.points < 0 or self.late():
+                reason = "more polytopes than are worth while" if self.points < 0 else "more time than it may"
+                raise TooManyCellsError(reason, hopeless=True)
             parts.append(Mass(share, found.low, found.high))
         return Mass(ONE, *total_mass(parts)[1:]) if parts else Mass(ZERO)
 

@@ -6,9 +6,10 @@ LDL decomposition in fractions). The polytope is then cut into *pieces* in which
 functions of those before it. That is done in whole numbers, so that no two pieces overlap and none is lost. The last
 variable is integrated in closed form, the others by Gauss-Legendre rules.
 
-The integrand of a piece is analytic, so the error of a rule is proven once the integrand is bounded off the real line,
-which is known beforehand: by y off it the normal density is at most ``exp(y**2/2)`` times its largest value, and the
-distribution function at most ``1 + y exp(y**2/2) / sqrt(2 pi)``. Rounding is bounded too: an affine function that is off by h moves no more probability than h times the largest density on either side.
+The integrand of a piece is analytic, so the error of a rule is proven once the integrand is bounded off the real line.
+It is: by y off it the normal density is at most ``exp(y**2/2)`` times its largest value, and the distribution function
+at most ``1 + y exp(y**2/2) / sqrt(2 pi)``. Rounding is bounded too: an affine function that is off by h moves no more
+probability than h times the largest density on either side.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from math import fsum, gcd, inf, log, pi, prod, sqrt
 from typing import TypeAlias
 
@@ -37,6 +37,9 @@ _GRID = 2.0**-60
 """Coefficients are rounded to this part of the largest one. It widens enclosures by about as much."""
 
 _PEAK = 1 / sqrt(2 * pi)
+
+CUT = 2**10
+"""As many points of integration take as long as one cut of a polytope. It changes what is tried, never an answer."""
 
 _SUMMING = 2e-14
 """What a rule's weights and adding up may be off by, for each variable: some 90 roundings. It widens enclosures."""
@@ -95,15 +98,14 @@ def probability(
     kinds = [basis.kinds[k] for k in order]
     rows = [(*(row[k] for k in order), row[-1]) for row in rows]
     limits = _limits(kinds, reach)
-    pieces = list(islice(_pieces(_pruned([*rows, *limits], len(kinds)), len(kinds)), points // 8 + 2))
-    if len(pieces) > points // 8 + 1:
-        raise TooManyCellsError(f"more than {points // 8:,} pieces of a polytope")
+    cuts = _Cuts(points // CUT + 16)
+    pieces = list(_pieces(_pruned([*rows, *limits], len(kinds)), len(kinds), cuts))
     cut = 2 * float(_tail_bound(reach)) * sum(kind == "normal" for kind in kinds[:-1])
     if not pieces:
-        return Enclosure(0.0, _up(moved + cut))
+        return Enclosure(0.0, _up(moved + cut), CUT * cuts.made)
     share = tolerance / (2 * len(pieces) * max(len(kinds) - 1, 1))
     plans = [_Plan.of(piece, kinds, float(reach), share) for piece in pieces]
-    needed = sum(plan.points for plan in plans)
+    needed = CUT * cuts.made + sum(plan.points for plan in plans)
     if needed > points:
         raise TooManyCellsError(f"{needed:,} points of integration")
     integrals = [plan.integral() for plan in plans]
@@ -269,8 +271,22 @@ class _Level:
     high: Row | None
 
 
-def _pieces(rows: list[Row] | None, size: int) -> Iterator[tuple[_Level, ...]]:
+@dataclass(slots=True)
+class _Cuts:
+    """How many cuts a polytope takes, and may take."""
+
+    most: int
+    made: int = 0
+
+    def count(self) -> None:
+        self.made += 1
+        if self.made > self.most:
+            raise TooManyCellsError("more cuts of a polytope than are worth while", hopeless=True)
+
+
+def _pieces(rows: list[Row] | None, size: int, cuts: _Cuts) -> Iterator[tuple[_Level, ...]]:
     """Cut a polytope into pieces in which each variable lies between two affine functions of those before it."""
+    cuts.count()
     if rows is None:
         return
     if not size:
@@ -287,7 +303,7 @@ def _pieces(rows: list[Row] | None, size: int) -> Iterator[tuple[_Level, ...]]:
         for low in lows or no_end:
             more = [_sum(other, low, last, -1) for other in lows if low is not None and other is not low]
             meet = [_sum(high, low, last, 1)] if high is not None and low is not None else []
-            for piece in _pieces(_pruned([*first, *more, *meet], last), last):
+            for piece in _pieces(_pruned([*first, *more, *meet], last), last, cuts):
                 yield (*piece, _Level(low, high))
 
 

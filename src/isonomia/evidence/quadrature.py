@@ -21,7 +21,14 @@ Floats = NDArray[np.float64]
 
 
 class TooManyCellsError(ArithmeticError):
-    """The pieces or points that an integral would take are more than were allowed."""
+    """The pieces or points that an integral would take are more than were allowed.
+
+    ``hopeless`` says that wider enclosures would not help.
+    """
+
+    def __init__(self, message: str, *, hopeless: bool = False) -> None:
+        super().__init__(message)
+        self.hopeless = hopeless
 
 
 _NODES = np.asarray([4, 6, 8, 10, 12, 16, 20, 24, 32, 48])

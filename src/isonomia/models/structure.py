@@ -87,7 +87,9 @@ def _estimator(estimator: Any) -> Read:
         case "MLPClassifier" | "MLPRegressor":
             return _perceptron(estimator)
         case name if name in _LINEAR_CLASSIFIERS:
-            return _largest(_layer(estimator.coef_.T, np.atleast_1d(estimator.intercept_)), _labels(estimator))
+            return _largest(
+                _layer(np.atleast_2d(estimator.coef_).T, np.atleast_1d(estimator.intercept_)), _labels(estimator)
+            )
         case name if name in _LINEAR_REGRESSORS and np.ndim(estimator.coef_) == 1:
             layer = _layer(np.atleast_2d(estimator.coef_).T, np.atleast_1d(estimator.intercept_))
             return lambda given, cell: iter([(layer(given)[0], cell)])

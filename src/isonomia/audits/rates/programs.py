@@ -8,7 +8,7 @@ enclosures are as narrow as the effort allows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from time import monotonic
@@ -29,17 +29,17 @@ from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.models.structure import readable
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
-from isonomia.populations.worlds.paths import Answer, NotExactError, ProgramPath, program_paths, row_values
+from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Do, Formula, Leaf, Mean, Quantity, Row
-from isonomia.spec.walk import columns_of, leaves_of
+from isonomia.spec.tree import Do, Formula, Leaf, Mean, Quantity, Row, Version
+from isonomia.spec.walk import columns_of, leaves_of, versions_of
 
 __all__ = ["QUICK", "THOROUGH", "Proof", "ProofEffort", "prove"]
 
-TOLERANCES = (1e-9, 1e-6, 1e-3)
-"""How wide the enclosure of a polytope's probability may be; the first that the effort allows is taken."""
+TOLERANCES = (1e-3, 1e-6, 1e-9)
+"""How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
 
 
 Known: TypeAlias = tuple[Fraction | None, float, float]
@@ -58,11 +58,11 @@ class ProofEffort:
     points: int
 
 
-QUICK = ProofEffort(ways=4_000, points=2**21)
+QUICK = ProofEffort(ways=4_000, points=2**22)
 """About as much as bets would take: half a second at the most."""
 
-THOROUGH = ProofEffort(ways=200_000, points=2**28)
-"""Minutes; for who asks for an exact answer."""
+THOROUGH = ProofEffort(ways=30_000, points=2**26)
+"""A minute or so, for who asks for an exact answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,53 +174,71 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
         among = population.among if isinstance(population, Causal) else None
         if among is not None:
             named = [*dict.fromkeys((*named, *columns_of(among)))]
-        ways = program_paths(population.world, named, versions, effort.ways)  # type: ignore[arg-type]
-        cells = _sorted_out(ways, question.leaves, among, answer, effort.ways)
-        return _enclosed(check, question, cells, observer, effort, len(ways))
+        began = monotonic()
+        finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
+        ways = finder.paths(named, list(versions))  # type: ignore[arg-type]
+        cells = {leaf: _cells_of(leaf, ways, finder, versions, among, answer) for leaf in question.leaves}
+        return _enclosed(question, cells, observer, effort, finder, len(ways))
     except (NotExactError, TooManyCellsError) as error:
         return Proof(reason=str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """The cells in which a leaf's condition holds, by the value of its event, or of its term, there."""
+def _cells_of(
+    leaf: Leaf,
+    ways: Sequence[ProgramPath],
+    finder: PathFinder,
+    versions: Mapping[Version, Sequence[str]],
+    among: Row | None,
+    answer: Answer | None,
+) -> dict[Fraction, list[DrawCell]]:
+    """The cells in which a leaf's condition holds, by the value of its event, or of its term, there.
 
-    cells: dict[Fraction, list[DrawCell]] = field(default_factory=dict)
-
-
-def _sorted_out(
-    ways: Sequence[ProgramPath], leaves: Sequence[Leaf], among: Row | None, answer: Answer | None, most: int
-) -> dict[Leaf, _Sorted]:
-    """Split the ways until every leaf has one value on each of them."""
-    sorted_out = {leaf: _Sorted() for leaf in leaves}
-    for leaf in leaves:
-        count = 0
-        for way in ways:
-            for value, cell in _leaf_values(leaf, way, among, answer):
-                sorted_out[leaf].cells.setdefault(value, []).append(cell)
-                count += 1
-                if count > most:
-                    raise NotExactError(f"there are more than {most:,} ways through the program and the model")
-    return sorted_out
+    The condition comes first, and interventions after it: nobody else need be followed under them.
+    """
+    found: dict[Fraction, list[DrawCell]] = {}
+    count = 0
+    for way in ways:
+        for value, cell in _leaf_values(leaf, way, finder, versions, among, answer):
+            found.setdefault(value, []).append(cell)
+            count += 1
+            finder.check(count)
+    return found
 
 
 def _leaf_values(
-    leaf: Leaf, way: ProgramPath, among: Row | None, answer: Answer | None
+    leaf: Leaf,
+    way: ProgramPath,
+    finder: PathFinder,
+    versions: Mapping[Version, Sequence[str]],
+    among: Row | None,
+    answer: Answer | None,
 ) -> Iterator[tuple[Fraction, DrawCell]]:
-    cells = [way.cell]
-    for condition in (among, leaf.given):
-        if condition is not None:
-            cells = [
-                after for cell in cells for met, after in row_values(condition, way, answer, cell) if _is_true(met)
-            ]
-    for cell in cells:
-        for value, after in row_values(leaf.term if isinstance(leaf, Mean) else leaf.event, way, answer, cell):
-            if isinstance(leaf, Mean):
-                if isinstance(value, str) or (not isinstance(value, bool) and value.slopes):
-                    raise NotExactError("the mean of a number that is drawn")
-                yield Fraction(int(value)) if isinstance(value, bool) else value.constant, after
-            else:
-                yield Fraction(int(_is_true(value))), after
+    paths = [way]
+    for row in (among, leaf.given, leaf.term if isinstance(leaf, Mean) else leaf.event):
+        if row is None:
+            continue
+        for version in versions_of(row):
+            if version not in way.versions and version not in paths[0].versions:
+                paths = [after for path in paths for after in finder.under(path, version, versions[version])]  # type: ignore[arg-type]
+            if not paths:
+                return
+        if row is leaf.given or row is among:
+            met = [(path, found) for path in paths for found in row_values(row, path, answer, path.cell)]
+            paths = [replace(path, cell=cell) for path, (value, cell) in met if _is_true(value)]
+            if not paths:
+                return
+            continue
+        for path in paths:
+            for value, cell in row_values(row, path, answer, path.cell):
+                yield _value_of(leaf, value), cell
+
+
+def _value_of(leaf: Leaf, value: Any) -> Fraction:
+    if not isinstance(leaf, Mean):
+        return Fraction(int(_is_true(value)))
+    if isinstance(value, str) or (not isinstance(value, bool) and value.slopes):
+        raise NotExactError("the mean of a number that is drawn")
+    return Fraction(int(value)) if isinstance(value, bool) else value.constant
 
 
 def _is_true(value: Any) -> bool:
@@ -232,32 +250,40 @@ def _is_true(value: Any) -> bool:
 
 
 def _enclosed(
-    check: Check[Property],
     question: Question,
-    cells: Mapping[Leaf, _Sorted],
+    cells: Mapping[Leaf, Mapping[Fraction, Sequence[DrawCell]]],
     observer: Observer,
     effort: ProofEffort,
+    finder: PathFinder,
     ways: int,
 ) -> Proof:
-    """Enclose the leaves as narrowly as the effort allows; an answer need not be narrow, but serves more thresholds."""
-    began = monotonic()
-    for tolerance in TOLERANCES:
+    """Enclose the leaves: narrowly at once where that is quick, else step by step until the claim is decided."""
+    began, best = monotonic(), None
+    for tolerance, points in ((TOLERANCES[-1], QUICK.points), *((each, effort.points) for each in TOLERANCES)):
         try:
-            return _once(question, cells, Masses(tolerance, effort.points), observer, ways, began)
+            best = _once(question, cells, Masses(tolerance, points, finder.late), observer, ways, began)
         except TooManyCellsError as error:
             reason = f"it takes {error}"
-            if monotonic() - began > check.budget.seconds:
+            if error.hopeless and points == effort.points:
                 break
-    return Proof(reason=reason)
+            continue
+        if tolerance == TOLERANCES[-1] or best.truth(question.formula) is not None:
+            break
+    return best or Proof(reason=reason)
 
 
 def _once(
-    question: Question, cells: Mapping[Leaf, _Sorted], masses: Masses, observer: Observer, ways: int, began: float
+    question: Question,
+    cells: Mapping[Leaf, Mapping[Fraction, Sequence[DrawCell]]],
+    masses: Masses,
+    observer: Observer,
+    ways: int,
+    began: float,
 ) -> Proof:
     values: dict[Leaf, Known | None] = {}
     for leaf in question.leaves:
         parts = {}
-        for value, listed in cells[leaf].cells.items():
+        for value, listed in cells[leaf].items():
             parts[value] = total_mass([masses.of(cell) for cell in listed])
             observer.advance(
                 Progress(0, inf, len(values) / len(question.leaves), monotonic() - began, _following, question.counted)

@@ -58,7 +58,7 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["NotExactError", "ProgramPath", "World", "program_paths", "row_values"]
+__all__ = ["NotExactError", "PathFinder", "ProgramPath", "row_values"]
 
 Value: TypeAlias = LinearForm | bool | str
 Variables: TypeAlias = Mapping[str, Value]
@@ -79,37 +79,42 @@ class ProgramPath:
     versions: Mapping[Version | None, Variables]
 
 
-def program_paths(
-    world: World, wanted: Sequence[str], versions: Mapping[Do, Sequence[str]], most: int
-) -> list[ProgramPath]:
-    """Every way through a world, as far as some variables and some versions of them are concerned.
-
-    Raises :class:`NotExactError` where there are more than ``most`` ways, or where the program is of another kind.
-    """
-    runner = _Runner(world, most)
-    needed = frozenset(wanted).union(*(world.read_beforehand(version) for version in versions))
-    ways = [ProgramPath(cell, {None: variables}) for variables, cell in runner.run({}, DrawCell(), needed, frozenset())]
-    for version, names in versions.items():
-        ways = runner.limited(
-            ProgramPath(cell, {**way.versions, version: variables})
-            for way in ways
-            for variables, cell in runner.version(way, version, frozenset(names))
-        )
-    return ways
-
-
 @dataclass(frozen=True, slots=True)
-class _Runner:
+class PathFinder:
+    """Finds the ways through a world, of which there may be at most ``most`` at a time, until it is ``late``.
+
+    All of it raises :class:`NotExactError` where there are more, or where the program is of another kind.
+    """
+
     world: World
     most: int
+    late: Callable[[], bool] = lambda: False
+
+    def paths(self, wanted: Sequence[str], versions: Sequence[Do]) -> list[ProgramPath]:
+        """Every way, as far as some variables and what interventions read of them are concerned."""
+        needed = frozenset(wanted).union(*(self.world.read_beforehand(version) for version in versions))
+        return [
+            ProgramPath(cell, {None: variables}) for variables, cell in self.run({}, DrawCell(), needed, frozenset())
+        ]
+
+    def under(self, path: ProgramPath, version: Do, wanted: Sequence[str]) -> Iterator[ProgramPath]:
+        """The same draws under an intervention, on each way that they take then."""
+        for variables, cell in self.version(path, version, frozenset(wanted)):
+            yield ProgramPath(cell, {**path.versions, version: variables})
+
+    def check(self, count: int) -> None:
+        """Refuse too many ways, and go no further when the time is up."""
+        if count > self.most:
+            raise NotExactError(f"there are more than {self.most:,} ways through the program")
+        if not count % 256 and self.late():
+            raise NotExactError("following it takes more time than it may")
 
     def limited(self, ways: Iterable[Any]) -> list[Any]:
         """A list that must not grow too long."""
         listed = []
         for way in ways:
             listed.append(way)
-            if len(listed) > self.most:
-                raise NotExactError(f"the program has more than {self.most:,} ways through it")
+            self.check(len(listed))
         return listed
 
     def run(
@@ -365,8 +370,8 @@ def _around(mean: LinearForm, variance: Fraction, site: Site, cell: DrawCell) ->
     return mean + LinearForm(Fraction(0), {site: _root(variance / known.variance)}), cell
 
 
-_ROOT_BITS = 160
-"""Binary digits of a root that is no fraction. They are so many that what is cut off cannot be seen in a float."""
+_ROOT_BITS = 72
+"""Binary digits of a root that is no fraction: what is cut off is far below the rounding of floats."""
 
 
 def _root(square: Fraction) -> Fraction:
