@@ -73,7 +73,7 @@ def quantities(verdict: Verdict) -> tuple[Expression, ...]:
 def cost(verdict: Verdict) -> str:
     """How many people, pairs, cases or points it took."""
     if verdict.proved:
-        return "a proof"
+        return "proved"
     return plural(verdict.samples, _SINGULAR[verdict.counted], verdict.counted)
 
 
