@@ -18,7 +18,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -83,21 +83,22 @@ class World:
         values = mean + rng.uniform(-0.25, 0.25, rows) if self.uniform else (rng.random(rows) < mean).astype(float)
         return groups.astype(np.int64), values
 
-    def parts(self, groups: Integers, values: Floats) -> Iterator[tuple[Detector, Integers, Floats]]:
-        """Each detector, with the group among its own (-1 for none) and the payoff of each sample."""
-        for members, factors, bound in self.detectors:
-            label = np.full(len(groups), -1, dtype=np.int64)
-            payoff = np.zeros(len(groups))
-            for number, (group, factor) in enumerate(zip(members, factors, strict=True)):
-                chosen = groups == group
-                label[chosen], payoff[chosen] = number, factor * values[chosen]
-            lows, highs = tuple(min(f, 0.0) for f in factors), tuple(max(f, 0.0) for f in factors)
-            yield Detector(lows, highs, bound, Loan(run_length=False)), label, payoff
+    def part(self, number: int, groups: Integers, values: Floats) -> tuple[Detector, Integers, Floats]:
+        """A detector, with the group among its own (-1 for none) and the payoff of each sample."""
+        members, factors, bound = self.detectors[number]
+        label = np.full(len(groups), -1, dtype=np.int64)
+        payoff = np.zeros(len(groups))
+        for index, (group, factor) in enumerate(zip(members, factors, strict=True)):
+            chosen = groups == group
+            label[chosen], payoff[chosen] = index, factor * values[chosen]
+        lows, highs = tuple(min(f, 0.0) for f in factors), tuple(max(f, 0.0) for f in factors)
+        return Detector(lows, highs, bound, Loan(run_length=False)), label, payoff
 
     def alarm(self, groups: Integers, values: Floats, *, run_length: bool, enough: float) -> int | None:
         """When the first detector gives an alarm; each has its part of the promise."""
         first = None
-        for plain, label, payoff in self.parts(groups, values):
+        for number in range(len(self.detectors)):
+            plain, label, payoff = self.part(number, groups, values)
             detector = replace(plain, loan=Loan(run_length))
             _, found = detector.observe(detector.begin(), label, payoff, enough + np.log(len(self.detectors)))
             if found is not None:
@@ -109,11 +110,10 @@ class World:
         more = np.log(len(self.detectors))
         wanted = [[each + more for each in some] for some in enough]
         never = np.iinfo(np.int64).max
-        cut = [list(self.parts(groups, values)) for groups, values in streams]
-        found = [
-            first_alarms(some[0][0], [(label, payoff) for _, label, payoff in some], wanted)
-            for some in zip(*cut, strict=True)
-        ]
+        found = []
+        for number in range(len(self.detectors)):
+            parts = [self.part(number, groups, values) for groups, values in streams]
+            found.append(first_alarms(parts[0][0], [(label, payoff) for _, label, payoff in parts], wanted))
         first = np.minimum.reduce([np.where(each == 0, never, each) for each in found])
         return np.asarray(np.where(first == never, 0, first))
 
@@ -163,11 +163,15 @@ def _alone(world: World, length: int, stream: int) -> Integers:
     return np.asarray(found, dtype=np.int64)
 
 
-def alarms(streams: int, length: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
+def alarms(
+    streams: int, length: int, pool: ProcessPoolExecutor, only: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """False alarms with the truth on the boundary."""
     rows: list[dict[str, Any]] = []
     print(f"{'on the boundary':<28}{'promise':>22}{'seen':>12}   ({streams:,} streams of {length:,})")
     for world in WORLDS:
+        if only is not None and world.name not in only:
+            continue
         found = np.concatenate(list(pool.map(partial(_together, world, length), range(0, streams, TOGETHER))))
         found = found[:streams]
         for index, alpha in enumerate(ALPHAS):
@@ -299,6 +303,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="*", choices=("alarms", "delay", "peers", "speed"))
+    parser.add_argument("--worlds", nargs="*", choices=[world.name for world in WORLDS], help="for alarms")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/watch.json"))
     parser.add_argument("--chart", type=Path, help="for the alarms of peers, such as docs/images/watch-peers.svg")
     arguments = parser.parse_args()
@@ -306,7 +311,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         if "alarms" in wanted:
-            found["alarms"] = alarms(arguments.streams, arguments.length, pool)
+            found["alarms"] = alarms(arguments.streams, arguments.length, pool, arguments.worlds)
         if "delay" in wanted:
             found["delay"] = delay(min(arguments.streams, 400), pool)
     if "peers" in wanted:

@@ -8,7 +8,7 @@ run on some of the streams.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +37,13 @@ LOANS = (Loan(run_length=False), Loan(run_length=True))
 class Blocks:
     """The blocks of many streams: by block and stream the place of its last sample, 0 where there is none any more.
 
-    ``counts``, ``totals`` and ``squares`` are those of the payoffs of each group. ``values`` are the payoffs themselves
-    where every sample is a block.
+    ``counts``, ``totals`` and ``squares`` are those of the payoffs of each group, by block, group and stream.
     """
 
     ends: Integers
     counts: Floats
     totals: Floats
     squares: Floats
-    values: Floats | None = None
 
 
 def first_alarms(
@@ -56,28 +54,35 @@ def first_alarms(
     A stream has the group among those of the detector (-1 for none) and the payoff of each sample. With several groups,
     payoffs are 0 or one other value.
     """
-    blocks = _single(streams) if len(detector.lows) == 1 else _of_groups(detector, streams)
+    alone = len(detector.lows) == 1
+    blocks = _single(streams) if alone else _of_groups(detector, streams)
     length, count = blocks.ends.shape
-    moments = np.repeat(detector.begin().moments[None], count, axis=0)
-    wealth = np.zeros((len(LOANS), count, len(DISTANCES)))
+    moments = [np.repeat(each[:, None], count, axis=1) for each in detector.begin().moments.T]
+    wealth = np.zeros((len(LOANS), len(DISTANCES), count))
     thresholds = np.exp(np.asarray(enough))
     found = np.zeros((count, len(LOANS), thresholds.shape[1]), dtype=np.int64)
-    loans = np.stack([_lent(loan, blocks.ends) for loan in LOANS], axis=1)[..., None]
+    loans = np.stack([_lent(loan, blocks.ends) for loan in LOANS], axis=1)[:, :, None]
     done = 0
     while done < length:
         part = slice(done, min(length, done + min(max(8, done // 8), 1024)))
-        bet = _bet_on_one(detector, moments, blocks) if blocks.values is not None else None
+        mean = moments[1] / moments[0]
+        variance = np.maximum(moments[2] / moments[0] - mean**2, 1e-12 * (1.0 + mean**2))
+        stakes = _stakes(detector, np.full_like(variance, detector.bound), variance, np.ones_like(variance))
         for number in range(part.start, part.stop):
-            factors = _factors(detector, moments, blocks, number) if bet is None else bet(number)
+            if alone:
+                factors = 1.0 + stakes * (blocks.totals[number] - detector.bound)
+            else:
+                factors = _factors(detector, mean, variance, blocks, number)
             wealth += loans[number]
             wealth *= factors
-            heights = wealth @ ALARM_SHARES
+            heights = ALARM_SHARES @ wealth
             for which in np.flatnonzero(heights.max(axis=1) >= thresholds[:, 0]):
                 for index, threshold in enumerate(thresholds[which]):
                     new = (heights[which] >= threshold) & (found[:, which, index] == 0) & (blocks.ends[number] > 0)
                     found[new, which, index] = blocks.ends[number][new]
         fresh = [each[part].sum(axis=0) for each in (blocks.counts, blocks.totals, blocks.squares)]
-        moments = moments * 0.5 ** (fresh[0][..., None] / MEMORY) + np.stack(fresh, axis=-1)
+        weight = 0.5 ** (fresh[0] / MEMORY)
+        moments = [before * weight + new for before, new in zip(moments, fresh, strict=True)]
         done = part.stop
     return found
 
@@ -90,51 +95,40 @@ def _lent(loan: Loan, ends: Integers) -> Floats:
     return np.where(ends > 0, loan.between(before, np.maximum(ends, before)), 0.0)
 
 
-def _estimates(moments: Floats) -> tuple[Floats, Floats]:
-    mean = moments[..., 1] / moments[..., 0]
-    return mean, np.maximum(moments[..., 2] / moments[..., 0] - mean**2, 1e-12 * (1.0 + mean**2))
+def _stakes(detector: Detector, middles: Floats, variance: Floats, share: Floats) -> Floats:
+    """The stake of each bettor, in each stream."""
+    spread = detector._spread_at(middles.T, variance.T).T
+    scale = 1.0 / np.sqrt((spread / share).sum(axis=0))
+    down = ((middles - np.asarray(detector.lows)[:, None]) / share).max(axis=0)
+    return np.minimum(DISTANCES[:, None] * scale, SAFETY / np.maximum(down, 1e-300))
 
 
-def _bet_on_one(detector: Detector, moments: Floats, blocks: Blocks) -> Callable[[int], Floats]:
-    """By how much one sample multiplies the wealth of each bettor, in each stream."""
-    _, variance = _estimates(moments)
-    middle, (low,) = np.full_like(variance, detector.bound), detector.lows
-    scale = 1.0 / np.sqrt(detector._spread_at(middle, variance))
-    stakes = np.minimum(scale * DISTANCES, SAFETY / max(detector.bound - low, 1e-300))
-    assert blocks.values is not None
-    values = blocks.values
-    return lambda number: np.asarray(1.0 + stakes * (values[number] - detector.bound)[:, None])
-
-
-def _factors(detector: Detector, moments: Floats, blocks: Blocks, number: int) -> Floats:
+def _factors(detector: Detector, mean: Floats, variance: Floats, blocks: Blocks, number: int) -> Floats:
     """By how much a block of several groups multiplies the wealth of each bettor, in each stream."""
-    mean, variance = _estimates(moments)
-    counts, low = blocks.counts[number], np.asarray(detector.lows)
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    counts = blocks.counts[number]
+    share = counts / np.maximum(counts.sum(axis=0), 1.0)
     share = np.where(share > 0.0, share, 1.0)  # beyond the end of a stream
     middles = _on_the_boundary(detector, mean, variance, share)
-    scale = 1.0 / np.sqrt((detector._spread_at(middles, variance) / share).sum(axis=1, keepdims=True))
-    down = ((middles - low) / share).max(axis=1, keepdims=True)
-    stakes = np.minimum(scale * DISTANCES, SAFETY / np.maximum(down, 1e-300))
+    stakes = _stakes(detector, middles, variance, share)
     logs = np.zeros_like(stakes)
     for group, (least, most) in enumerate(zip(detector.lows, detector.highs, strict=True)):
         payoff = least if least else most  # or 0
-        times = blocks.totals[number, :, group, None] / payoff
-        for value, often in ((payoff, times), (0.0, counts[:, group, None] - times)):
-            logs += often * np.log1p(stakes * ((value - middles[:, group]) / share[:, group])[:, None])
+        times = np.rint(blocks.totals[number, group] / payoff)
+        for value, often in ((payoff, times), (0.0, counts[group] - times)):
+            logs += often * np.log1p(stakes * ((value - middles[group]) / share[group]))
     return np.exp(logs)
 
 
 def _on_the_boundary(detector: Detector, mean: Floats, variance: Floats, share: Floats) -> Floats:
-    """As ``Detector._on_the_boundary``, with an estimate for each row."""
-    low, high = np.asarray(detector.lows), np.asarray(detector.highs)
-    missing, give = detector.bound - mean.sum(axis=1, keepdims=True), variance / share
-    middles = mean + missing * give / give.sum(axis=1, keepdims=True)
+    """As ``Detector._on_the_boundary``, with an estimate for each stream."""
+    low, high = np.asarray(detector.lows)[:, None], np.asarray(detector.highs)[:, None]
+    missing, give = detector.bound - mean.sum(axis=0), variance / share
+    middles = mean + missing * give / give.sum(axis=0)
     for _ in range(len(low)):
         middles = np.clip(middles, low, high)
-        missing = detector.bound - middles.sum(axis=1, keepdims=True)
+        missing = detector.bound - middles.sum(axis=0)
         room = np.where(missing > 0, high - middles, middles - low)
-        total = room.sum(axis=1, keepdims=True)
+        total = room.sum(axis=0)
         middles = middles + np.where(total > 0, missing * room / np.maximum(total, 1e-300), 0.0)
     return np.asarray(middles)
 
@@ -146,31 +140,33 @@ def _single(streams: Sequence[tuple[Integers, Floats]]) -> Blocks:
     ends, values = np.zeros(shape, dtype=np.int64), np.zeros(shape)
     for column, (rows, (_, payoffs)) in enumerate(zip(within, streams, strict=True)):
         ends[: len(rows), column], values[: len(rows), column] = rows + 1, payoffs[rows]
-    counts = (ends > 0).astype(float)[..., None]
-    return Blocks(ends, counts, values[..., None], (values**2)[..., None], values)
+    return Blocks(ends, (ends > 0)[:, None].astype(float), values[:, None], (values**2)[:, None])
 
 
 def _of_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]]) -> Blocks:
     """A block ends as soon as each group has a few samples in it; of each group it uses so many at most."""
+    groups = len(detector.lows)
     labels, payoffs = (np.stack([stream[k] for stream in streams], axis=1) for k in (0, 1))
-    (length, count), groups = labels.shape, len(detector.lows)
+    length, count = labels.shape
     most = length // (groups * LEAST_IN_BLOCK)
-    ends, every = np.zeros((most, count), dtype=np.int64), np.arange(count)
-    counts, totals, squares = (np.zeros((most, count, groups)) for _ in range(3))
-    number, seen = np.zeros(count, dtype=np.int64), np.zeros((count, groups), dtype=np.int64)
-    sums = np.zeros((count, groups, 2))
+    ends = np.zeros((most, count), dtype=np.int64)
+    kept = np.zeros((3, most, groups, count))  # counts, totals, squares
+    number, seen, sums = np.zeros(count, dtype=np.int64), np.zeros((groups, count)), np.zeros((3, groups, count))
+    every = np.arange(groups)[:, None]
     for place in range(length):
-        label, payoff = labels[place], payoffs[place]
-        seen[every, label] += 1
-        used = np.where(seen[every, label] <= MOST_IN_BLOCK, payoff, 0.0)
-        sums[every, label, 0] += used
-        sums[every, label, 1] += used**2
-        full = np.flatnonzero((seen >= LEAST_IN_BLOCK).all(axis=1))
+        member = labels[place] == every
+        seen += member
+        used = member & (seen <= MOST_IN_BLOCK)
+        paid = used * payoffs[place]
+        sums[0] += used
+        sums[1] += paid
+        sums[2] += paid * paid
+        full = np.flatnonzero(seen.min(axis=0) >= LEAST_IN_BLOCK)
         if len(full):
-            at = number[full], full
-            ends[at], counts[at] = place + 1, np.minimum(seen[full], MOST_IN_BLOCK)
-            totals[at], squares[at] = sums[full, :, 0], sums[full, :, 1]
+            at = number[full]
+            ends[at, full] = place + 1
+            kept[:, at, :, full] = sums[:, :, full].transpose(2, 0, 1)
             number[full] += 1
-            seen[full], sums[full] = 0, 0.0
-    last = number.max()
-    return Blocks(ends[:last], counts[:last], totals[:last], squares[:last])
+            seen[:, full], sums[:, :, full] = 0.0, 0.0
+    last = int(number.max())
+    return Blocks(ends[:last], *(each[:last] for each in kept))
