@@ -24,7 +24,17 @@ import numpy as np
 import isonomia
 from isonomia.records.store import ANSWER_PREFIX
 
-__all__ = ["entries_in", "is_sound", "kept_in", "run_to_the_end", "start", "verdicts_in", "write_audit"]
+__all__ = [
+    "MAIN",
+    "Forked",
+    "entries_in",
+    "is_sound",
+    "kept_in",
+    "run_to_the_end",
+    "start",
+    "verdicts_in",
+    "write_audit",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "from isonomia.cli import main; main()"
@@ -178,6 +188,7 @@ class Forked:
             sys.path.insert(0, "")
             for number, (_, writing) in enumerate(pipes, start=1):
                 os.dup2(writing, number)
+            sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
             if preexec_fn is not None:
                 preexec_fn()
             code = _run(program, arguments)

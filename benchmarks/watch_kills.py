@@ -16,21 +16,20 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Event, Lock, Thread
 from typing import Any
 
 import numpy as np
 
+from benchmarks.crash_audit import MAIN, Forked, import_everything
 from benchmarks.postgres import postgres_server
 
-CODE = "from isonomia.cli import main; main()"
 WATCH = """
 run_length = 20000
 window = 2000
@@ -92,26 +91,28 @@ def main() -> None:
 
 def killed(source: str, kills: int, seed: int) -> KillResult:
     """Kill the watch over one source so many times."""
+    import_everything()  # before anybody writes
     chance, started = random.Random(seed), time.monotonic()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        environment, counter, stop = dict(os.environ), Counter(), Event()
+        context = get_context("spawn")  # writers in processes of their own: one with threads could not be forked
+        counter, stop = context.Value("q", 0), context.Event()
         if source == "folder":
             (folder / "decisions").mkdir()
             (folder / "watch.toml").write_text(WATCH.format(source='folder = "decisions"'))
-            writers = [Thread(target=write_files, args=(folder / "decisions", counter, stop, seed))]
+            writers = [context.Process(target=write_files, args=(folder / "decisions", counter, stop, seed))]
         else:
-            environment["DATABASE"] = address = stack.enter_context(postgres_server())
+            os.environ["DATABASE"] = address = stack.enter_context(postgres_server())
             place = 'postgres_env = "DATABASE"\ntable = "decisions"\nkey = "id"'
             (folder / "watch.toml").write_text(WATCH.format(source=place))
             make_table(address)
-            writers = [Thread(target=write_rows, args=(address, counter, stop, seed + k)) for k in range(4)]
+            writers = [context.Process(target=write_rows, args=(address, counter, stop, seed + k)) for k in range(4)]
         for writer in writers:
             writer.start()
         output, useful, before = "", 0, 0
         try:
             for _ in range(kills):
-                process = _watch(folder, environment, "--follow", "--every", "0.01")
+                process = _watch(folder, "--follow", "--every", "0.01")
                 _live(process, folder / ".isonomia" / "watch.sqlite", chance)
                 process.kill()
                 out, told = process.communicate()
@@ -124,12 +125,12 @@ def killed(source: str, kills: int, seed: int) -> KillResult:
             stop.set()
             for writer in writers:
                 writer.join()
-        last = _watch(folder, environment)
+        last = _watch(folder)
         output += last.communicate()[0]
-        return _compared(source, folder, environment, output, kills, useful, counter.rows, time.monotonic() - started)
+        return _compared(source, folder, output, kills, useful, counter.value, time.monotonic() - started)
 
 
-def _live(process: subprocess.Popen[str], store: Path, chance: random.Random) -> None:
+def _live(process: Forked, store: Path, chance: random.Random) -> None:
     """Let a process live until some time after its start, some writings of the store, or the middle of one."""
     way, journal = chance.choice(("time", "writings", "writings", "journal")), Path(f"{store}-journal")
     until = time.monotonic() + (chance.uniform(0.0, 3.0) if way == "time" else 60.0)
@@ -151,7 +152,6 @@ def _stamp(path: Path) -> int:
 def _compared(
     source: str,
     folder: Path,
-    environment: dict[str, str],
     output: str,
     kills: int,
     useful: int,
@@ -160,14 +160,14 @@ def _compared(
 ) -> KillResult:
     """Compare with a watch that nobody killed, over the same rows."""
     kept = _state(folder)
-    replay = _watch(folder, environment, "--replay")
+    replay = _watch(folder, "--replay")
     replay.communicate()
     alone = folder / "alone"
     alone.mkdir()
     shutil.copy(folder / "watch.toml", alone)
     if (folder / "decisions").exists():
         (alone / "decisions").symlink_to(folder / "decisions")
-    left = _watch(alone, environment)
+    left = _watch(alone)
     expected = {json.loads(line)["sample"] for line in left.communicate()[0].splitlines()}
     # A line may be cut short by a kill, and is then printed again.
     lines = [line for line in output.splitlines() if line.endswith("}") and line.startswith("{")]
@@ -188,11 +188,8 @@ def _compared(
     )
 
 
-def _watch(folder: Path, environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CODE, "watch", "watch.toml", "--allow-code", *options]
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def _watch(folder: Path, *options: str) -> Forked:
+    return Forked(folder, ["watch", "watch.toml", "--allow-code", *options], MAIN)
 
 
 def _state(folder: Path) -> bytes:
@@ -215,19 +212,6 @@ def _judged(folder: Path) -> int:
 # -------------------------------------------------------------------------------------------------------------- writers
 
 
-class Counter:
-    """How many rows were written by all writers together."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._lock = Lock()
-
-    def add(self, rows: int) -> None:
-        """Count more."""
-        with self._lock:
-            self.rows += rows
-
-
 def _some(rng: np.random.Generator, rows: int, so_far: int) -> list[tuple[str, str]]:
     """Decisions that become unfair to women after a while."""
     sex = rng.choice(["F", "M"], rows)
@@ -236,16 +220,17 @@ def _some(rng: np.random.Generator, rows: int, so_far: int) -> list[tuple[str, s
     return list(zip(sex.tolist(), np.where(hired, "yes", "no").tolist(), strict=True))
 
 
-def write_files(folder: Path, counter: Counter, stop: Event, seed: int) -> None:
+def write_files(folder: Path, counter: Any, stop: Any, seed: int) -> None:
     """Add files of some hundred rows each."""
     rng, number = np.random.default_rng(seed), 0
     while not stop.is_set():
-        rows = _some(rng, int(rng.integers(50, 500)), counter.rows)
+        rows = _some(rng, int(rng.integers(50, 500)), counter.value)
         part = folder / ".part"
         part.write_text("\n".join(["sex,hired", *(",".join(row) for row in rows)]) + "\n")
         part.rename(folder / f"{number:07}.csv")
         number += 1
-        counter.add(len(rows))
+        with counter.get_lock():
+            counter.value += len(rows)
         stop.wait(float(rng.uniform(0.0, 0.3)))
 
 
@@ -259,14 +244,14 @@ def make_table(address: str) -> None:
         )
 
 
-def write_rows(address: str, counter: Counter, stop: Event, seed: int) -> None:
+def write_rows(address: str, counter: Any, stop: Any, seed: int) -> None:
     """Add rows in transactions that take their time, some of which are rolled back."""
     import psycopg
 
     rng: Any = np.random.default_rng(seed)
     with psycopg.connect(address) as connection:
         while not stop.is_set():
-            rows = _some(rng, int(rng.integers(1, 120)), counter.rows)
+            rows = _some(rng, int(rng.integers(1, 120)), counter.value)
             for start in range(0, len(rows), 40):
                 connection.cursor().executemany(
                     "INSERT INTO decisions (sex, hired) VALUES (%s, %s)", rows[start : start + 40]
@@ -276,7 +261,8 @@ def write_rows(address: str, counter: Counter, stop: Event, seed: int) -> None:
                 connection.rollback()
             else:
                 connection.commit()
-                counter.add(len(rows))
+                with counter.get_lock():
+                    counter.value += len(rows)
             stop.wait(float(rng.uniform(0.0, 0.1)))
 
 
