@@ -5,7 +5,8 @@ Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--only NAME 
 Six languages: properties, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and evidence; and the
 answers of services. What is accepted is used: properties are checked, programs drawn from, audits planned and run,
 evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these and of every input that
-was told something new. Each language has a process of its own that may take 1 GB of memory.
+was told something new; with ``--guided``, atheris (``pip install atheris``) chooses texts by the lines that they reach.
+Each language has a process of its own that may take 1 GB of memory.
 
 Must not happen: an error that is no ``IsonomiaError``, more than 2 seconds of computing to read an input, more than a
 minute to use it, more than 1 GB. Exit code 1 where anything did; ``--keep`` writes the inputs down.
@@ -19,6 +20,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -27,6 +29,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
@@ -277,6 +280,51 @@ def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, u
     return found
 
 
+def guided(language: str, seed: int, most: int, seconds: float, use: float, ended: Callable[[Found], None]) -> None:
+    """Let atheris (libFuzzer) choose inputs by the lines of Isonomia that they reach; ``ended`` must end the process.
+
+    It starts from the corpus and from what the grammar writes, and mutates as ``fuzz`` does or by bytes.
+    """
+    import atheris
+
+    with atheris.instrument_imports(include=["isonomia"], enable_loader_override=False):
+        import isonomia.audits.replaying.recompute
+        import isonomia.cli
+    assert isonomia.cli
+    make, read = LANGUAGES[language][0](), LANGUAGES[language][1]
+    draw, found, seen = random.Random(seed), Found(language), set()
+    before, until = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, process_time() + seconds
+    folder = Path(tempfile.mkdtemp())
+    _write_people(folder)
+    (folder / "corpus").mkdir()
+    for number in range(200):
+        (folder / "corpus" / str(number)).write_text(make(draw), encoding="utf-8", errors="replace")
+    warnings.simplefilter("error")
+
+    def one(data: bytes) -> None:
+        made = data.decode("utf-8", "replace")
+        outcome, where = tried(found, read, made, folder, use=draw.random() < use)
+        kind = (outcome.partition(":")[0], where) if where else outcome
+        if where and kind not in seen:
+            found.crashes.append({"error": outcome, "where": where, "input": made})
+        seen.add(kind)
+        if found.inputs >= most or process_time() > until:
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            found.outcomes, found.megabytes = len(seen), grown / 1e3
+            shutil.rmtree(folder)
+            ended(found)
+
+    def mutate(data: bytes, size: int, number: int) -> bytes:
+        chance = random.Random(number)
+        if chance.random() < 0.5:
+            return bytes(atheris.Mutate(data, size))
+        return inputs.mutated(data.decode("utf-8", "replace"), chance).encode("utf-8", "replace")[:size]
+
+    flags = ["-rss_limit_mb=0", "-timeout=0", "-max_len=20000", f"-seed={seed}", "-verbosity=0"]
+    atheris.Setup(["fuzz", *flags, str(folder / "corpus")], one, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
 def tried(found: Found, read: Read, made: Any, folder: Path, *, use: bool) -> tuple[str, str]:
     """Read one input, perhaps use it, and count it; what came of it, and where it failed if it did what none may."""
     from isonomia.errors import IsonomiaError
@@ -328,10 +376,23 @@ def _at_most(seconds: float) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _in_a_process(language: str, seed: int, most: int, seconds: float, use: float, results: Any) -> None:
+def _in_a_process(
+    language: str, seed: int, most: int, seconds: float, use: float, by_coverage: bool, results: Any
+) -> None:
     limit = 4 * MOST_BYTES  # of addresses: libraries reserve more than they use
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    results.put(fuzz(language, seed, most=most, seconds=seconds, use=use))
+    if not by_coverage:
+        results.put(fuzz(language, seed, most=most, seconds=seconds, use=use))
+        return
+
+    def ended(found: Found) -> None:
+        results.put(found)
+        results.close()
+        results.join_thread()
+        os._exit(0)
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it tells of every module and input
+    guided(language, seed, most, seconds, use, ended)
 
 
 def main() -> None:
@@ -343,12 +404,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="a folder for inputs that crashed")
+    parser.add_argument("--guided", action="store_true", help="choose inputs by coverage, where atheris is installed")
     arguments = parser.parse_args()
+    if arguments.guided and find_spec("atheris") is None:
+        sys.exit("--guided is skipped: pip install atheris")
+    if arguments.guided:
+        arguments.only = [language for language in arguments.only if language != "service"]  # has no text of its own
     context, everything = get_context("spawn"), []
     print(f"{'language':<14}{'inputs':>9}{'accepted':>10}{'outcomes':>10}{'read':>9}{'used':>9}{'MB':>7}{'crashes':>9}")
     for language in arguments.only:
         part = SHARES[language] / sum(SHARES[each] for each in arguments.only)
-        shares = (round(arguments.inputs * part), arguments.seconds / len(arguments.only), arguments.use)
+        shares = (
+            round(arguments.inputs * part),
+            arguments.seconds / len(arguments.only),
+            arguments.use,
+            arguments.guided,
+        )
         results = context.Queue()
         process = context.Process(target=_in_a_process, args=(language, arguments.seed, *shares, results))
         process.start()
