@@ -219,18 +219,17 @@ def _delays(world: World, after: Sequence[float], run_length: float, streams: in
     """The mean samples from the change to the alarm of the CUSUM and ours, where neither came before."""
     logs = np.log([[(1 - q) / (1 - p), q / p] for p, q in zip(world.rates, after, strict=True)])
     threshold = _threshold(world, logs, run_length, seed)
-    theirs, ours = [], []
+    drawn = []
     for stream in range(streams):
         rng = np.random.default_rng([seed, stream])
         parts = [world.draw(rng, BEFORE), world.draw(rng, int(12 * run_length), after)]
         groups, values = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-        over = np.flatnonzero(cusum(logs[groups, values.astype(int)]) >= threshold)
-        if len(over) and over[0] >= BEFORE:
-            theirs.append(int(over[0]) + 1 - BEFORE)
-        found = world.alarm(groups, values, run_length=True, enough=float(np.log(run_length)))
-        if found is not None and found > BEFORE:
-            ours.append(found - BEFORE)
-    return float(np.mean(theirs)), float(np.mean(ours))
+        drawn.append((groups, values))
+    over = [cusum(logs[groups, values.astype(int)]) >= threshold for groups, values in drawn]
+    theirs = np.asarray([int(each.argmax()) + 1 if each.any() else 0 for each in over])
+    ours = world.alarms(drawn, [[float(np.log(run_length))]] * 2)[:, 1, 0]
+    late = [each[each > BEFORE] - BEFORE for each in (theirs, ours)]
+    return float(late[0].mean()), float(late[1].mean())
 
 
 def _delay_row(run_length: float, streams: int, item: tuple[World, tuple[float, ...]]) -> dict[str, Any]:
