@@ -158,20 +158,20 @@ def write_audit(folder: Path, people: int = 12_000) -> None:
 
 def start(folder: Path, records: str, more: Sequence[str] = (), program: str = MAIN, **options: Any) -> Any:
     """Start a run in a process of its own; it is not waited for."""
+    import_everything()
     arguments = ["run", "audit.toml", "--allow-code", "-q", "--records", records, *more]
     return Forked(folder, arguments, program, **options)
 
 
 class Forked:
-    """A process as ``Popen`` would give it, forked from this one when everything is imported.
+    """A process as ``Popen`` would give it, forked from this one.
 
-    Importing takes most of a short life otherwise, and nothing is written meanwhile.
+    Importing everything takes most of a short life otherwise, and nothing is written meanwhile.
     """
 
     def __init__(
         self, folder: Path, arguments: Sequence[str], program: str, preexec_fn: Callable[[], None] | None = None
     ) -> None:
-        import_everything()
         self.returncode: int | None = None
         pipes = [os.pipe(), os.pipe()]  # what it prints is little, and they are not read before its end
         self._told = [reading for reading, _ in pipes]
