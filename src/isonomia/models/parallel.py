@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
-from isonomia.models.protocol import Answer, Model, describe
+from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
 from isonomia.spec.tensors import is_tensor, namespace
-from isonomia.spec.tree import Value
 
 __all__ = ["Guarded", "Spread", "borders"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guarded:
+class Guarded(AroundModel):
     """A model with a gate, which lets only so many callers in at once.
 
     A program at the other end of a pipe, a session, or a function that keeps something between two calls may give wrong
@@ -41,29 +40,10 @@ class Guarded:
     model: Model
     gate: BoundedSemaphore = field(default_factory=BoundedSemaphore, repr=False)
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """The model's range."""
-        return self.model.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The model's classes."""
-        return self.model.classes
-
     def fingerprint(self) -> str:
         """The model's fingerprint: a gate does not make it another one."""
         with self.gate:
             return self.model.fingerprint()
-
-    def describe(self) -> str:
-        """Say in one line what the model is."""
-        return describe(self.model)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Wait for the others, and ask."""
@@ -104,7 +84,7 @@ def answer_part(model: Model, question: Question) -> Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class Spread(AroundModel):
     """A model that many workers are asked about, each about some rows of a batch.
 
     Since a model answers for each person alone, it does not matter who is asked. Each worker has the model once.
@@ -125,29 +105,6 @@ class Spread:
     _shared: list[Shared] = field(default_factory=list, repr=False)
     _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """The model's range."""
-        return self.model.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The model's classes."""
-        return self.model.classes
-
-    def fingerprint(self) -> str:
-        """The model's fingerprint: it is the same model, wherever it is."""
-        return self.model.fingerprint()
-
-    def describe(self) -> str:
-        """Say in one line what the model is."""
-        return describe(self.model)
 
     def begin(self, table: Table, want_score: bool, want_prediction: bool) -> None:
         """Let the workers begin with a table that will be asked about soon."""

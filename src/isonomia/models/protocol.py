@@ -16,7 +16,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["Answer", "Model", "RecordedModel", "describe"]
+__all__ = ["Answer", "AroundModel", "Model", "RecordedModel", "describe"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +79,37 @@ def describe(model: Model) -> str:
     """
     own = getattr(model, "describe", None)
     return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
+
+
+class AroundModel:
+    """What models around a model have in common: they go by its name, and it stays the same model."""
+
+    __slots__ = ()
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """The model's range."""
+        return self.model.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The model's classes."""
+        return self.model.classes
+
+    def fingerprint(self) -> str:
+        """The model's fingerprint."""
+        return self.model.fingerprint()
+
+    def describe(self) -> str:
+        """Say in one line what the model is."""
+        return describe(self.model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.parallel import Guarded, Spread
-from isonomia.models.protocol import Answer, Model, RecordedModel, describe
+from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host, is_tensor
@@ -135,7 +135,7 @@ def _layers(model: Model) -> list[Model]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithoutOutcome:
+class WithoutOutcome(AroundModel):
     """A model that is not given some columns.
 
     Attributes
@@ -148,29 +148,6 @@ class WithoutOutcome:
 
     model: Model
     columns: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """The model's range."""
-        return self.model.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The model's classes."""
-        return self.model.classes
-
-    def fingerprint(self) -> str:
-        """The model's fingerprint: it is the same model."""
-        return self.model.fingerprint()
-
-    def describe(self) -> str:
-        """Say in one line what the model is."""
-        return describe(self.model)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask about the rows without the columns.
@@ -223,7 +200,7 @@ class _Question:
 
 
 @dataclass(slots=True, eq=False)
-class Steady:
+class Steady(AroundModel):
     """A model, some of whose answers are asked for twice.
 
     The first time is in the first batch; after that when 160 rows have been asked about, 640, 2,560 and so on. Each
@@ -251,29 +228,6 @@ class Steady:
     _due: int = 1
     _earlier: _Question | None = field(default=None, repr=False)
     _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """The model's range."""
-        return self.model.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The model's classes."""
-        return self.model.classes
-
-    def fingerprint(self) -> str:
-        """The model's fingerprint: being watched does not make it another one."""
-        return self.model.fingerprint()
-
-    def describe(self) -> str:
-        """Say in one line what the model is."""
-        return describe(self.model)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask the model, and now and then ask it again.
