@@ -253,6 +253,31 @@ def test_a_proof_of_another_property_is_refused() -> None:
         run_check(other.with_journal(ReadOnly(journal.entries)), Silent())
 
 
+class Impatient(Silent):
+    """Presses Ctrl-C at the first sign of progress."""
+
+    def advance(self, progress: Any) -> None:  # noqa: ARG002
+        raise KeyboardInterrupt
+
+
+def test_a_proof_that_is_interrupted_can_be_made_later() -> None:
+    journal, population = Notebook(), iso.Program.of(HIRING)
+    check = new_check("P[target | minority] <= 0.4", None, population, seed=2).with_journal(journal)
+    stopped = run_check(check, Impatient())
+    assert (stopped.answer, stopped.stopped) == ("undecided", "interrupted")
+    assert "proof" not in journal.entries
+    assert run_check(check, Silent()).answer == "holds"
+
+
+def test_a_proof_within_its_time() -> None:
+    """Time is asked after every few hundred ways, and at every polytope."""
+    lines = "\n".join(f"    x{k} = gaussian(0, {k + 1})" for k in range(12))
+    tests = "\n".join(f"    if x{k} > x{k + 1}:\n        t = t + 1" for k in range(11))
+    program = iso.Program.of(f"def popModel():\n{lines}\n    t = 0\n{tests}\ndef F():\n    fairnessTarget(t > 5)\n")
+    with pytest.raises(iso.errors.UsageError, match="more time than it may"):
+        iso.check("P[target] >= 0.4", population=program, seed=1, method="exact", budget=iso.Budget(seconds=0.05))
+
+
 # ---------------------------------------------------------------------------- random programs
 
 NUMBERS = st.integers(-4, 4)

@@ -66,7 +66,11 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = exact_truth(question.formula, {})
         return _verdict(check, question, answer, method="exact", stopped="nothing to ask", remarks=(remark,))
-    proof = _proof(check, question, observer)
+    try:
+        proof = _proof(check, question, observer)
+    except KeyboardInterrupt:  # nothing of a proof is kept before it is whole
+        introduce(check.population, check.model, check.journal)
+        return _verdict(check, question, None, method="exact", stopped=why_stopped("interrupted"))
     if proof is not None and not proof.reason:
         introduce(check.population, check.model, check.journal)
         return _proved(check, question, proof, began)
