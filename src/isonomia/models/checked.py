@@ -131,7 +131,8 @@ def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray
             f"but gave {_array_text(raw, prediction)}."
         )
     _check_length(model, table, "predictions", len(prediction))
-    _refuse(model, table, "prediction", prediction, _unusable(prediction), "text, a truth value or a finite number")
+    if is_tensor(prediction) or prediction.dtype.kind not in "biu":  # of which none can be missing
+        _refuse(model, table, "prediction", prediction, _unusable(prediction), "text, a truth value or a finite number")
     return prediction
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import isinf
 from time import monotonic
 from typing import Any
 
@@ -50,6 +51,10 @@ __all__ = ["check_rates", "never_happened"]
 EVERYBODY = "everybody was asked"
 REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 NARROWEST = "what could be proved allows either answer"
+
+MANY = 2**20
+"""The largest batch where people have no end and no time is set: each costs a step of the evidence. People are drawn,
+asked about and counted in parts, so that it is no question of memory."""
 
 ASKED_AGAIN = 1000
 """How many people are asked about again at most to find out what a model gives."""
@@ -194,6 +199,8 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
 
 def _sampled(check: Check[Property], question: Question, observer: Observer, why: tuple[str, ...]) -> Verdict:
     began = monotonic()
+    if check.population.size is None and isinf(check.budget.seconds):
+        check = replace(check, schedule=replace(check.schedule, most=MANY))
     prepared = prepare(check, question)
     work, outcome = prepared.work, _drawn(check, question, prepared, observer)
     if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
