@@ -232,9 +232,10 @@ class Pool:
 
         From an executor that was given up meanwhile none may ever come, and some engines forget work of a worker that
         they have lost: work that takes far too long is given to somebody else besides, each time after a longer wait.
+        Where that does not help, and it is known how long such work takes, the executor is made anew.
         """
-        expected = self._pace.get(tasks.shared.name, 0.0) * task.size
-        futures, due, patience = [task.future], max(LATE, 10.0 * expected), 0.0
+        pace = self._pace.get(tasks.shared.name)
+        futures, due, patience, asked = [task.future], max(LATE, 10.0 * (pace or 0.0) * task.size), 0.0, 0
         while True:
             done, _ = wait([each for each in futures if each is not None], PATIENCE, FIRST_COMPLETED)
             if done:
@@ -242,9 +243,11 @@ class Pool:
             patience += PATIENCE
             gone = not self.executing.lasting and task.sent_to is not self._executor
             if gone or (patience >= due and not self.executing.here):
+                if not gone and asked and pace is not None and not self.executing.lasting:
+                    self._remake(task.sent_to, TimeoutError(f"no reply within {patience:.0f} s"))
                 self._send(task, tasks, whole=True)
                 futures.append(task.future)
-                due *= 2.0
+                due, asked = 2.0 * due, asked + 1
 
     def _send_whole(self, tasks: Tasks) -> None:
         """Others may have come to workers who know nothing, too."""
