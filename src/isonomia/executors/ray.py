@@ -33,11 +33,15 @@ def _call(function: Any, arguments: Any, keywords: Any) -> Any:
 
 
 def opened(address: str, workers: int) -> Executor:
-    """Connect to a cluster, or start ``workers`` processes on this machine; a Ray that runs already is used."""
+    """Connect to a cluster, at an address or begun on this machine; without one, start ``workers`` processes here."""
     ray = import_module("ray")
     begun = not ray.is_initialized()
-    if begun and address:
-        ray.init(address, log_to_driver=False)
-    elif begun:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    quiet = {"log_to_driver": False, "configure_logging": False}
+    if begun:
+        try:
+            ray.init(address or "auto", **quiet)
+        except ConnectionError:
+            if address:
+                raise
+            ray.init("local", num_cpus=workers, include_dashboard=False, **quiet)
     return RayExecutor(ray, begun)
