@@ -262,3 +262,16 @@ def test_the_best_bet_on_a_box_is_the_product_of_those_on_its_sides():
         stakes = best_stakes(payoffs, b[None], estimate, weights, tolerance=1e-14)
         best = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, b[None], counts)
         assert estimate_gains(payoffs, b[None], estimate, weights, counts) == pytest.approx(best, abs=1e-4)
+
+
+def test_the_best_bet_on_one_channel_of_several_cells_is_found_in_plain_numbers_too():
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        cells = int(rng.integers(3, 9))
+        y, h = rng.normal(size=cells), rng.dirichlet(np.full(cells, float(rng.choice([0.2, 1.0, 5.0]))))
+        h = np.maximum(h, 1e-9) / np.maximum(h, 1e-9).sum()
+        payoffs, bounds = y[None, None, None], np.asarray([[rng.uniform(y.min(), y.max())]])
+        estimate, weights, counts = h[None, None], np.ones((1, 1)), rng.integers(1, 20, (1, 1, cells)).astype(float)
+        stakes = best_stakes(payoffs, bounds, estimate, weights, tolerance=1e-14)
+        best = log_factor(stakes.amounts, stakes.intercepts, stakes.factors, bounds, counts)
+        assert estimate_gains(payoffs, bounds, estimate, weights, counts) == pytest.approx(best, rel=2e-3, abs=2e-3)

@@ -1,4 +1,4 @@
-"""The stakes of one bet on yes/no leaves, and what they gain, in plain numbers.
+"""The stakes of one bet on few cells, mostly those of yes/no leaves, and what they gain, in plain numbers.
 
 They are those of :mod:`isonomia.evidence.stakes`, whose letters are used here. Most checks have two or three bets of
 two channels each, and there plain numbers are several times faster than arrays.
@@ -14,6 +14,7 @@ __all__ = [
     "MIN_SHARE",
     "TINY",
     "best_gain",
+    "one_channel_gain",
     "one_yes_no_gain",
     "one_yes_no_root",
     "steady_gains_of_one",
@@ -101,6 +102,39 @@ def one_yes_no_gain(
     most = MAX_SPREAD / max(*(abs(y[g] / weights[g]) for g in channels), TINY)
     found = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
     return 0.0 if found is None else _won(found, bound, counts)
+
+
+def one_channel_gain(
+    y: list[float], bound: float, estimate: list[float], weight: float, counts: list[float], tolerance: float
+) -> float | None:
+    """The same for one half-space over one channel with any cells; ``None`` where the stake would be too large.
+
+    There the best intercept is ``1 - mu * bound``, since the mean inverse factor is 1 and the mean of payoffs over
+    factors the bound. So a factor is ``1 + mu (y - bound)``, and one root is left to find, that of a falling function.
+    """
+    over = [payoff - bound for payoff in y]
+    excess = sum(h * d for h, d in zip(estimate, over, strict=True))
+    if weight <= 0.0 or excess <= 0.0:
+        return 0.0
+    deepest = -min(d for h, d in zip(estimate, over, strict=True) if h > 0.0)
+    most = min(MAX_SPREAD / max(*map(abs, y), TINY), 1.0 / deepest if deepest > 0.0 else inf)
+    low, high, mu = 0.0, most, min(excess / sum(h * d * d for h, d in zip(estimate, over, strict=True)), 0.5 * most)
+    for _ in range(MAX_ROUNDS):
+        slope = bend = 0.0
+        for h, d in zip(estimate, over, strict=True):
+            part = d / (1.0 + mu * d)
+            slope += h * part
+            bend += h * part * part
+        low, high = (mu, high) if slope > 0.0 else (low, mu)
+        new = mu + slope / bend
+        new = new if low < new < high else 0.5 * (low + high)
+        gain, mu = abs(slope * (new - mu)), new
+        if gain < tolerance:
+            break
+    factors = [1.0 + mu * d for d in over]
+    if high >= most or min(factors) <= 0.0:
+        return None
+    return sum(n * log(f) for n, f in zip(counts, factors, strict=True) if n)
 
 
 def one_yes_no_root(
