@@ -141,10 +141,17 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
     )
 
 
+NARROW = 0.01
+"""How far an axis reaches at least to both sides of a rate."""
+
+
 def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Drawing:
     """The rate or mean of each group with its interval and how many people it rests on."""
     shown = leaves[: limits.rows]
-    ends = stretch([value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)], 0.04)
+    known = [value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)]
+    # What was proved has hardly any width: an axis of its own would have the same number at every tick.
+    around = [leaf.estimate + step for leaf in shown if leaf.estimate is not None for step in (-NARROW, NARROW)]
+    ends = stretch([*known, *around], 0.04)
     labels = group_labels([leaf.text for leaf in shown])
     rows = [
         {
@@ -165,7 +172,8 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         ("rate or mean", "estimate", "interval", counted),
         tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), draws(leaf)) for leaf in shown),
         {"least": ends[0], "most": ends[1]},
-        f"n is how many {counted} a rate rests on." + _left_out(leaves, shown),
+        (f"n is how many {counted} a rate rests on." if any(leaf.n for leaf in shown) else "What was proved.")
+        + _left_out(leaves, shown),
     )
 
 

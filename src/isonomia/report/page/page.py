@@ -428,7 +428,7 @@ def _known(verdict: Verdict) -> str:
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Counts, by what they count."""
     general = (
-        ("decided by" if verdict.proved else "asked about", cost(verdict)),
+        ("decided by", "proof") if verdict.proved else ("asked about", cost(verdict)),
         ("stopped because", short(verdict.stopped, 120)),
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()
