@@ -397,8 +397,10 @@ def _in_a_process(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of computing, for all languages together")
-    parser.add_argument("--inputs", type=int, default=10**9, help="for all languages together")
+    parser.add_argument(
+        "--seconds", type=float, help="of computing, for all languages together; 60, or as --inputs need"
+    )
+    parser.add_argument("--inputs", type=int, help="for all languages together")
     parser.add_argument("--only", nargs="*", choices=sorted(LANGUAGES), default=list(LANGUAGES))
     parser.add_argument("--use", type=float, default=0.3, help="the share of accepted inputs that is used")
     parser.add_argument("--seed", type=int, default=1)
@@ -406,6 +408,9 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for inputs that crashed")
     parser.add_argument("--guided", action="store_true", help="choose inputs by coverage, where atheris is installed")
     arguments = parser.parse_args()
+    if arguments.seconds is None:
+        arguments.seconds = 60.0 if arguments.inputs is None else 1e9
+    arguments.inputs = arguments.inputs or 10**9
     if arguments.guided and find_spec("atheris") is None:
         sys.exit("--guided is skipped: pip install atheris")
     if arguments.guided:
