@@ -49,7 +49,7 @@ def _model(table: dict[str, Any]) -> Any:
 def _answers(seed: int) -> list[tuple[str, int]]:
     """One audit: the answers of all claims about one pool, and how many people each took."""
     population, model = iso.Generator(_draw), adapt(_model)
-    sharing = Sharing(population, model, seed, 1, want_prediction=True, want_score=False)
+    sharing = Sharing(population, model, seed, want_prediction=True, want_score=False)
     found = []
     for text in CLAIMS:
         check = new_check(text, model, population, delta=DELTA, budget=BUDGET, seed=seed, growth=1.3)
