@@ -60,7 +60,7 @@ Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
 DEEPEST = 100
 """How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
 
-MOST_COMPARISONS = 2_000
+MOST_COMPARISONS = 2_500
 """How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
 each comparison has bets of its own."""
 
