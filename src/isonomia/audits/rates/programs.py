@@ -61,8 +61,8 @@ class ProofEffort:
 QUICK = ProofEffort(ways=4_000, points=2**22)
 """About as much as bets would take: half a second at the most."""
 
-THOROUGH = ProofEffort(ways=30_000, points=2**26)
-"""A minute or so, for who asks for an exact answer."""
+THOROUGH = ProofEffort(ways=30_000, points=2**29)
+"""Minutes, for who asks for an exact answer."""
 
 
 @dataclass(frozen=True, slots=True)
