@@ -180,7 +180,30 @@ def test_a_tie_is_a_tie_where_all_draws_are_steps() -> None:
     assert iso.check("P[x < 0.5 | x < 1] <= 0.5", population=program, seed=1).holds
 
 
+PAIR = iso.Causal({"x": "gaussian(0, 1)", "y": "gaussian(0, 1)"})
+
+
+def test_a_half_is_a_half() -> None:
+    assert iso.check("P[x > 0] >= 0.5", population=PAIR, seed=1).answer == "holds"
+    assert iso.check("P[x > 0] > 0.5", population=PAIR, seed=1).answer == "violated"
+
+
+def test_a_tie_that_floats_cannot_tell_is_undecided_at_once() -> None:
+    verdict = iso.check("P[x > y] >= 0.5", population=PAIR, seed=1)
+    assert (verdict.answer, verdict.method, verdict.samples) == ("undecided", "exact", 0)
+    assert verdict.leaves[0].low < 0.5 < verdict.leaves[0].high
+    assert verdict.headline is not None
+    assert verdict.headline.settled is None
+    assert any("move it by a little" in remark for remark in verdict.remarks)
+
+
 # ---------------------------------------------------------------------------- what cannot be proved
+
+
+def test_numbers_beyond_floats_are_told_and_sampled() -> None:
+    verdict = iso.check("P[x * 1e-200 + y * 1e-200 > 1e200] <= 0.5", population=PAIR, seed=1)
+    assert verdict.answer == "holds"
+    assert any("too far apart" in remark for remark in verdict.remarks)
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,8 @@ class Masses:
             ((draw, bound),) = zip(draws.values(), bounds.values(), strict=True)
             if isinstance(draw, StepDraw):
                 return Mass(draw.mass(bound))
+            if bound in ((None, ZERO), (ZERO, None)):
+                return Mass(Fraction(1, 2))
             return Mass(ONE, *normal_mass_between(*bound, draw.variance))
         names = list(draws)
         steps = [name for name in names if isinstance(draws[name], StepDraw)]

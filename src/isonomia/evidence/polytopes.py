@@ -91,6 +91,8 @@ def probability(
     basis = _basis(variables, [each for each in halfspaces if any(each.coefficients)])
     if any(each.bound < 0 for each in halfspaces if not any(each.coefficients)):
         return Enclosure(0.0, 0.0)
+    if not basis.kinds:
+        return Enclosure(1.0, 1.0)
     reach = _reach(tolerance / 8, max(len(basis.kinds) - 1, 1))
     rounded, moved = _rounded(basis, reach)
     rows = [row for row, _ in rounded]

@@ -40,15 +40,18 @@ _LINEAR_CLASSIFIERS = {
 _LINEAR_REGRESSORS = {"ElasticNet", "Lasso", "LinearRegression", "Ridge", "RidgeCV", "SGDRegressor"}
 
 
-def readable(model: Model, columns: Sequence[str]) -> tuple[Answer, tuple[str, ...]]:
+def readable(model: Model, columns: Sequence[str], most: int) -> tuple[Answer, tuple[str, ...]]:
     """What a model predicts, on each way through it, and the columns that it reads.
 
-    Raises :class:`NotExactError` for a model of another kind; the message says what it is.
+    Raises :class:`NotExactError` for a model of another kind, or one that is bound to have far more than ``most`` ways
+    through it; the message says which.
     """
     inner = unwrap(model)
     if isinstance(inner, EstimatorModel):
+        _refuse_large(inner.estimator, most)
         read, names = _estimator(inner.estimator), inner.reads
     elif isinstance(inner, TorchModel):
+        _refuse_units(sum(getattr(part, "out_features", 0) for part in list(inner.module.children())[:-1]), most)
         read, names = _torch(inner), inner.features
     else:
         raise NotExactError(f"the structure of {model.name} cannot be read")
@@ -59,6 +62,23 @@ def readable(model: Model, columns: Sequence[str]) -> tuple[Answer, tuple[str, .
         return read(tuple(_number(variables[name], name) for name in names), cell)
 
     return answer, names
+
+
+def _refuse_large(estimator: Any, most: int) -> None:
+    """Refuse what it would take long to find too large: pairs of leaves, and sides of every unit, are ways."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    trees = getattr(last, "estimators_", None)
+    if isinstance(trees, list) and len(trees) > 1 and hasattr(trees[0], "tree_"):
+        leaves = sum(int(each.tree_.n_leaves) for each in trees)
+        if leaves**2 > 16 * most:
+            raise NotExactError(f"a forest of {leaves:,} leaves has too many ways through it")
+    if getattr(last, "activation", None) == "relu":
+        _refuse_units(sum(len(biases) for biases in last.intercepts_[:-1]), most)
+
+
+def _refuse_units(units: int, most: int) -> None:
+    if units > 60 or 2**units > 4 * most:
+        raise NotExactError(f"a network of {units:,} hidden units has too many ways through it")
 
 
 def _number(value: Any, name: str) -> LinearForm:

@@ -174,7 +174,29 @@ def test_random_polytopes_against_draws(seed: int) -> None:
     assert found.high - found.low <= 2e-6
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_wide_enclosure_contains_the_narrow_one(seed: int) -> None:
+    """The errors that are claimed are not exceeded: few points are off by more than many, and by no more than said."""
+    rng = np.random.default_rng(100 + seed)
+    variables = [NormalDraw(Fraction(int(k), 7)) for k in rng.integers(1, 90, int(rng.integers(2, 4)))]
+    steepness = 10.0 ** rng.integers(-1, 2, len(variables))
+    halves = [
+        Halfspace(tuple(Fraction(round(c, 3)) for c in rng.normal(size=len(variables)) * steepness), Fraction(k, 2))
+        for k in rng.integers(-2, 4, int(rng.integers(2, 5))).tolist()
+    ]
+    wide, middle, narrow = (probability(variables, halves, tolerance) for tolerance in (1e-2, 1e-5, 1e-10))
+    truth = (narrow.low + narrow.high) / 2
+    assert narrow.high - narrow.low <= 1e-9
+    for found in (wide, middle):
+        assert found.low - 1e-10 <= truth <= found.high + 1e-10
+
+
 # ---------------------------------------------------------------------------- edges
+
+
+def test_without_any_constraint_everything_is_left() -> None:
+    assert probability([STANDARD], [], 1e-9).low == 1.0
+    assert probability([STANDARD], [half(0, bound=1)], 1e-9).low == 1.0
 
 
 def test_what_cannot_be_has_no_probability_and_what_must_be_has_all() -> None:

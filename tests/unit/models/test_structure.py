@@ -129,11 +129,20 @@ def test_a_function_and_a_model_without_names_are_sampled() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_large_forest_falls_back_to_draws_within_its_time() -> None:
-    model = RandomForestClassifier(50, max_depth=6, random_state=0).fit(FRAME[:2000], HIRED[:2000])
-    verdict = iso.check("P[prediction == 1] >= 0.2", model, WORLD, seed=1)
-    assert verdict.answer == "holds"
-    assert verdict.proved or any("it was sampled, since" in remark for remark in verdict.remarks)
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (RandomForestClassifier(50, max_depth=6, random_state=0), "a forest of"),
+        (make_pipeline(StandardScaler(), MLPClassifier((40,), max_iter=5)), "a network of 40 hidden units"),
+    ],
+)
+def test_what_is_bound_to_have_too_many_ways_is_sampled_at_once(model: Any, reason: str) -> None:
+    model.fit(FRAME[:2000], HIRED[:2000])
+    verdict = iso.check("P[prediction == 1] >= 0.01", model, WORLD, seed=1)
+    assert verdict.answer in {"holds", "violated"}
+    assert any(reason in remark for remark in verdict.remarks)
+    with pytest.raises(iso.errors.UsageError, match=reason):
+        iso.check("P[prediction == 1] >= 0.01", model, WORLD, seed=1, method="exact")
 
 
 def test_a_torch_network_is_read() -> None:

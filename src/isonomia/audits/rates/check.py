@@ -50,7 +50,7 @@ __all__ = ["check_rates", "never_happened"]
 
 EVERYBODY = "everybody was asked"
 REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
-NARROWEST = "what could be proved allows either answer"
+NARROWEST = "the value is too near the threshold for floats to tell"
 
 MANY = 2**20
 """The largest batch where people have no end and no time is set: each costs a step of the evidence. People are drawn,
@@ -117,9 +117,9 @@ def _proof(check: Check[Property], question: Question, observer: Observer) -> Pr
 
 
 def _decisive(check: Check[Property], proof: Proof, question: Question) -> Entry:
-    """A proof as it is kept: one that leaves the claim open is none, but for who asked for it or an empty group."""
+    """A proof as it is kept: one that leaves the claim open is none where draws could still tell."""
     open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
-    if open_ and check.method != "exact":
+    if open_ and check.method != "exact" and not proof.narrow:
         proof = Proof(reason="what could be proved allows either answer")
     return proof.pack()
 

@@ -42,6 +42,9 @@ TOLERANCES = (1e-3, 1e-6, 1e-9)
 """How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
 
 
+NARROW = 1e-7
+"""A width that no number of draws reaches: 10^14 of them would. Where what is proved is as narrow, nobody is drawn."""
+
 Known: TypeAlias = tuple[Fraction | None, float, float]
 """A number as a fraction, where it is one that is known, and two floats between which it lies."""
 
@@ -84,6 +87,11 @@ class Proof:
             return exact_truth(formula, exact)
         found = judge(formula, self.box)
         return True if found.true.all() else False if found.false.all() else None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether more draws than anybody makes would tell no more of any leaf."""
+        return all(value is None or value[2] - value[1] <= NARROW for value in self.leaves.values())
 
     @property
     def box(self) -> dict[Leaf, Interval]:
@@ -161,7 +169,7 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
         return Proof(reason="the model may answer at random")
     population.open(root(check.seed), question.wanted)  # refuses interventions that mean nothing here
     try:
-        answer, reads = (None, ()) if check.model is None else readable(check.model, population.names)
+        answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
         named = [*dict.fromkeys((*question.asked[None].columns, *reads))]
         versions = {
             version: [*dict.fromkeys((*asked.columns, *reads))]
@@ -181,6 +189,8 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
         return _enclosed(question, cells, observer, effort, finder, len(ways))
     except (NotExactError, TooManyCellsError) as error:
         return Proof(reason=str(error))
+    except OverflowError:
+        return Proof(reason="its numbers are too far apart for floats")
 
 
 def _cells_of(
