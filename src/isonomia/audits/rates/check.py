@@ -146,6 +146,7 @@ def _proved(check: Check[Property], question: Question, proof: Proof, began: flo
         groups=group_records(question.claims, known, dict.fromkeys(question.leaves, 0)),
         remarks=(
             f"proved: {plural(proof.ways, 'way', 'ways')} through the program, each with its probability",
+            *(("any other threshold is decided: move it by a little",) if answer is None and not empty else ()),
             *(
                 f"nobody with {to_text(given)} can appear: the probability is 0"
                 for given in groups
