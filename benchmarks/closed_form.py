@@ -158,7 +158,7 @@ def _binary(probabilities: ArrayLike) -> Floats:
     tables = checked_tables(probabilities)
     if tables.shape[-3:] != (2, 2, 2):
         raise DataError(
-            f"closed forms need two attribute values, predictions and outcomes, but shape {tables.shape[-3:]} came: "
+            f"closed forms need two attribute values, predictions and outcomes, but got shape {tables.shape[-3:]}: "
             "use effect_bounds and normalised_bounds, which take any numbers"
         )
     return tables

@@ -79,7 +79,7 @@ class Decoder:
         tensors = [_tensor(text, shape) for text, shape in zip(coded, shapes, strict=True)]
         if [tensor.ndim for tensor in tensors] != [2, 1, 2, 2, 1] or len(tensors[2]) != MOVE:
             raise DataError(
-                f"expected the five tensors of a decoder without latent vector in {path}, but shapes {shapes} came. "
+                f"expected the five tensors of a decoder without latent vector in {path}, but got shapes {shapes}. "
                 "Give a file that sketch-rnn calls '.gen.json'."
             )
         to_output, output_bias, from_move, from_hidden, bias = tensors
@@ -211,7 +211,7 @@ def decode(decoder: Decoder, noise: Noise, temperature: float = 1.0) -> Sketches
     """
     longest, count, _ = noise.moves.shape
     if not temperature > 0:
-        raise UsageError(f"expected a temperature above 0, but temperature={temperature!r} came")
+        raise UsageError(f"expected a temperature above 0, but got temperature={temperature!r}")
     moves, pens = np.zeros((count, longest, 2), np.float32), np.full((count, longest), ENDS, np.int8)
     hidden, cell = np.zeros((2, count, decoder.units), np.float32)
     last = np.zeros((count, MOVE), np.float32)

@@ -62,7 +62,7 @@ def _without_seconds(svg: str) -> str:
     blank = "&#160;"
     found, times = re.subn(f",{blank}0(\\.0*)?{blank}s", lambda each: blank * _length(each[0]), svg)
     if times != len(SHOWN):
-        raise ValueError(f"expected the seconds of {len(SHOWN)} verdicts in the picture, but {times} came")
+        raise ValueError(f"expected the seconds of {len(SHOWN)} verdicts in the picture, but got {times}")
     return found
 
 

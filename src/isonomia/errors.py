@@ -1,7 +1,8 @@
 """Every error that Isonomia raises on purpose.
 
 One root, :class:`IsonomiaError`, and one branch for each place where the cause lies: the property's text, the
-model, the data, the numbers, or the call itself. A message says what was expected, what came, where, and what to do.
+model, the data, the numbers, or the call itself. A message says what was expected, what was given, where, and what to
+do.
 """
 
 from __future__ import annotations

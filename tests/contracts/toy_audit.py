@@ -150,7 +150,7 @@ class OneAnswerAudit:
     def prepare(self, check: Check[OneAnswer]) -> Check[OneAnswer]:
         refuse_rates_options(check, "one answer for all")
         if check.population.kind != "census":
-            raise UsageError(f"expected a census, but a {check.population.kind} came")
+            raise UsageError(f"expected a census, but got a {check.population.kind}")
         return replace(check, model=check.required_model)
 
     def check_names(self, check: Check[OneAnswer]) -> None:

@@ -129,7 +129,7 @@ def test_a_wrong_file_gets_a_clear_message_and_exit_code_2(folder: Path, data: s
 def test_a_group_that_nobody_belongs_to_is_an_error_and_names_the_values(folder: Path) -> None:
     done = isonomia(folder, "check", "P[x < 0.5 | sex == 'X'] >= 0.2", "--data", "people.csv")
     assert done.returncode == 2
-    assert "expected a value that occurs in 'sex', 'F', 'M', but 'X' came" in " ".join(done.stderr.split())
+    assert "expected a value that occurs in 'sex', 'F', 'M', but got 'X'" in " ".join(done.stderr.split())
 
 
 def test_verdicts_are_written_as_json_and_come_back(folder: Path) -> None:

@@ -217,7 +217,7 @@ def test_the_marker_gives_defaults_and_explicit_arguments_win(everything: str) -
 
 
 def test_a_mistaken_marker_is_an_error_before_the_test_begins(everything: str) -> None:
-    assert "takes delta, budget, seed, looks, undecided, but 'delt' came. Did you mean 'delta'?" in everything
+    assert "takes delta, budget, seed, looks, undecided, but got 'delt'. Did you mean 'delta'?" in everything
     assert "must not begin" not in everything.partition("short test summary")[0].partition("mistaken_marker ___")[2]
 
 

@@ -263,9 +263,9 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--target", "yes"), "--at-least 0.1 or --at-most 0.05, one of the two, but neither came"),
+        (("--target", "yes"), "--at-least 0.1 or --at-most 0.05, one of the two, but got neither"),
         (("--at-least", "0.1"), "expected --target"),
-        ((*CLAIM, "--at-most", "0.5"), "but both came"),
+        ((*CLAIM, "--at-most", "0.5"), "but got both"),
         (("--target", "yes", "--at-least", "1.5"), "strictly between 0 and 1"),
         (("--target", "1", "--at-least", "0.1"), "'1' in quotes"),
         ((*CLAIM, "--who", "predicion == 'no'"), "no column 'predicion'. Did you mean 'prediction'?"),
@@ -273,7 +273,7 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
         ((*CLAIM, "--by", "sexx"), "Did you mean 'sex'?"),
         ((*CLAIM, "--only", "saving"), "Did you mean 'savings'?"),
         ((*CLAIM, "--person", "300"), "expected rows from 0 to 299"),
-        ((*CLAIM, "--person=-1"), "counted from 0, but rows=[-1] came"),
+        ((*CLAIM, "--person=-1"), "counted from 0, but got rows=[-1]"),
         ((*CLAIM, "--person", "x"), "valid integer"),
         ((*CLAIM, "--control", "holm"), "expected control as"),
         ((*CLAIM, "--points", "near.xls"), "ends in .csv or .parquet for --points"),

@@ -177,9 +177,7 @@ def checked_undecided(value: str) -> str:
     """
     if value not in UNDECIDED:
         expected = ", ".join(map(repr, UNDECIDED))
-        raise UsageError(
-            f"expected undecided as one of {expected}, but {value!r} came.{nearest(str(value), UNDECIDED)}"
-        )
+        raise UsageError(f"expected undecided as one of {expected}, but got {value!r}.{nearest(str(value), UNDECIDED)}")
     if value == "skip" and circumstances().skip is None:
         raise UsageError(
             "undecided='skip' was asked for, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"

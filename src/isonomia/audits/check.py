@@ -64,12 +64,12 @@ def checked_population(value: Any) -> Population:
         found: Population = value
         return found
     if callable(value):
-        raise UsageError("expected a population, but a function came: wrap it, Generator(draw)")
+        raise UsageError("expected a population, but got a function: wrap it, Generator(draw)")
     if isinstance(value, str | PathLike) or any(
         hasattr(value, name) for name in ("__len__", "__dataframe__", "collect", "to_table", "read_all")
     ):
         return Sample(value)
-    raise UsageError(f"expected a population, but {value!r} of type {type(value).__name__} came: try Sample(table)")
+    raise UsageError(f"expected a population, but got {value!r} of type {type(value).__name__}: try Sample(table)")
 
 
 def checked_delta(value: float) -> float:
@@ -78,10 +78,10 @@ def checked_delta(value: float) -> float:
         percent = isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value < 100
         hint = f"{value:g}% is {value / 100:g}" if percent else "0.05 is common, 1e-6 is strict"
         raise UsageError(
-            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but delta={value!r} came: {hint}"
+            f"expected delta, the risk of a wrong answer, strictly between 0 and 1, but got delta={value!r}: {hint}"
         )
     if float(value) < _LEAST_DELTA:
-        raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but delta={value!r} came: 1e-6 is strict")
+        raise UsageError(f"expected delta of at least {_LEAST_DELTA:g}, but got delta={value!r}: 1e-6 is strict")
     return float(value)
 
 
@@ -90,7 +90,7 @@ def checked_numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
     if not isinstance(values, Mapping) or not all(
         isinstance(value, int | float | np.number) for value in values.values()
     ):
-        raise UsageError(f"expected {name} as {{text: number}}, but {values!r} came")
+        raise UsageError(f"expected {name} as {{text: number}}, but got {values!r}")
     return {text: float(value) for text, value in values.items()}
 
 
@@ -108,7 +108,7 @@ def checked_method(value: str) -> str:
     """The name of a way of deciding."""
     if value not in METHODS:
         hint = nearest(str(value), METHODS)
-        raise UsageError(f"expected method as one of {', '.join(METHODS)}, but {value!r} came.{hint}")
+        raise UsageError(f"expected method as one of {', '.join(METHODS)}, but got {value!r}.{hint}")
     return value
 
 
@@ -116,21 +116,21 @@ def checked_control(value: str) -> str:
     """Which mistakes about single groups are limited."""
     if value not in CONTROLS:
         hint = nearest(str(value), CONTROLS)
-        raise UsageError(f"expected control as one of {', '.join(CONTROLS)}, but {value!r} came.{hint}")
+        raise UsageError(f"expected control as one of {', '.join(CONTROLS)}, but got {value!r}.{hint}")
     return value
 
 
 def checked_growth(value: float) -> float:
     """How much larger a batch may be than what came before."""
     if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
-        raise UsageError(f"expected growth above 1 and at most 4, but growth={value!r} came")
+        raise UsageError(f"expected growth above 1 and at most 4, but got growth={value!r}")
     return float(value)
 
 
 def checked_flag(name: str, value: bool) -> bool:
     """Something that is said or not."""
     if not isinstance(value, bool):
-        raise UsageError(f"expected {name} as True or False, but {name}={value!r} came")
+        raise UsageError(f"expected {name} as True or False, but got {name}={value!r}")
     return value
 
 
@@ -143,12 +143,12 @@ def checked_stop(value: str, width: float | None, looks: str | int) -> str:
         hint = nearest(value, STOPS) if isinstance(value, str) else ""
         raise UsageError(
             "expected stop as 'decided' (as soon as there is an answer), 'precise' (once the interval is as narrow as "
-            f"width says, too) or 'all' (everybody there is), but stop={value!r} came.{hint}"
+            f"width says, too) or 'all' (everybody there is), but got stop={value!r}.{hint}"
         )
     if value != "decided" and looks != "any":
         raise UsageError(f"looks={looks!r} says when the check ends, and so does stop={value!r}: leave out one of them")
     if (value == "precise") != (width is not None):
-        raise UsageError(f"expected width together with stop='precise', but stop={value!r} and width={width!r} came")
+        raise UsageError(f"expected width together with stop='precise', but got stop={value!r} and width={width!r}")
     return value
 
 
@@ -157,7 +157,7 @@ def checked_width(value: float | None) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise UsageError(f"expected width as a number above 0, but width={value!r} came")
+        raise UsageError(f"expected width as a number above 0, but got width={value!r}")
     return float(value)
 
 
@@ -168,11 +168,11 @@ def checked_looks(value: str | int, method: str) -> str | int:
         hint = nearest(value, ("any", "once")) if isinstance(value, str) else ""
         raise UsageError(
             "expected looks as 'any' (whenever one likes), 'once' (at the end) or a whole number of planned looks, but "
-            f"looks={value!r} came.{hint}"
+            f"got looks={value!r}.{hint}"
         )
     if value != "any" and method != "auto":
         raise UsageError(
-            f"looks={value!r} has a method of its own, but method={method!r} came: leave out one of the two"
+            f"looks={value!r} has a method of its own, but got method={method!r}: leave out one of the two"
         )
     return int(value) if number else value
 
@@ -180,14 +180,14 @@ def checked_looks(value: str | int, method: str) -> str | int:
 def checked_workers(value: int) -> int:
     """How many may ask the model at once."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"expected workers as a whole number of at least 1, but workers={value!r} came")
+        raise UsageError(f"expected workers as a whole number of at least 1, but got workers={value!r}")
     return value
 
 
 def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """The lowest and the highest value of columns, by name."""
     if not isinstance(ranges, Mapping):
-        raise UsageError(f"expected ranges as {{'column': (low, high)}}, but {ranges!r} came")
+        raise UsageError(f"expected ranges as {{'column': (low, high)}}, but got {ranges!r}")
     checked = {}
     for name, pair in ranges.items():
         try:
@@ -195,7 +195,7 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
         except (TypeError, ValueError):
             low = high = float("nan")
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but {pair!r} came")
+            raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but got {pair!r}")
         checked[name] = (low, high)
     return checked
 
@@ -315,7 +315,7 @@ def check(
     Raises
     ------
     IsonomiaError
-        With a message that says what was expected, what came, and what to do.
+        With a message that says what was expected, what was given, and what to do.
 
     Examples
     --------
@@ -449,8 +449,8 @@ def plan(
     means, parts = checked_numbers("guesses", guesses), checked_numbers("shares", shares or {})
     prop = checked_property(property)
     if not isinstance(prop, Property):
-        came = "principal fairness" if isinstance(prop, PrincipalFairness) else f"a {type(prop).__name__}"
-        raise UsageError(f"expected a property about rates to plan for, but {came} came")
+        given = "principal fairness" if isinstance(prop, PrincipalFairness) else f"a {type(prop).__name__}"
+        raise UsageError(f"expected a property about rates to plan for, but got {given}")
     from isonomia.audits.rates.plan import plan_rates
 
     return plan_rates(prop, means, parts, checked_delta(delta), seed)

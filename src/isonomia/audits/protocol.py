@@ -118,7 +118,7 @@ class Check(Generic[P]):
             Where there is none.
         """
         if self.model is None:
-            raise UsageError("this kind of property is about runs of a model: expected model, but none came")
+            raise UsageError("this kind of property is about runs of a model: expected model, but got none")
         return self.model
 
 
@@ -126,13 +126,13 @@ def refuse_rates_options(check: Check[Any], what: str) -> None:
     """Refuse what only properties about rates have."""
     if check.control != "family":
         raise UsageError(
-            f"expected control='family' for {what}, but control={check.control!r} came: it says how the groups of a "
+            f"expected control='family' for {what}, but got control={check.control!r}: it says how the groups of a "
             "property about rates are named"
         )
     if check.method not in {"auto", "bets"} or check.ranges:
         raise UsageError(
-            f"expected method='auto' and no ranges for {what}, but method={check.method!r} and "
-            f"ranges={check.ranges!r} came: its bets have no alternative, and no means are asked for"
+            f"expected method='auto' and no ranges for {what}, but got method={check.method!r} and "
+            f"ranges={check.ranges!r}: its bets have no alternative, and no means are asked for"
         )
 
 

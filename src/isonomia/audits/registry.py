@@ -37,7 +37,7 @@ def audit_for(prop: Any) -> Audit:
     for audit in AUDITS:
         if isinstance(prop, audit.property_type):
             return audit
-    raise UsageError(f"expected property as text or as a Property, but {prop!r} of type {type(prop).__name__} came")
+    raise UsageError(f"expected property as text or as a Property, but got {prop!r} of type {type(prop).__name__}")
 
 
 def file_keys() -> dict[str, FileKey]:

@@ -261,9 +261,7 @@ def _population(
     from isonomia.populations import Census, Sample
 
     if program is None and device is not None:
-        raise UsageError(
-            f"expected a program.fr for --device, which says where its people are drawn, but {device} came"
-        )
+        raise UsageError(f"expected a program.fr for --device, which says where its people are drawn, but got {device}")
     if program is None:
         if data is None:
             if specified and not census:
@@ -271,7 +269,7 @@ def _population(
             raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
         return Census(data) if census else Sample(data)
     if data is not None:
-        raise UsageError(f"expected people from {program} or from --data, but both came: leave one out")
+        raise UsageError(f"expected people from {program} or from --data, but got both: leave one out")
     if census:
         raise UsageError(f"expected --census with --data only, but {program} draws people without end: leave it out")
     from isonomia.populations.program import Program
@@ -287,7 +285,7 @@ def _from_ratio(population: Population | None, ratio: float | None) -> list[Prop
     if not isinstance(population, Program):
         raise UsageError("expected a program.fr for --ratio, which speaks of a program's minority and majority")
     if not 0.0 < ratio <= 1.0:
-        raise UsageError(f"expected --ratio above 0 and at most 1, but {ratio!r} came")
+        raise UsageError(f"expected --ratio above 0 and at most 1, but got {ratio!r}")
     return [ratio_property(population, ratio)]
 
 
@@ -302,7 +300,7 @@ def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
         except ValueError:
             name = ""
         if not name:
-            raise UsageError(f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but {item!r} came")
+            raise UsageError(f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but got {item!r}")
     return ranges
 
 
@@ -337,7 +335,7 @@ def _refuse_without(texts: Sequence[str], **given: object) -> None:
     given_options = [f"--{name}" for name, value in given.items() if value]
     if given_options and not any(text.endswith(SUFFIX) for text in texts):
         raise UsageError(
-            f"expected a specification{SUFFIX} with {', '.join(given_options)}, but only formulas came: leave it out"
+            f"expected a specification{SUFFIX} with {', '.join(given_options)}, but got only formulas: leave it out"
         )
 
 
@@ -346,7 +344,7 @@ def parse_group(item: str) -> tuple[str, list[str]]:
     name, _, columns = item.partition("=")
     names = [column.strip() for column in columns.split(",") if column.strip()]
     if not name or not names:
-        raise UsageError(f"expected --group as NAME=COLUMN,COLUMN,..., but {item!r} came")
+        raise UsageError(f"expected --group as NAME=COLUMN,COLUMN,..., but got {item!r}")
     return name, names
 
 
@@ -354,7 +352,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:
     """The program among the arguments, if there is one, and the properties."""
     programs = [Path(argument) for argument in arguments if _is_program(argument)]
     if len(programs) > 1:
-        raise UsageError(f"expected one program, but {', '.join(map(str, programs))} came: check them one by one")
+        raise UsageError(f"expected one program, but got {', '.join(map(str, programs))}: check them one by one")
     return (programs[0] if programs else None), [argument for argument in arguments if not _is_program(argument)]
 
 

@@ -101,7 +101,7 @@ def file(
     chosen = pack_named(pack)
     for path in document:
         if path.suffix not in {".html", ".md"}:
-            raise UsageError(f"expected --document to end in .html or .md, but {path} came")
+            raise UsageError(f"expected --document to end in .html or .md, but got {path}")
         need_writable(path, "--document")
     if csv is not None:
         need_table(csv, "--csv")
@@ -145,12 +145,12 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--facts: {path} cannot be read: {error}") from error
         for name, value in TomlText.parse(text, str(path)).content.items():
             if isinstance(value, dict | list):
-                raise UsageError(f"--facts: expected {name} as a text, but {value!r:.60} came")
+                raise UsageError(f"--facts: expected {name} as a text, but got {value!r:.60}")
             stated[name] = str(value)
     for item in given:
         name, sign, value = item.partition("=")
         if not sign:
-            raise UsageError(f"expected --fact NAME=TEXT, but {item!r} came")
+            raise UsageError(f"expected --fact NAME=TEXT, but got {item!r}")
         stated[name.strip()] = value
     return stated
 
@@ -179,7 +179,7 @@ def _groups(
         if len(columns) != 2:
             raise UsageError(
                 "expected two columns for nyc-ll144, sex and race in this order, --by sex --by race or --by sex,race, "
-                f"but --by {' --by '.join(by)} came: the tables of each and of both together are made from two"
+                f"but got --by {' --by '.join(by)}: the tables of each and of both together are made from two"
             )
         groups = [*columns, tuple(columns)]
         # Only where the auditor leaves small categories out are they not the highest.

@@ -92,7 +92,7 @@ def init(
             "expected --leave-out with --interventions only: an audit leaves out what the model does not read"
         )
     if model is not None and decision is not None:
-        raise UsageError("expected either a model or --decision, but both came: with a model, its answers are audited")
+        raise UsageError("expected either a model or --decision, but got both: with a model, its answers are audited")
     from isonomia.audits.audit_file.drafting import Wishes
 
     target = output or AUDIT
@@ -100,13 +100,13 @@ def init(
     wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
     options = {**parse_model_options(model_options or []), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
-        raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but none came")
+        raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but got none")
     _draft_audit(model, data, target, wishes, options, census=census, trust_pickle=trust_pickle, force=force)
 
 
 def _sources(given: list[str]) -> tuple[str | None, str]:
     if len(given) > 2:
-        raise UsageError(f"expected a model and a table, or a table alone, but {len(given)} arguments came: {given}")
+        raise UsageError(f"expected a model and a table, or a table alone, but got {len(given)} arguments: {given}")
     return (given[0], given[1]) if len(given) == 2 else (None, given[0])
 
 

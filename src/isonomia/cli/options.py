@@ -100,7 +100,7 @@ def as_risk(text: str | float) -> float:
     try:
         return float(shown.removesuffix("%")) / (100.0 if shown.endswith("%") else 1.0)
     except ValueError:
-        raise typer.BadParameter(f"expected a number such as 0.05 or 5%, but {shown!r} came") from None
+        raise typer.BadParameter(f"expected a number such as 0.05 or 5%, but got {shown!r}") from None
 
 
 Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=as_risk)]
@@ -336,7 +336,7 @@ class ModelReading:
         if model is None:
             if self.features is not None:
                 raise UsageError(
-                    f"expected --model with --features, but only --features {self.features} came: no model reads them"
+                    f"expected --model with --features, but got only --features {self.features}: no model reads them"
                 )
             if self.trust_pickle or self.trust or self.model_options or self.random_model:
                 raise UsageError(
@@ -363,7 +363,7 @@ class ModelReading:
         if model is None:
             raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
         if self.random_model:
-            raise UsageError("expected --cache or --random-model, but both came: answers at random are not to be kept")
+            raise UsageError("expected --cache or --random-model, but got both: answers at random are not to be kept")
         from isonomia.models.wrappers import Cached
 
         try:
@@ -405,7 +405,7 @@ def parse_model_options(items: list[str]) -> dict[str, Any]:
     for item in items:
         name, sign, text = item.partition("=")
         if not sign or not name.strip().isidentifier() or not text.strip():
-            raise UsageError(f"expected --model-option as NAME=VALUE, such as output=logits, but {item!r} came")
+            raise UsageError(f"expected --model-option as NAME=VALUE, such as output=logits, but got {item!r}")
         options[name.strip()] = _value(text.strip())
     return options
 

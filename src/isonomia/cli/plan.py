@@ -45,6 +45,6 @@ def _pairs(items: list[str], option: str) -> dict[str, float]:
             sign = ""
         if not sign:
             raise UsageError(
-                f"expected {option} as TEXT=NUMBER, such as \"P[hired | sex == 'F']=0.3\", but {item!r} came"
+                f"expected {option} as TEXT=NUMBER, such as \"P[hired | sex == 'F']=0.3\", but got {item!r}"
             )
     return pairs

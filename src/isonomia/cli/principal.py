@@ -184,7 +184,7 @@ def parse_values(items: list[str], known: dict[str, tuple[Any, ...]]) -> dict[st
         name, sign, listed = item.partition("=")
         texts = [text.strip() for text in listed.split(",")]
         if not sign or not all(texts):
-            raise UsageError(f"expected --values as COLUMN=FIRST,SECOND, such as sex=F,M, but {item!r} came")
+            raise UsageError(f"expected --values as COLUMN=FIRST,SECOND, such as sex=F,M, but got {item!r}")
         spelled = {str(value): value for value in known.get(name, ())}
         orders[name] = tuple(spelled.get(text, text) for text in texts)
     return orders
@@ -194,7 +194,7 @@ def _objective(text: str) -> Objective:
     from isonomia.evidence.strata.repair import OBJECTIVES
 
     if text not in OBJECTIVES:
-        raise UsageError(f"expected --objective as one of {', '.join(OBJECTIVES)}, but {text!r} came")
+        raise UsageError(f"expected --objective as one of {', '.join(OBJECTIVES)}, but got {text!r}")
     return cast("Objective", text)
 
 

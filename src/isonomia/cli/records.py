@@ -214,7 +214,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
             "expected --older-than AGE or --keep-latest NUMBER with --prune, such as --older-than 90d --keep-latest 20"
         )
     if keep is not None and keep < 0:
-        raise UsageError(f"expected --keep-latest as 0 or more, but {keep} came")
+        raise UsageError(f"expected --keep-latest as 0 or more, but got {keep}")
     age = None if older_than is None else _age(older_than)
     open_store(records)  # which must be there
     store, now, console = Store(records), datetime.now(UTC), new_console()
@@ -241,7 +241,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
 def _age(text: str) -> timedelta:
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", text)
     if found is None:
-        raise UsageError(f"expected an age in hours, days or weeks, such as 12h, 90d or 2w, but {text!r} came")
+        raise UsageError(f"expected an age in hours, days or weeks, such as 12h, 90d or 2w, but got {text!r}")
     return timedelta(days=float(found[1]) * UNITS[found[2]])
 
 

@@ -187,7 +187,7 @@ def _models(
     names, chosen = list(file.entries("model", "models")), {}
     if sources and not names:
         raise UsageError(
-            f"expected no --model, since the audit names none: its predictions are in the data. But {sources[0]} came"
+            f"expected no --model, since the audit names none: its predictions are in the data. But got {sources[0]}"
         )
     for source in sources:
         name, sign, rest = source.partition("=")
@@ -198,7 +198,7 @@ def _models(
         elif DEFAULT in names and DEFAULT not in chosen:
             chosen[DEFAULT] = source
         else:
-            raise UsageError(f"expected --model NAME=MODEL with one of {', '.join(names)}, but {source} came")
+            raise UsageError(f"expected --model NAME=MODEL with one of {', '.join(names)}, but got {source}")
     return opened_models(file, chosen, permissions, trust)
 
 

@@ -297,21 +297,21 @@ class ResponsivenessClaim:
         test = self.test or ""
         if test not in _TAKES:
             tests = [name for name in _TAKES if name]
-            raise UsageError(f"expected --test as one of {', '.join(tests)}, but {test!r} came.{nearest(test, tests)}")
+            raise UsageError(f"expected --test as one of {', '.join(tests)}, but got {test!r}.{nearest(test, tests)}")
         claim = f"--test {test}" if test else "a claim without --test"
         for name in _NEEDS.get(test, ()):
             if not getattr(self, name):
-                raise UsageError(f"expected {_option(name)} for {claim}, {_EXAMPLES[name]}, but none came")
+                raise UsageError(f"expected {_option(name)} for {claim}, {_EXAMPLES[name]}, but got none")
         allowed = {"test", *_NEEDS.get(test, ()), *_TAKES[test]}
         for part in fields(self):
             if part.name not in allowed and getattr(self, part.name) not in (None, ()):
                 options = ", ".join(map(_option, (*_NEEDS.get(test, ()), *_TAKES[test])))
                 raise UsageError(f"{_option(part.name)} does not go with {claim}, which takes {options}: leave it out")
         if not test and (self.at_least is None) == (self.at_most is None):
-            came = "neither" if self.at_least is None else "both"
+            given = "neither" if self.at_least is None else "both"
             raise UsageError(
                 "expected the share that is claimed, --at-least 0.1 or --at-most 0.05, one of the two, "
-                f"but {came} came; --test names ready-made claims"
+                f"but got {given}; --test names ready-made claims"
             )
 
 

@@ -190,7 +190,7 @@ def _says_yes(error: NotAllowedError) -> bool:
 def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
     wanted = audit.content.get("jobs") if jobs is None else jobs
     if wanted is not None and wanted < 1:
-        message = f"expected jobs, the properties to check side by side, as 1 or more, but {wanted} came"
+        message = f"expected jobs, the properties to check side by side, as 1 or more, but got {wanted}"
         raise UsageError(message) if jobs is not None else audit.error(message, "jobs")
     return None if wanted is None else int(wanted)
 

@@ -86,7 +86,7 @@ def watch(
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):
-        raise UsageError("expected --acknowledge by itself, but another of --follow and --replay came with it")
+        raise UsageError("expected --acknowledge by itself, but got another of --follow and --replay with it")
     watched = read_watch_file(file)
     written = [key for key, given in (("store", store), ("page", page)) if given is None]
     permissions = allowed(watched, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)

@@ -53,7 +53,7 @@ class Budget:
         if isinstance(value, str):
             return cls._from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not value >= 1:
-            raise UsageError(f"expected budget as a number of people, at least 1, but budget={value!r} came")
+            raise UsageError(f"expected budget as a number of people, at least 1, but got budget={value!r}")
         return cls(samples=float(value))
 
     @classmethod
@@ -67,7 +67,7 @@ class Budget:
             if found is None or again or not amount >= (0 if found.group(2) else 1) or amount == 0:
                 raise UsageError(
                     "expected budget as a number of people (100000, 1e6), a time (30s, 5min, 1h) or both, "
-                    f"but {text!r} came"
+                    f"but got {text!r}"
                 )
             if found.group(2):
                 seconds = amount * UNITS[found.group(2)]

@@ -189,4 +189,4 @@ def exact_fraction(text: Any) -> Fraction:
             return Fraction(text)
     except ZeroDivisionError:
         pass
-    raise DataError(f"expected a fraction like 3/4 in the record, but {text!r:.40} came")
+    raise DataError(f"expected a fraction like 3/4 in the record, but got {text!r:.40}")

@@ -19,7 +19,7 @@ def fresh_seed() -> int:
 def root(seed: int) -> np.random.SeedSequence:
     """The root of a run's randomness."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise UsageError(f"expected seed as a whole number that is not negative, but seed={seed!r} came")
+        raise UsageError(f"expected seed as a whole number that is not negative, but got seed={seed!r}")
     return np.random.SeedSequence(int(seed))
 
 

@@ -132,7 +132,7 @@ def _checked(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, 
     s, total = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
     check_delta(delta)
     if bool(np.any((s < 0) | (s > total) | (total < 0))):
-        raise UsageError(f"expected 0 <= successes <= n, but successes={successes!r} and n={n!r} came")
+        raise UsageError(f"expected 0 <= successes <= n, but got successes={successes!r} and n={n!r}")
     return s, total
 
 
@@ -179,7 +179,7 @@ def power_below(n: int, delta: float, threshold: float, share: float) -> float:
     """The probability that ``n`` draws claim a share below the threshold, when it is ``share``."""
     _check(delta=delta, threshold=threshold)
     if not 0.0 <= share < threshold:
-        raise UsageError(f"expected share at least 0 and below the threshold {threshold:g}, but {share!r} came")
+        raise UsageError(f"expected share at least 0 and below the threshold {threshold:g}, but got {share!r}")
     critical = _critical(np.asarray([n]), delta, threshold)[0]
     return float(_at_most(critical, n, share))
 
@@ -243,4 +243,4 @@ def _widest(n: int, delta: float) -> float:
 def _check(**values: float) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
-            raise UsageError(f"expected {name} strictly between 0 and 1, but {name}={value!r} came")
+            raise UsageError(f"expected {name} strictly between 0 and 1, but got {name}={value!r}")

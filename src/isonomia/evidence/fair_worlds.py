@@ -179,7 +179,7 @@ def fair_worlds(
     """
     check_delta(delta)
     if not 0.0 <= margin < 1.0:
-        raise UsageError(f"expected margin from 0 to below 1, but margin={margin!r} came: no effect exceeds 1")
+        raise UsageError(f"expected margin from 0 to below 1, but got margin={margin!r}: no effect exceeds 1")
     effects = definition_effects(shape, definition)
     assumed = assumed_set(shape, assumptions)
     if assumed.is_empty():

@@ -203,8 +203,8 @@ def unfair_at_discovery_rate(log_wealths: ArrayLike, delta: float) -> Booleans:
 def _vector(name: str, values: ArrayLike, low: float, high: float) -> NDArray[np.float64]:
     vector = np.asarray(values, dtype=float)
     if vector.ndim != 1:
-        raise UsageError(f"expected {name} as a one-dimensional list, but shape {vector.shape} came")
+        raise UsageError(f"expected {name} as a one-dimensional list, but got shape {vector.shape}")
     if not bool(np.all((vector >= low) & (vector <= high))):
         bad = vector[~((vector >= low) & (vector <= high))][0]
-        raise UsageError(f"expected every one of {name} between {low:g} and {high:g}, but {bad!r} came")
+        raise UsageError(f"expected every one of {name} between {low:g} and {high:g}, but got {bad!r}")
     return vector

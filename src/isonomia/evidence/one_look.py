@@ -199,7 +199,7 @@ class _Table:
         top, bottom = np.asarray(fraction.top, dtype=float), np.asarray(fraction.bottom, dtype=float)
         yes, draws = np.asarray(successes, dtype=float), np.asarray(n, dtype=float)
         if yes.shape != top.shape or draws.shape != top.shape or bool(np.any((yes < 0) | (yes > draws))):
-            raise UsageError(f"expected 0 <= successes <= n for each rate, but {successes!r} and {n!r} came")
+            raise UsageError(f"expected 0 <= successes <= n for each rate, but got {successes!r} and {n!r}")
         up = np.asarray(rising)
         constant = fraction.constant + float(top[~up].sum())
         base = fraction.base + float(bottom[~up].sum())

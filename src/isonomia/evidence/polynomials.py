@@ -158,11 +158,11 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
         return Fraction(_tidy({(): float(result)}), (), base.divisors)
     if exponent != int(exponent):
         raise SpecError(
-            f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came",
+            f"expected a whole exponent for a quantity that is not constant, but got {exponent:g}",
             node.place,
         )
     if abs(exponent) > MAX_EXPONENT:
-        raise SpecError(f"expected an exponent of at most {MAX_EXPONENT}, but {exponent:g} came", node.place)
+        raise SpecError(f"expected an exponent of at most {MAX_EXPONENT}, but got {exponent:g}", node.place)
     whole = Fraction({(): 1.0})
     for _ in range(abs(int(exponent))):
         whole = Fraction(_times(whole.numerator, base.numerator), whole.factors + base.factors)

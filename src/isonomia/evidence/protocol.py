@@ -54,4 +54,4 @@ class Evidence(Protocol, Generic[S]):
 def check_delta(delta: float) -> None:
     """Refuse a risk that is not strictly between 0 and 1."""
     if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but delta={delta!r} came")
+        raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}")

@@ -173,7 +173,7 @@ def _power(lemma: Lemma, exponent: float) -> Lemma:
     if lemma.error == 0.0:
         return Lemma(lemma.estimate**exponent, 0.0, lemma.risk)
     if exponent != int(exponent):
-        raise SpecError(f"expected a whole exponent for a quantity that is not constant, but {exponent:g} came")
+        raise SpecError(f"expected a whole exponent for a quantity that is not constant, but got {exponent:g}")
     base = lemma if exponent > 0 else _inverse(lemma)
     result = Lemma(1.0, 0.0, 0.0)
     for _ in range(abs(int(exponent))):

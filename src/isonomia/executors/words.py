@@ -53,7 +53,7 @@ def pool_for(executor: Executor | str | Pool | None, workers: int = 1) -> Pool |
     if isinstance(executor, str):
         return _named(executor, workers)
     if not callable(getattr(executor, "submit", None)):
-        raise UsageError(f"{_EXPECTED}, but executor={executor!r} came")
+        raise UsageError(f"{_EXPECTED}, but got executor={executor!r}")
     given: Any = executor
     name = type(given).__name__
     return Pool(Executing(lambda: given, here=shares_memory(given), lasting=True, name=name))
@@ -80,7 +80,7 @@ def _parsed(text: str) -> tuple[str, str, int]:
     """The word, the address and the number of workers that a text has."""
     word, _, rest = text.strip().partition(":")
     if word not in WORDS:
-        raise UsageError(f"{_EXPECTED}, but executor={text!r} came.{nearest(word, WORDS)}")
+        raise UsageError(f"{_EXPECTED}, but got executor={text!r}.{nearest(word, WORDS)}")
     if not rest:
         return word, "", 0
     if rest.isdecimal() and int(rest) >= 1:
@@ -89,7 +89,7 @@ def _parsed(text: str) -> tuple[str, str, int]:
         return word, f"ray:{rest}", 0
     if word == "dask" and "://" in rest:
         return word, rest, 0
-    raise UsageError(f"{_EXPECTED}, but executor={text!r} came")
+    raise UsageError(f"{_EXPECTED}, but got executor={text!r}")
 
 
 def _processors() -> int:

@@ -116,7 +116,7 @@ class Sender:
             self.pace.hold(reply.hold)
         if reply.status == 429 or reply.status >= 500:
             return _Trouble(
-                f"the status {reply.status} came: {brief(reply.text, _START) or 'no text'}", reply.status == 500
+                f"it answered with status {reply.status}: {brief(reply.text, _START) or 'no text'}", reply.status == 500
             )
         if not 200 <= reply.status < 300:
             raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.url, self.token)}")
@@ -124,7 +124,7 @@ class Sender:
             return (read(reply.text),)
         except ModelError as error:
             begins = brief(reply.text, _START) or "empty"
-            reason = f"an answer that cannot be used came: {ended(str(error))} The answer begins: {begins}"
+            reason = f"its answer cannot be used: {ended(str(error))} The answer begins: {begins}"
             return _Trouble(reason, rows=True, garbled=True)
 
     def _once(self, body: bytes) -> _Reply | _Trouble:
@@ -148,7 +148,7 @@ class Sender:
         with client.stream("POST", self.url, content=body, headers=headers) as response:
             encoding = response.headers.get("content-encoding", "").strip()
             if encoding.lower() not in {"", "identity"}:
-                reason = f"a compressed answer came ({encoding}), although a plain one was asked for"
+                reason = f"its answer is compressed ({encoding}), although a plain one was requested"
                 return _Trouble(brief(reason, _START), garbled=True)
             content = bytearray()
             for part in response.iter_raw():
@@ -156,11 +156,11 @@ class Sender:
                 if monotonic() > until:
                     return _Trouble(_late(self.timeout))
                 if len(content) > _LONGEST:
-                    return _Trouble(f"an answer of more than {_LONGEST:,} bytes came (batch_size=...)", garbled=True)
+                    return _Trouble(f"its answer has more than {_LONGEST:,} bytes (batch_size=...)", garbled=True)
             text, success = content.decode("utf-8-sig", "replace"), 200 <= response.status_code < 300
             if success and "\ufffd" in text and not _is_text(content):
                 # Every letter that is none would become the same sign, and two labels one.
-                return _Trouble("an answer came that is not text in UTF-8, as JSON should be", rows=True, garbled=True)
+                return _Trouble("its answer is not text in UTF-8, as JSON should be", rows=True, garbled=True)
             where = response.headers.get("location", "")
             hold = _retry_after(response.headers.get("retry-after"))
             return _Reply(response.status_code, self._hidden(text), hold, self._hidden(where))
@@ -217,7 +217,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _late(timeout: float) -> str:
-    return f"no complete answer came within {timeout:g} s (timeout=...)"
+    return f"it gave no complete answer within {timeout:g} s (timeout=...)"
 
 
 def _why(error: Exception, timeout: float) -> str:

@@ -353,9 +353,9 @@ def answer_of(plain: PlainAnswer, classes: tuple[Value, ...], *, want_score: boo
 
 def _one_a_row(raw: Any, rows: int, what: str, where: str) -> list[Any]:
     if not isinstance(raw, list):
-        raise ModelError(f"expected a list of {rows:,} {what} at {where}, but {brief(raw)} came")
+        raise ModelError(f"expected a list of {rows:,} {what} at {where}, but got {brief(raw)}")
     if len(raw) != rows:
-        raise ModelError(f"expected {rows:,} {what} at {where}, one for each row, but {len(raw):,} came")
+        raise ModelError(f"expected {rows:,} {what} at {where}, one for each row, but got {len(raw):,}")
     return raw
 
 

@@ -84,7 +84,7 @@ class Causal:
     def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
         world = world_of(equations)
         if not isinstance(values, Mapping | None):
-            raise UsageError(f"expected values as {{'variable': [value, ...]}}, but {values!r} came")
+            raise UsageError(f"expected values as {{'variable': [value, ...]}}, but got {values!r}")
         listed = {name: values_of_variable(name, given, world.names) for name, given in (values or {}).items()}
         self._fill(world, listed, None, (None,))
 
@@ -143,7 +143,7 @@ class Causal:
         """Draw ``n`` people, the same ones for the same seed."""
         for name, value, least in (("n", n, 1), ("seed", seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise UsageError(f"expected {name} as a whole number of at least {least}, but {name}={value!r} came")
+                raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
         return self.open(np.random.SeedSequence(seed)).batch(0, n, np.random.default_rng(seed))
 
     def given(self, condition: str | Row | Term) -> Causal:
@@ -154,7 +154,7 @@ class Causal:
         """
         row = condition_of(condition)
         if outputs_of(row) or versions_of(row):
-            raise UsageError(f"expected a condition on people as they are, but {to_text(row)} came")
+            raise UsageError(f"expected a condition on people as they are, but got {to_text(row)}")
         for name in columns_of(row):
             self._need(name)
         together = row if self.among is None else RowJunction("and", (self.among, row))

@@ -69,7 +69,7 @@ class Device:
         if name is None:
             return None
         if not isinstance(name, str):
-            raise UsageError(f"expected device as 'cuda', 'cpu' or 'auto', but device={name!r} came")
+            raise UsageError(f"expected device as 'cuda', 'cpu' or 'auto', but got device={name!r}")
         torch = _torch(what)
         if name == "auto":
             name = "cuda" if torch.cuda.is_available() else "cpu"

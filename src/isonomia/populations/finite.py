@@ -238,7 +238,7 @@ class Census:
 def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:
     """The values declared for columns that there are."""
     if not isinstance(values, Mapping | None):
-        raise UsageError(f"expected values as {{'column': [value, ...]}}, but {values!r} came")
+        raise UsageError(f"expected values as {{'column': [value, ...]}}, but got {values!r}")
     check_known(list(values or ()), rows.names)
     return {name: declared_values(name, given) for name, given in (values or {}).items()}
 

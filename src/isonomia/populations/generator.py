@@ -100,7 +100,7 @@ class Generator:
         largest: int = _LARGEST,
     ) -> None:
         if not isinstance(values, Mapping | None):
-            raise UsageError(f"expected values as {{'column': [value, ...]}}, but {values!r} came")
+            raise UsageError(f"expected values as {{'column': [value, ...]}}, but got {values!r}")
         by_condition = _by_condition(draw, given)
         _check_draws(by_condition)
         where = Device.of(device, "a generator")
@@ -201,7 +201,7 @@ def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | N
             raise UsageError("expected draw as a callable beside given=, but it is a mapping: put everything into one")
         return dict(draw)
     if given is not None and not isinstance(given, Mapping):
-        raise UsageError(f"expected given as {{condition: draw}}, but {given!r} came")
+        raise UsageError(f"expected given as {{condition: draw}}, but got {given!r}")
     return {**(given or {}), "": draw}
 
 
@@ -218,7 +218,7 @@ def _check_draws(by_condition: Mapping[Any, Any]) -> None:
 
 def _check_on_device(by_condition: Mapping[str, Draw], largest: int) -> None:
     if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
-        raise UsageError(f"expected largest as a whole number of at least 1, but largest={largest!r} came")
+        raise UsageError(f"expected largest as a whole number of at least 1, but got largest={largest!r}")
     if any(isinstance(draw, Weighted) for draw in by_condition.values()):
         raise UsageError("Weighted draws with NumPy: leave device out, or let draw itself reject on the device")
 
@@ -350,7 +350,7 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
 def _checked_tensors(data: Any, device: Device) -> Mapping[Any, Any]:
     """What was drawn on a device: a mapping whose tensors are on it."""
     if not isinstance(data, Mapping):
-        raise DataError(f"expected a mapping from column to tensor, but a {type(data).__name__} came")
+        raise DataError(f"expected a mapping from column to tensor, but got a {type(data).__name__}")
     for name, values in data.items():
         where = getattr(values, "device", None)
         kind = getattr(where, "type", None)  # of torch; NumPy says "cpu" of itself, and has no kind
@@ -409,9 +409,9 @@ class Weighted:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not callable(self.draw):
-            raise UsageError(f"expected draw as a callable draw(n, rng), but {self.draw!r} came")
+            raise UsageError(f"expected draw as a callable draw(n, rng), but got {self.draw!r}")
         if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
-            raise UsageError(f"expected most, the largest weight, as a positive number, but most={self.most!r} came")
+            raise UsageError(f"expected most, the largest weight, as a positive number, but got most={self.most!r}")
 
     @property
     def func(self) -> Callable[[int, np.random.Generator], Any]:

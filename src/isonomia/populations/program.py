@@ -72,23 +72,23 @@ class Program:
 
     def __init__(self, path: str | PathLike[str], *, device: str | None = None, precision: str = "single") -> None:
         if not isinstance(path, str | PathLike):
-            raise UsageError(f"expected the path of a program, such as 'people.fr', but {path!r} came")
+            raise UsageError(f"expected the path of a program, such as 'people.fr', but got {path!r}")
         if "\n" in fspath(path):
-            raise UsageError("expected the path of a program, but a text of several lines came: use Program.of(text)")
+            raise UsageError("expected the path of a program, but got a text of several lines: use Program.of(text)")
         self._fill(_read(path), Path(fspath(path)).name, device, precision)
 
     @classmethod
     def of(cls, text: str, name: str = "program", *, device: str | None = None, precision: str = "single") -> Program:
         """Read a program from its text."""
         if not isinstance(text, str):
-            raise UsageError(f"expected the text of a program, but {text!r} of type {type(text).__name__} came")
+            raise UsageError(f"expected the text of a program, but got {text!r} of type {type(text).__name__}")
         program = object.__new__(cls)
         program._fill(text, name, device, precision)
         return program
 
     def _fill(self, text: str, name: str, device: str | None, precision: str) -> None:
         if precision not in _PRECISIONS:
-            raise UsageError(f"expected precision as 'single' or 'double', but precision={precision!r} came")
+            raise UsageError(f"expected precision as 'single' or 'double', but got precision={precision!r}")
         where = Device.of(device, "a program")
         tree = read_program(text, name)
         set_field = object.__setattr__
@@ -180,7 +180,7 @@ class Program:
                 if came != expected:
                     raise SpecError(
                         f"{setting.name!r} is a {_KINDS[expected]} in {self.name}, so do(...) can set it to such a one "
-                        f"only, but {'a variable' if value is None else value_text(value)} came",
+                        f"only, but got {'a variable' if value is None else value_text(value)}",
                         setting.place,
                     )
 

@@ -51,7 +51,7 @@ class Ranges:
 
     def __init__(self, features: Mapping[str, Sequence[Any]]) -> None:
         if not isinstance(features, Mapping) or not features:
-            raise UsageError(f"expected ranges as {{'age': (18, 90), 'sex': ['F', 'M']}}, but {features!r} came")
+            raise UsageError(f"expected ranges as {{'age': (18, 90), 'sex': ['F', 'M']}}, but got {features!r}")
         object.__setattr__(self, "features", {name: _feature(name, given) for name, given in features.items()})
 
     def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -81,7 +81,7 @@ def _feature(name: str, given: Any) -> FeatureRange:
             return low, high
     raise UsageError(
         f"expected the range of {name!r} as (LOWEST, HIGHEST), two finite numbers in order, or a list of values, but "
-        f"{given!r} came"
+        f"got {given!r}"
     )
 
 

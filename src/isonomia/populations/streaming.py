@@ -133,7 +133,7 @@ class LongTable:
             yield table
         if end != max(self.rows, start):
             raise DataError(
-                f"expected {self.rows:,} rows, as were counted at first, but {end:,} came: the table changed while "
+                f"expected {self.rows:,} rows, as were counted at first, but got {end:,}: the table changed while "
                 "it was read, or its query gives something else each time. Read it from a file that stays as it is."
             )
 

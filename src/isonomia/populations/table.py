@@ -281,7 +281,7 @@ def _replaced_in_row(row: dict[str, Any], columns: Mapping[str, NDArray[Any]], i
 def batch_table(native: Records, what: str = "record") -> Table:
     """Hold a batch of records that are no rows of a table; ``what`` says what one is, in the singular, for messages."""
     if not isinstance(native, list) and not (isinstance(native, np.ndarray) and native.ndim):
-        raise DataError(f"expected a batch of {what}s as an array or a list, but a {type(native).__name__} came")
+        raise DataError(f"expected a batch of {what}s as an array or a list, but got a {type(native).__name__}")
     return Table(_RecordStore(native, what))
 
 

@@ -78,7 +78,7 @@ def seed_option(config: pytest.Config, *, configured: bool = True) -> int | None
     if text in (None, ""):
         return None
     if not str(text).isdecimal():
-        raise pytest.UsageError(f"expected --isonomia-seed as a whole number that is not negative, but {text!r} came")
+        raise pytest.UsageError(f"expected --isonomia-seed as a whole number that is not negative, but got {text!r}")
     return int(text)
 
 
@@ -106,11 +106,11 @@ def settings_of(item: pytest.Item) -> tuple[dict[str, Any], str | None]:
 
 def _complaint(marker: pytest.Mark) -> str | None:
     if marker.args:
-        return f"The marker isonomia takes no values without a name, but {marker.args!r} came."
+        return f"The marker isonomia takes no values without a name, but got {marker.args!r}."
     for name in marker.kwargs:
         if name not in SETTINGS:
-            return f"The marker isonomia takes {', '.join(SETTINGS)}, but {name!r} came.{nearest(name, SETTINGS)}"
+            return f"The marker isonomia takes {', '.join(SETTINGS)}, but got {name!r}.{nearest(name, SETTINGS)}"
     undecided = marker.kwargs.get("undecided", "fail")
     if undecided not in UNDECIDED:
-        return f"The marker isonomia takes undecided as one of {', '.join(UNDECIDED)}, but {undecided!r} came."
+        return f"The marker isonomia takes undecided as one of {', '.join(UNDECIDED)}, but got {undecided!r}."
     return None

@@ -135,7 +135,7 @@ def _failures(items: list[Any], path: Path) -> Iterator[tuple[str, None]]:
     for number, each in enumerate(items, start=1):
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str):
-            raise RecordError(f"{path}, failure {number}: expected a property with a name, but {str(each)[:60]} came")
+            raise RecordError(f"{path}, failure {number}: expected a property with a name, but got {str(each)[:60]}")
         yield name, None
 
 

@@ -195,7 +195,7 @@ def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | 
     """What is wrong with the seal of sealed content, in words; ``None`` where it is whole."""
     seal = content["seal"]
     if is_keyed(content) and key is None:
-        raise RecordError("expected the key that this file was sealed with, --key FILE, but none came")
+        raise RecordError("expected the key that this file was sealed with, --key FILE, but got none")
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(
             "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "

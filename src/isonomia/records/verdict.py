@@ -383,7 +383,7 @@ def _not_this_format(data: Any) -> str:
             f"{expected}, but this one has format {data['format']}: it was written by another version of Isonomia. "
             "Check the property again"
         )
-    return f"{expected}, but this came: {shortened(str(data), 80)}"
+    return f"{expected}, but got this: {shortened(str(data), 80)}"
 
 
 def _with_ends(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Failure:
     kind
         The kind of error, such as ``ModelError``; ``UNFINISHED`` where there was none, but no end either.
     message
-        What it says: what was expected, what came, and what to do.
+        What it says: what was expected, what was given, and what to do.
     why, line
         As of an :class:`Entry`.
     """

@@ -117,7 +117,7 @@ ENDINGS = (".csv", ".parquet")
 def need_table(path: Path, what: str) -> None:
     """Make sure, before any work is done, that a table can be written to a file."""
     if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but {path} came")
+        raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but got {path}")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(f"expected pyarrow for {what} {path}, but it is not installed: install it, or write .csv")
     need_writable(path, what)
@@ -156,7 +156,7 @@ VIOLATION_ENDINGS = (".csv", ".parquet", ".jsonl")
 def need_violations(path: Path, what: str) -> None:
     """Make sure, before any work is done, that violations can be written to a file."""
     if path.suffix.lower() not in VIOLATION_ENDINGS:
-        raise UsageError(f"expected a file that ends in .csv, .parquet or .jsonl for {what}, but {path} came")
+        raise UsageError(f"expected a file that ends in .csv, .parquet or .jsonl for {what}, but got {path}")
     need_writable(path, what)
 
 

@@ -130,8 +130,8 @@ def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Pow
     largest = LARGEST_DEGREE if known is None else LARGEST_POWER
     if _degree(node) > largest:
         what = "a quantity" if known is None else "a constant"
-        message = f"expected {what} to the power of at most {largest:,}, powers of powers multiplied, but"
-        raise SpecError(f"{message} {_degree(node):g} came", place or where)
+        message = f"expected {what} to the power of at most {largest:,}, powers of powers multiplied, but got"
+        raise SpecError(f"{message} {_degree(node):g}", place or where)
     constant_value(node)  # refuses a number too large to work with
     return node
 

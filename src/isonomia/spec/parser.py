@@ -84,7 +84,7 @@ def parse_formula(text: str) -> Formula:
     Raises
     ------
     SpecError
-        Where the text is no formula; the error says what came, what was expected, and where.
+        Where the text is no formula; the error says what was given, what was expected, and where.
 
     Examples
     --------
@@ -164,7 +164,7 @@ MOST_CHARACTERS = 100_000
 def check_length(text: str) -> None:
     """Refuse a text that nobody wrote, before anything goes through it."""
     if len(text) > MOST_CHARACTERS:
-        raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but {len(text):,} came: split it")
+        raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but got {len(text):,}: split it")
 
 
 def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None = None, start: str = "start") -> Branch:

@@ -91,10 +91,10 @@ class PrincipalFairness:
         put(self, "assumptions", _texts("assumptions", self.assumptions, "sentences"))
         for role in ("attribute", "outcome", "prediction"):
             if not isinstance(getattr(self, role), str) or not getattr(self, role):
-                raise UsageError(f"expected {role} as a column's name, but {getattr(self, role)!r} came")
+                raise UsageError(f"expected {role} as a column's name, but got {getattr(self, role)!r}")
         _refuse_repetition((*self.roles, *self.given))
         if isinstance(self.definition, bool) or self.definition not in _NAMES:
-            raise UsageError(f"expected definition 1, 2, 3 or 4, but {self.definition!r} came")
+            raise UsageError(f"expected definition 1, 2, 3 or 4, but got {self.definition!r}")
         put(self, "within", _margin(self.within))
         put(self, "values", _orders(self.values, self.roles))
 
@@ -171,7 +171,7 @@ def _reading(prop: PrincipalFairness) -> str:
 
 def _texts(name: str, items: Any, what: str) -> tuple[str, ...]:
     if isinstance(items, str) or not isinstance(items, Sequence) or not all(isinstance(item, str) for item in items):
-        raise UsageError(f"expected {name} as a list of {what}, but {items!r} came")
+        raise UsageError(f"expected {name} as a list of {what}, but got {items!r}")
     return tuple(items)
 
 
@@ -179,27 +179,27 @@ def _refuse_repetition(columns: tuple[str, ...]) -> None:
     for number, column in enumerate(columns):
         if column in columns[:number]:
             raise UsageError(
-                f"expected attribute, outcome, prediction and given to be different columns, but {column!r} came twice"
+                f"expected attribute, outcome, prediction and given to be different columns, but got {column!r} twice"
             )
 
 
 def _margin(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < 1.0:
-        raise UsageError(f"expected within, the largest fair difference, from 0 to below 1, but {value!r} came")
+        raise UsageError(f"expected within, the largest fair difference, from 0 to below 1, but got {value!r}")
     return float(value)
 
 
 def _orders(values: Any, roles: tuple[str, ...]) -> dict[str, tuple[Value, ...]]:
     if not isinstance(values, Mapping):
-        raise UsageError(f"expected values as {{column: [value, ...]}}, but {values!r} came")
+        raise UsageError(f"expected values as {{column: [value, ...]}}, but got {values!r}")
     for column, listed in values.items():
         if column not in roles:
-            raise UsageError(f"expected values of {', '.join(map(repr, roles))}, but those of {column!r} came")
+            raise UsageError(f"expected values of {', '.join(map(repr, roles))}, but got those of {column!r}")
         if (
             isinstance(listed, str)
             or not isinstance(listed, Sequence)
             or len(set(listed)) != len(listed)
             or len(listed) < 2
         ):
-            raise UsageError(f"expected at least two different values of {column!r} in a list, but {listed!r} came")
+            raise UsageError(f"expected at least two different values of {column!r} in a list, but got {listed!r}")
     return {column: tuple(listed) for column, listed in values.items()}

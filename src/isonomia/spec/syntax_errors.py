@@ -1,4 +1,4 @@
-"""A parser's failure as one sentence with a caret: what came, what was expected, where, and what to do.
+"""A parser's failure as one sentence with a caret: what was given, what was expected, where, and what to do.
 
 Formulas and specifications are read by Lark, programs by Python's own parser. What Lark reports is put into words by
 :func:`grammar_error`, which takes a table a grammar, :data:`FORMULAS` or :data:`SPECIFICATIONS`; what Python reports is

@@ -172,7 +172,7 @@ def _comparisons(formula: Formula, prop: Property) -> Iterator[Comparison]:
                 yield from _comparisons(operand, prop)
         case _:
             raise SpecError(
-                f"expected comparisons joined by 'and' to watch, but {to_text(formula)} came: watch its parts as "
+                f"expected comparisons joined by 'and' to watch, but got {to_text(formula)}: watch its parts as "
                 "properties of their own"
             )
 

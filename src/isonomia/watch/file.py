@@ -148,7 +148,7 @@ def watch_of(file: AuditFile, permissions: Permissions) -> Watch:
         for column, listed in content.get(name, {}).items():
             if not isinstance(listed, list) or (name == "ranges" and len(listed) != 2):
                 wanted = "the values" if name == "values" else "the lowest and the highest value"
-                raise file.error(f"expected {wanted} of {column!r} as a list, but {listed!r} came", name, column)
+                raise file.error(f"expected {wanted} of {column!r} as a list, but got {listed!r}", name, column)
     try:
         return Watch(
             properties,
@@ -197,7 +197,7 @@ def channels_of(file: AuditFile) -> list[AlarmChannel]:
             raise entry.error("expected a program and its arguments, but the list is empty", "command")
         found.append(AlarmCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
     if "webhook" in entry.content and "webhook_env" in entry.content:
-        raise entry.error("expected webhook or webhook_env, but both came", "webhook_env")
+        raise entry.error("expected webhook or webhook_env, but got both", "webhook_env")
     if "webhook" in entry.content or "webhook_env" in entry.content:
         given = (entry.get("token_env"), entry.get("token_header", "Authorization"), timeout, 2)
         try:
@@ -246,7 +246,7 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
         case "lines":
             if value not in {"jsonl", "csv"}:
                 hint = nearest(value, ["jsonl", "csv"])
-                raise entry.error(f"expected 'jsonl' or 'csv', but {value!r} came.{hint}", kind)
+                raise entry.error(f"expected 'jsonl' or 'csv', but got {value!r}.{hint}", kind)
             late = entry.file.content.get("outcomes", {})
             columns = (late["id"], late["column"]) if {"id", "column"} <= set(late) else None
             return Lines(value, bool(entry.get("again", False)), columns)

@@ -296,17 +296,17 @@ class Lines:
             if text.count('"') % 2 or len(cells) != len(self._header or ()):
                 raise DataError(
                     f"line {number:,} of standard input: expected {len(self._header or ())} cells, as the header has, "
-                    f"but {shortened(text, 120)!r} came. A row must be one line"
+                    f"but got {shortened(text, 120)!r}. A row must be one line"
                 )
             return dict(zip(self._header or (), cells, strict=True))
         try:
             row = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             raise DataError(
-                f"line {number:,} of standard input: expected a JSON object, but {shortened(text, 120)!r} came: {error}"
+                f"line {number:,} of standard input: expected a JSON object, but got {shortened(text, 120)!r}: {error}"
             ) from None
         if not isinstance(row, dict):
-            raise DataError(f"line {number:,} of standard input: expected a JSON object, but {row!r} came")
+            raise DataError(f"line {number:,} of standard input: expected a JSON object, but got {row!r}")
         return row
 
     def _brings(self, row: Mapping[str, Any]) -> str:
@@ -540,7 +540,7 @@ def _part(names: Sequence[str], rows: Sequence[Sequence[Any]], key: str, table: 
 
 def _whole(value: Any, key: str, table: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"expected a whole number that grows as the key {key!r} of {table!r}, but {value!r} came")
+        raise DataError(f"expected a whole number that grows as the key {key!r} of {table!r}, but got {value!r}")
     return value
 
 

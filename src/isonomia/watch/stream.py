@@ -105,7 +105,7 @@ class Waiting:
                 "tells samples apart"
             )
         if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
-            raise UsageError(f"expected patience as a number of samples, but patience={patience!r} came")
+            raise UsageError(f"expected patience as a number of samples, but got patience={patience!r}")
         self.outcome, self.id, self.patience = outcome, id, patience
         self.missing = 0
         self._came = 0
@@ -125,7 +125,7 @@ class Waiting:
         seen: set[Any] = set()
         twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
-            raise DataError(f"expected every sample once, but {self.id} {twice!r} came a second time")
+            raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time")
         kept = [name for name in names if name in people.names and name != self.outcome]
         columns = {name: people.column(name) for name in kept}
         outcomes = people.column(self.outcome) if self.outcome in people.names else None
@@ -148,7 +148,7 @@ class Waiting:
         """Note outcomes. Of samples that are not known, or were judged or left out before, nothing is said."""
         keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
         if len(keys) != len(values):
-            raise DataError(f"expected an outcome for each id, but {len(keys)} ids and {len(values)} outcomes came")
+            raise DataError(f"expected an outcome for each id, but got {len(keys)} ids and {len(values)} outcomes")
         for key, value in zip(map(_key, keys), map(_value, values), strict=True):
             if value is None:
                 raise DataError(f"expected the outcome of {self.id} {key!r}, but it is missing")

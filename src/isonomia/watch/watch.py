@@ -133,7 +133,7 @@ class Watch:
         listed: list[Any] = list(properties) if several else [properties]  # type: ignore[arg-type]
         self.properties = tuple(_checked_property(each) for each in listed)
         if not self.properties:
-            raise UsageError("expected at least one property to watch, but none came")
+            raise UsageError("expected at least one property to watch, but got none")
         self.alpha, self.run_length = _checked_risk(alpha, run_length)
         self.delta = checked_delta(delta)
         self.window = _checked_window(self._WINDOW if window is None else window)
@@ -561,7 +561,7 @@ def _checked_property(value: Property | str) -> Property:
         return value
     if isinstance(value, str):
         return parse(value)
-    raise UsageError(f"expected a property about rates to watch, but {value!r} of type {type(value).__name__} came")
+    raise UsageError(f"expected a property about rates to watch, but got {value!r} of type {type(value).__name__}")
 
 
 def _checked_risk(alpha: float | None, run_length: float | None) -> tuple[float | None, float | None]:
@@ -571,15 +571,15 @@ def _checked_risk(alpha: float | None, run_length: float | None) -> tuple[float 
             "samples between false alarms: alpha=0.01, or run_length=100_000"
         )
     if alpha is not None and not (isinstance(alpha, int | float) and 0.0 < alpha < 1.0):
-        raise UsageError(f"expected alpha strictly between 0 and 1, but alpha={alpha!r} came")
+        raise UsageError(f"expected alpha strictly between 0 and 1, but got alpha={alpha!r}")
     if run_length is not None and not (isinstance(run_length, int | float) and run_length >= 1.0):
-        raise UsageError(f"expected run_length of at least 1, but run_length={run_length!r} came")
+        raise UsageError(f"expected run_length of at least 1, but got run_length={run_length!r}")
     return alpha, run_length
 
 
 def _checked_window(value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"expected window as a number of samples, but window={value!r} came")
+        raise UsageError(f"expected window as a number of samples, but got window={value!r}")
     return value
 
 

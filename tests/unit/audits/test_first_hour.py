@@ -37,7 +37,7 @@ def over_40(table: Any) -> Any:
             "no option 'unprivileged'. Here it is called 'minority'",
         ),
         (lambda: iso.fairness.equal_opportunity("sex", ratio=0.8), "missing a required .*'outcome'; it takes"),
-        (lambda: iso.safety.monotone("bmi", up=[1, 2, 3]), r"up=\[1, 2, 3\] came"),
+        (lambda: iso.safety.monotone("bmi", up=[1, 2, 3]), r"got up=\[1, 2, 3\]"),
         (lambda: iso.safety.monotone("bmi", up=(1, 2), at_least=""), "at_least=''"),
         (lambda: IfChanged("a >= 1", "b == 2"), 'write Condition\\("a", ">=", 1\\)'),  # type: ignore[arg-type]
         (lambda: IfThen(Condition("a", ">=", 1), 3), "expected then of the if-then constraint"),  # type: ignore[arg-type]

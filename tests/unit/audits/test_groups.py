@@ -225,7 +225,7 @@ def test_rows_that_come_once_only_are_counted_down_in_each_group():
 
 
 def test_control_is_checked():
-    with pytest.raises(UsageError, match="expected control as one of family, discovery, but 'familly' came"):
+    with pytest.raises(UsageError, match="expected control as one of family, discovery, but got 'familly'"):
         iso.check(PARITY, population=iso.Sample(people(50)), control="familly")
 
 

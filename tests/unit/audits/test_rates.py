@@ -584,7 +584,7 @@ def test_a_class_that_the_model_never_predicts_is_refused(text: str) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
-    with pytest.raises(SpecError, match=r"DecisionTreeClassifier predicts, 'no', 'yes', but 'Yes' came.*'yes'"):
+    with pytest.raises(SpecError, match=r"DecisionTreeClassifier predicts, 'no', 'yes', but got 'Yes'.*'yes'"):
         iso.check(text, model, iso.Census({"x": [0.0, 1.0]}))
     right = text.replace("'Yes'", "'yes'")
     assert iso.check(right, model, iso.Census({"x": [0.0, 1.0]})).answer == "holds"

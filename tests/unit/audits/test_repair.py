@@ -223,7 +223,7 @@ def test_principal_repair_is_found_beside_it() -> None:
         ({"lost": 1.5}, UsageError, "lost"),
         ({"delta": 0.0}, UsageError, "delta"),
         ({"property": "P[risk == 1] >= 0.5"}, UsageError, "k-safety"),
-        ({"property": []}, UsageError, "none came"),
+        ({"property": []}, UsageError, "got none"),
         ({"model_factory": "tree"}, UsageError, "fit and predict"),
         ({"model_factory": lambda: ALWAYS}, UsageError, "the same one twice"),
         ({"model_factory": lambda depth: depth}, UsageError, "fit and predict"),

@@ -44,7 +44,7 @@ def test_nothing_that_is_printed_has_a_meaning_for_the_terminal(text):
 @given(ODD)
 def test_no_error_of_the_library_has_one_either(text):
     for kind in (IsonomiaError, UsageError, SpecError):
-        assert _harmless(str(kind(f"expected a column, but {text} came", name=text)))
+        assert _harmless(str(kind(f"expected a column, but got {text}", name=text)))
 
 
 @given(ODD)

@@ -42,7 +42,7 @@ def _told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *
 WRONG = {
     "a specification's option without one": (
         ("check", HALF, "--data", "people.csv", "--eps", "0.1", "--keep", "kept.sqlite"),
-        "expected a specification.nom with --eps, --keep, but only formulas came: leave it out",
+        "expected a specification.nom with --eps, --keep, but got only formulas: leave it out",
     ),
     "a random model where there is none": (
         ("check", HALF, "--data", "people.csv", "--random-model"),
@@ -50,7 +50,7 @@ WRONG = {
     ),
     "a range of no column": (
         ("check", HALF, "--data", "people.csv", "--range", "=1:2"),
-        "expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but '=1:2' came",
+        "expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but got '=1:2'",
     ),
     "a seed that is none": (
         ("run", "audit.toml", "--seed", "-1"),

@@ -247,11 +247,11 @@ def test_impossible_counts_are_refused_with_their_values():
 
 
 def test_values_that_are_no_p_values_or_e_values_are_refused():
-    with pytest.raises(UsageError, match=r"p_values between 0 and 1, but .*1\.2\b.* came"):
+    with pytest.raises(UsageError, match=r"p_values between 0 and 1, but got .*1\.2\b.*"):
         holm([0.1, 1.2], 0.05)
-    with pytest.raises(UsageError, match=r"p_values between 0 and 1, but .*-0\.25\b.* came"):
+    with pytest.raises(UsageError, match=r"p_values between 0 and 1, but got .*-0\.25\b.*"):
         holm([0.1, 1.0, -0.25, 0.0], 0.05)
-    with pytest.raises(UsageError, match=r"e_values between 0 and inf, but .*nan.* came"):
+    with pytest.raises(UsageError, match=r"e_values between 0 and inf, but got .*nan.*"):
         e_bh([5.0, np.nan], 0.05)
     with pytest.raises(UsageError, match="one-dimensional"):
         holm([[0.1]], 0.05)

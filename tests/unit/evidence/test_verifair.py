@@ -60,7 +60,7 @@ def parse_quantity(text: str) -> object:
 
 def test_a_fractional_power_of_what_is_not_constant_is_refused() -> None:
     assert infer(Power(Constant(4.0), 0.5), {}) == Lemma(2.0, 0.0, 0.0)
-    with pytest.raises(SpecError, match=r"a whole exponent .* but 0\.5 came"):
+    with pytest.raises(SpecError, match=r"a whole exponent .* but got 0\.5"):
         infer(Power(A, 0.5), LEMMAS)
 
 

@@ -133,9 +133,9 @@ def test_a_kept_program_is_started_again_after_a_crash(program):
 @pytest.mark.parametrize(
     ("code", "options", "message"),
     [
-        ("print('yes')", {}, "expected 3 predictions at standard output, one for each row, but 1 came"),
-        ("print('yes\\n' * 4, end='')", {}, "but 4 came"),
-        ("", {}, "but 0 came"),
+        ("print('yes')", {}, "expected 3 predictions at standard output, one for each row, but got 1"),
+        ("print('yes\\n' * 4, end='')", {}, "but got 4"),
+        ("", {}, "but got 0"),
         ("print('a,b')", {"answers": "csv"}, "expected columns prediction, score or score"),
         ("print('prediction\\n1,2')", {"answers": "csv"}, "expected 1 values on every line, but row 0 got"),
         ("print('{')", {"answers": "jsonl"}, "expected JSON on every line, but line 0 is '{'"),

@@ -81,13 +81,18 @@ def test_a_failure_is_survived_and_no_row_is_lost_or_counted_twice(service, faul
 @pytest.mark.parametrize(
     ("fault", "kind", "message", "attempts"),
     [
-        ("503", UnreliableModelError, "in 3 attempts; the last time, the status 503 came: the service is not well", 3),
-        ("500", ModelError, "in 3 attempts; the last time, the status 500 came", 3),
+        (
+            "503",
+            UnreliableModelError,
+            "in 3 attempts; the last time, it answered with status 503: the service is not well",
+            3,
+        ),
+        ("500", ModelError, "in 3 attempts; the last time, it answered with status 500", 3),
         ("close", UnreliableModelError, "the connection failed", 3),
-        ("hang", UnreliableModelError, r"no complete answer came within 0\.4 s", 3),
+        ("hang", UnreliableModelError, r"it gave no complete answer within 0\.4 s", 3),
         ("html", ModelError, "expected JSON, .* The answer begins: <html>the proxy is sorry", 3),
         ("nan", ModelError, "NaN is no number of JSON's", 3),
-        ("short", ModelError, "expected 50 predictions at 'predictions', one for each row, but 49 came", 3),
+        ("short", ModelError, "expected 50 predictions at 'predictions', one for each row, but got 49", 3),
         (
             "other",
             ModelError,
@@ -184,7 +189,7 @@ def test_probabilities_that_do_not_sum_to_one_are_refused_with_the_row(service):
     [
         ({"predictions": ["maybe"] * 50}, r"one of the classes \['no', 'yes'\] .* row 0 got 'maybe'"),
         ({"predictions": [{"label": 1}] * 50}, r"a label or a number at 'predictions', but row 0 got \{\"label\": 1\}"),
-        ({"predictions": "yes"}, "expected a list of 50 predictions at 'predictions', but yes came"),
+        ({"predictions": "yes"}, "expected a list of 50 predictions at 'predictions', but got yes"),
         ([1, 2], "the answer is not an object"),
     ],
 )
@@ -284,7 +289,7 @@ def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch,
 def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monkeypatch):
     monkeypatch.setattr("isonomia.models.client._LONGEST", 10_000)
     service.raw = lambda _: b" " * 100_000
-    with pytest.raises(UnreliableModelError, match="an answer of more than 10,000 bytes came"):
+    with pytest.raises(UnreliableModelError, match="its answer has more than 10,000 bytes"):
         predicted(HttpModel(service.url, retries=1, **PATIENT))
 
 
@@ -296,7 +301,7 @@ def test_a_compressed_answer_is_not_unpacked(service):
     packed = gzip.compress(gzip.compress(bytes(1 << 25)))
     service.raw, service.headers = (lambda _: packed), {"Content-Encoding": "gzip, gzip"}
     tracemalloc.start()
-    with pytest.raises(UnreliableModelError, match=r"a compressed answer came \(gzip, gzip\)"):
+    with pytest.raises(UnreliableModelError, match=r"its answer is compressed \(gzip, gzip\)"):
         predicted(HttpModel(service.url, retries=1, headers={"accept-encoding": "gzip"}, **PATIENT))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -106,7 +106,7 @@ def test_labels_take_the_form_of_the_declared_classes():
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ([0.5], "expected 2 scores at here, one for each row, but 1 came"),
+        ([0.5], "expected 2 scores at here, one for each row, but got 1"),
         ([0.5, "high"], "expected a number at here, but row 1 got high"),
         ([0.5, True], "row 1 got true"),
         ([[0.5, 0.5], [1.0]], r"expected 2 scores a row at here, for the classes \['a', 'b'\], but row 1"),

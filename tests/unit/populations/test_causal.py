@@ -40,7 +40,7 @@ def test_equations_come_in_an_order_in_which_each_reads_earlier_ones():
         ({"x": "y + 1", "y": "x + 1"}, "they go round: (x -> y -> x|y -> x -> y)"),
         ({"x": lambda x: x}, "they go round: x -> x"),
         ({"x": lambda scool: scool, "school": "gaussian(0, 1)"}, r"reads 'scool', which has no equation.*'school'"),
-        ({"x": 3}, "expected the equation of 'x' as text or a function, but 3 came"),
+        ({"x": 3}, "expected the equation of 'x' as text or a function, but got 3"),
         ({"x": np.add}, "whose parameters can be read|named parameters"),
         ({"x": lambda *parents: parents}, "expected the parents of 'x' as named parameters"),
         ({"x": lambda **parents: parents}, "expected the parents of 'x' as named parameters"),
@@ -297,7 +297,7 @@ def test_a_category_is_set_to_one_of_its_values_only(value):
 def test_categories_that_are_numbers_or_truth_values_are_set_by_their_equals():
     world = iso.Causal({"a": iso.Categories({True: 0.5, False: 0.5}), "b": iso.Categories({1: 0.5, 2: 0.5})})
     assert set(world.do(a=1, b=2.0).draw(9).column("b")) == {2.0}
-    with pytest.raises(UsageError, match="categories, 1, 2, but '1' came"):
+    with pytest.raises(UsageError, match="categories, 1, 2, but got '1'"):
         world.do(b="1")
 
 
@@ -327,7 +327,7 @@ def test_a_division_by_zero_shows_its_equation():
 
 
 def test_a_name_that_no_equation_could_read_is_refused():
-    with pytest.raises(UsageError, match=r"letters, digits and _.*'years of work' came"):
+    with pytest.raises(UsageError, match=r"letters, digits and _.*but got 'years of work'"):
         iso.Causal({"years of work": "gaussian(0, 1)"})
 
 

@@ -219,7 +219,7 @@ def test_a_folder_that_changes_while_it_is_open_is_noticed(tmp_path):
     file = write(tmp_path / "a.parquet", id=[1, 2])
     census = iso.Census(tmp_path)
     write(file, id=[1, 2, 3])
-    with pytest.raises(DataError, match="expected 2 rows, as were counted at first, but 3 came"):
+    with pytest.raises(DataError, match="expected 2 rows, as were counted at first, but got 3"):
         census.fingerprint()
 
 

@@ -177,7 +177,7 @@ def test_a_variable_set_on_a_way_that_chance_chooses_has_noise_and_stays():
     [
         (do(minority=1), "'minority' is a truth value in people.fr"),
         (do(luck=True), "'luck' is a number in people.fr"),
-        (do(luck="high"), "but 'high' came"),
+        (do(luck="high"), "but got 'high'"),
         (do(luk=1), r"no equation of 'luk'.*Did you mean 'luck'"),
         (do(as_if("pay", skool=1)), "no equation of 'skool'"),
         (do(as_if("pay", school=True)), "'school' is a number"),
@@ -284,7 +284,7 @@ def test_what_is_no_text_of_a_program_is_refused(text):
 
 
 def test_a_mark_is_set_to_a_truth_value_only():
-    with pytest.raises(SpecError, match=r"'minority' is a truth value in people.fr.*but 1 came"):
+    with pytest.raises(SpecError, match=r"'minority' is a truth value in people.fr.*but got 1"):
         iso.check("P[do(minority = 1).target] >= 0.1", population=PROGRAM)
 
 

@@ -85,5 +85,5 @@ def test_ranges_serve_rates_too() -> None:
     ],
 )
 def test_what_is_no_range_is_refused_with_what_came(said: Any) -> None:
-    with pytest.raises(UsageError, match=r"expected .*came"):
+    with pytest.raises(UsageError, match=r"expected .*but got"):
         Ranges(said)

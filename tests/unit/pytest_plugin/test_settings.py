@@ -16,9 +16,9 @@ def test_counterexamples_are_kept_where_the_command_keeps_records() -> None:
 @pytest.mark.parametrize(
     ("marker", "told"),
     [
-        (pytest.mark.isonomia("skip"), "no values without a name, but ('skip',) came"),
-        (pytest.mark.isonomia(undecided="maybe"), "undecided as one of fail, pass, skip, but 'maybe' came"),
-        (pytest.mark.isonomia(delat=0.1), "'delat' came. Did you mean 'delta'?"),
+        (pytest.mark.isonomia("skip"), "no values without a name, but got ('skip',)"),
+        (pytest.mark.isonomia(undecided="maybe"), "undecided as one of fail, pass, skip, but got 'maybe'"),
+        (pytest.mark.isonomia(delat=0.1), "got 'delat'. Did you mean 'delta'?"),
     ],
 )
 def test_a_marker_that_means_nothing_is_told_what_it_takes(

@@ -98,7 +98,7 @@ def test_runs_are_in_order_after_some_were_deleted(names: list[str], tmp_path: P
         (["--keep-latest", "3"], "together with --prune"),
         (["--dry-run"], "together with --prune"),
         (["--prune", "--keep-latest", "-1"], "as 0 or more"),
-        (["--prune", "--older-than", "90"], "such as 12h, 90d or 2w, but '90' came"),
+        (["--prune", "--older-than", "90"], "such as 12h, 90d or 2w, but got '90'"),
         (["--prune", "--older-than", "9999999d"], "such as 12h, 90d or 2w"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Where a value is not what its schema says, a person is told where, what was expected, and what came."""
+"""Where a value is not what its schema says, a person is told where, what was expected, and what was given."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path: Path, name: str) -> No
 
 
 def test_a_bad_place_is_known_before_any_work_is_done(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in .csv or .parquet for --points, but .*points.xls came"):
+    with pytest.raises(UsageError, match=r"ends in .csv or .parquet for --points, but got .*points.xls"):
         need_table(tmp_path / "points.xls", "--points")
     with pytest.raises(UsageError, match="can be written for --points"):
         need_table(tmp_path / "nowhere" / "points.csv", "--points")

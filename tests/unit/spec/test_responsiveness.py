@@ -63,7 +63,7 @@ def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], complaint: st
 
 
 def test_interventions_must_be_interventions() -> None:
-    with pytest.raises(iso.UsageError, match="a dict came"):
+    with pytest.raises(iso.UsageError, match="got a dict"):
         iso.Responsiveness({}, 1, at_least=0.1)  # type: ignore[arg-type]
 
 

@@ -73,7 +73,7 @@ def named_property(
     """A property that a module has under a name, with the options that it takes."""
     name, options = table.get(key), options_of(table)
     if name not in names:
-        raise UsageError(f"expected one of {', '.join(names)}, but {name!r} came.{nearest(name, names)}")
+        raise UsageError(f"expected one of {', '.join(names)}, but got {name!r}.{nearest(name, names)}")
     make = getattr(module, name)
     refuse_options(table, of_callable(make, further), options)
     return make(**options)

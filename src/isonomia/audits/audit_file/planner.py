@@ -174,7 +174,7 @@ def _share(file: AuditFile, entries: list[FileTable]) -> float:
     whole = file.content.get("delta", DELTA)
     if not 0 < whole < 1:
         raise file.error(
-            f"expected delta, the risk of the whole audit, strictly between 0 and 1, but {whole!r} came", "delta"
+            f"expected delta, the risk of the whole audit, strictly between 0 and 1, but got {whole!r}", "delta"
         )
     return float(whole) / max(1, sum("delta" not in entry.content for entry in entries))
 
@@ -292,7 +292,7 @@ def interventions_of(file: AuditFile) -> dict[str, Interventions]:
     found = {}
     for name, path in file.content.get("interventions", {}).items():
         if not isinstance(path, str):
-            raise file.error(f"expected the file of interventions {name!r}, but {path!r} came", "interventions", name)
+            raise file.error(f"expected the file of interventions {name!r}, but got {path!r}", "interventions", name)
         with _pointing(file.error, "interventions", name, shown=is_inside(file.folder, path)):
             found[name] = Interventions.from_toml(file.texts.read(path), path)
     return found

@@ -209,7 +209,7 @@ def check_keys(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str, *
         if name == "property" and not path:
             continue
         if not key.takes(value):
-            message = f"expected {name}, {key.purpose}, as {key.words}, but {shortened(repr(value), 60)} came"
+            message = f"expected {name}, {key.purpose}, as {key.words}, but got {shortened(repr(value), 60)}"
             raise toml.error(message, *path, name)
 
 

@@ -117,7 +117,7 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
             f"expected {changed[0]} as it was when run {run.id} began, but it has changed: begin a new run"
         )
     if [check.name for check in checks] != [each.name for each in planned]:
-        raise RecordError(f"expected the properties that run {run.id} began with, but others came: begin a new run")
+        raise RecordError(f"expected the properties that run {run.id} began with, but got others: begin a new run")
     refuse_others(store, run.id, planned)
     code = code_digest(file)
     if run.request.get("code", code) != code:

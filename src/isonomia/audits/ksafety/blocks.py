@@ -300,7 +300,7 @@ def _block_names(
 def _asker(what: str, ask: Callable[[Question], Any]) -> Callable[[Any], Any]:
     def asked(record: Any) -> Any:
         if not isinstance(record, Record):
-            raise UsageError(f"{what}(...) takes a record, but {record!r} of type {type(record).__name__} came")
+            raise UsageError(f"{what}(...) takes a record, but got {record!r} of type {type(record).__name__}")
         return ask((what, (Value(record.data),), 0))
 
     return asked

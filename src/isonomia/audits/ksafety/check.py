@@ -103,7 +103,7 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
     """Counterexamples of earlier verdicts, as they came."""
     for item in known:
         if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
-            raise UsageError(f"expected counterexamples of earlier verdicts as known, but {str(item)[:80]} came")
+            raise UsageError(f"expected counterexamples of earlier verdicts as known, but got {str(item)[:80]}")
     return list(known)
 
 

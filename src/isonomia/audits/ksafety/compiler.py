@@ -311,7 +311,7 @@ def _binary(node: Binary, left: Kind, right: Kind) -> Kind:
     sign = node.operator
     if sign in {"&&", "||", "==>"}:
         if pair & {"record", "text"}:
-            raise SpecError(f"`{sign}` joins what is true or false, but a {_odd(pair)} came: compare it", node.place)
+            raise SpecError(f"`{sign}` joins what is true or false, but got a {_odd(pair)}: compare it", node.place)
         return "truth"
     if sign in {"==", "!="} or sign in _ORDERED:
         _check_comparable(node, left, right)
@@ -351,7 +351,7 @@ def _call(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: Spec
     fewest, most = (takes, takes) if isinstance(takes, int) else takes
     if not fewest <= len(node.arguments) <= most:
         number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        message = f"`{name}` takes {number} arguments, but {len(node.arguments)} came"
+        message = f"`{name}` takes {number} arguments, but got {len(node.arguments)}"
         raise SpecError(message, node.place or spec.block.place)
     if custom is not None:
         for argument in node.arguments:
@@ -376,9 +376,9 @@ def _built_in(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: 
         return "record"
     rest = [_kind(argument, kinds, domain, spec) for argument in node.arguments]
     if name in {"randInt", "randReal", "abs", "min", "max"} and {"record", "text"} & set(rest):
-        raise SpecError(f"`{name}` takes numbers, but a {_odd(set(rest))} came", node.place or spec.block.place)
+        raise SpecError(f"`{name}` takes numbers, but got a {_odd(set(rest))}", node.place or spec.block.place)
     if name == "strConcat" and "record" in rest:
-        raise SpecError("`strConcat` takes texts, but a record came: take a feature of it", node.place)
+        raise SpecError("`strConcat` takes texts, but got a record: take a feature of it", node.place)
     return _GIVES.get(name, "anything" if name in {"predict", "label"} else "number")
 
 

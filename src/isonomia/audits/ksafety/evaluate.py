@@ -233,11 +233,11 @@ def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans
     """Where a condition is true, and where it has no value; a text is neither true nor false, nor is a record."""
     none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
     if not is_column(met):
-        batch.fault(~none, "a record came where something true or false was expected", place)
+        batch.fault(~none, "expected something true or false, but got a record", place)
         return np.zeros(batch.n, dtype=bool), np.ones(batch.n, dtype=bool)
     if met.data.dtype.kind in "OU":
         texts = np.array([isinstance(item, str) for item in met.data.tolist()], dtype=bool) & ~none
-        batch.fault(texts, "a text came where something true or false was expected", place)
+        batch.fault(texts, "expected something true or false, but got a text", place)
         none = none | texts
     return _truth(met), none
 
@@ -260,7 +260,7 @@ def present_record(batch: Evaluation, value: Value, what: str, place: Place | No
         return Value(value.data, either(value.bad, value.null))
     gone = missing(value.data)
     batch.fault(_not_yet(gone, value.bad), f"{what} needs a record, but it is null here", place)
-    batch.fault(_not_yet(~gone, value.bad), f"{what} needs a record, but a value came", place)
+    batch.fault(_not_yet(~gone, value.bad), f"{what} needs a record, but got a value", place)
     return Value(batch.domain.inputs(np.zeros(batch.n, dtype=np.intp)), np.ones(batch.n, dtype=bool))
 
 

@@ -133,7 +133,7 @@ def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
         else:
             other[index] = item is not None
     worse = other if value.bad is None else other & ~value.bad
-    batch.fault(worse, f"{call.function}(...) takes numbers, but something else came", call.place)
+    batch.fault(worse, f"{call.function}(...) takes numbers, but got something else", call.place)
     return Value(numbers, either(value.bad, other if other.any() else None))
 
 
@@ -218,7 +218,7 @@ def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
     if not hasattr(values, "__len__") or len(values) != batch.n:
         given = f"{len(values):,}" if hasattr(values, "__len__") else f"a {type(values).__name__}"
         raise DataError(
-            f"expected {call.function}(...) to give a result for each of {batch.n:,} cases, but {given} came"
+            f"expected {call.function}(...) to give a result for each of {batch.n:,} cases, but got {given}"
         )
     return values
 

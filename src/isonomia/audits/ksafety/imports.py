@@ -366,8 +366,8 @@ def _made(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     if isinstance(inputs, list | tuple) or (isinstance(inputs, np.ndarray) and inputs.ndim):
         return Items(inputs if isinstance(inputs, np.ndarray) else list(inputs), apart, name=imported.label), prop
     raise DataError(
-        f"expected a domain, a population, a table, an array or a list, but {inputs!r} of type {type(inputs).__name__} "
-        "came"
+        f"expected a domain, a population, a table, an array or a list, but got {inputs!r} of type "
+        f"{type(inputs).__name__}"
     )
 
 
@@ -393,7 +393,7 @@ def _of_table(table: Table, labels: NDArray[Any] | None, prop: Safety) -> tuple[
     if labels is None:
         return Census(table), prop
     if len(labels) != table.rows:
-        raise DataError(f"expected a label for each of {table.rows:,} inputs, but {len(labels):,} came")
+        raise DataError(f"expected a label for each of {table.rows:,} inputs, but got {len(labels):,}")
     name = "label"
     while name in table.names:
         name += "_"

@@ -163,7 +163,7 @@ class Setup:
         _ = self.program, self.evidence
         if self.check.model is None and self.program.asks:
             raise UsageError(
-                "expected a model, since the block asks it, but none came: give one, or let the imported module offer "
+                "expected a model, since the block asks it, but got none: give one, or let the imported module offer "
                 "`predict`"
             )
 

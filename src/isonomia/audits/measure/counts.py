@@ -215,8 +215,8 @@ class Event:
             pass
         values = _values_of(column[~missing(column)])
         raise UsageError(
-            f"{self.name!r}, the {self.role}, is {kind} with the values {_shown(values)}, but {self.option}={value!r} "
-            f"came: give one of its values",
+            f"{self.name!r}, the {self.role}, is {kind} with the values {_shown(values)}, but got "
+            f"{self.option}={value!r}: give one of its values",
             name=self.option,
         )
 
@@ -300,7 +300,7 @@ class MeanCounts:
         low, high = self.ends
         if len(numbers) and (numbers.min() < low or numbers.max() > high):
             wrong = numbers[np.argmax((numbers < low) | (numbers > high))]
-            raise DataError(f"{self.name} should lie between {low:g} and {high:g}, but {wrong:g} came: widen its range")
+            raise DataError(f"{self.name} should lie between {low:g} and {high:g}, but got {wrong:g}: widen its range")
         self.tallies = _grown(self.tallies, size)
         place = (numbers - low) * ((NODES - 1) / (high - low))
         node = np.minimum(place.astype(np.intp), NODES - 2)
@@ -408,5 +408,5 @@ class GroupCounts:
 def checked_share(name: str, value: float) -> float:
     """A share from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not 0 <= value < 1:
-        raise UsageError(f"expected {name} as a share of at least 0 and below 1, but {value!r} came")
+        raise UsageError(f"expected {name} as a share of at least 0 and below 1, but got {value!r}")
     return float(value)

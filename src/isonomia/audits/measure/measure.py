@@ -164,7 +164,7 @@ def _rows(data: Any) -> tuple[Rows, str]:
         return data.rows, data.kind
     if all(hasattr(data, name) for name in ("kind", "streams", "open", "values")):
         raise UsageError(
-            f"expected a table, a path, Sample(table) or Census(table), but a {data.kind} came, which draws people "
+            f"expected a table, a path, Sample(table) or Census(table), but got a {data.kind}, which draws people "
             "without end: draw a table from it first"
         )
     return rows_from(data), "sample"
@@ -173,7 +173,7 @@ def _rows(data: Any) -> tuple[Rows, str]:
 def _texts(name: str, values: Any) -> list[str]:
     listed = [values] if isinstance(values, str) else list(values)
     if not all(isinstance(value, str) for value in listed):
-        raise UsageError(f"expected {name} as a list of texts, but {values!r} came")
+        raise UsageError(f"expected {name} as a list of texts, but got {values!r}")
     return [value.strip() for value in listed]
 
 

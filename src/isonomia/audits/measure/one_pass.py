@@ -45,15 +45,15 @@ def columns_for(
     if model is not None and decision is None:
         decision = PREDICTION
     if decision is None and score is None:
-        raise UsageError("expected decision= or score=, the column to measure, or a model that decides: none came")
+        raise UsageError("expected decision= or score=, the column to measure, or a model that decides, but got none")
     own = frozenset[str]()
     if model is not None:
         # As in a property: where there is a model, these are its answers, also if a column has the name.
         own = frozenset(name for name in (decision, score) if name in {PREDICTION, SCORE})
         if not own:
             raise UsageError(
-                f"a model came, but decision={decision!r} and score={score!r} are columns of the table: leave out the "
-                "model, or leave out decision to measure its prediction"
+                f"a model was given, but decision={decision!r} and score={score!r} are columns of the table: leave out "
+                "the model, or leave out decision to measure its prediction"
             )
     check_known([name for name in (decision, outcome, score) if name is not None and name not in own], rows.names)
     return MeasuredColumns(decision, outcome, score, own)
@@ -193,7 +193,7 @@ class OnePass:
             return 1
         listed = ", ".join(map(repr, answer.classes))
         raise UsageError(
-            f"the model scores the classes {listed}: say with favourable= whose score is meant, but {wanted!r} came."
+            f"the model scores the classes {listed}: say with favourable= whose score is meant, but got {wanted!r}."
             f"{nearest(str(wanted), [str(value) for value in answer.classes])}"
         )
 

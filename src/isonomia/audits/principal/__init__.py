@@ -102,7 +102,7 @@ PRINCIPAL = PrincipalAudit()
 
 def _principal(table: PropertyTable, *_: Any) -> PrincipalFairness:
     if table.get("principal") is not True:
-        raise UsageError("expected principal = true, but false came: leave the property out, or comment it out")
+        raise UsageError("expected principal = true, but got false: leave the property out, or comment it out")
     options = dict(table.get("with", {}))
     refuse_options(table, of_callable(PrincipalFairness), options)
     return PrincipalFairness(**options)

@@ -56,7 +56,7 @@ class Coding:
         for value in found:
             if plain_value(value) not in numbers:
                 listed = ", ".join(map(repr, self.values))
-                raise DataError(f"expected {self.name} to be one of {listed}, but {plain_value(value)!r} came")
+                raise DataError(f"expected {self.name} to be one of {listed}, but got {plain_value(value)!r}")
         return np.asarray([numbers[plain_value(value)] for value in found], dtype=np.intp)[places]
 
 
@@ -173,7 +173,7 @@ def need_columns(prop: PrincipalFairness, population: Population, model: Model |
     """Refuse a property that speaks of columns that there are not. Nobody is looked at."""
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
-            f"expected predictions from the model or from the column {prop.prediction!r}, but both came: leave one out"
+            f"expected predictions from the model or from the column {prop.prediction!r}, but got both: leave one out"
         )
     needed = [prop.attribute, prop.outcome, *prop.given]
     for name in needed if model is not None else [*needed, prop.prediction]:

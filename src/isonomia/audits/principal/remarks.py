@@ -144,8 +144,8 @@ def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[st
     for finding in [each for each in findings if each.silent][:MOST_TOLD]:
         values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
         words.append(
-            f"nobody with {values} came from {subgroup(question, finding.key)}: nothing can be compared there, and "
-            "only the others limit what is possible"
+            f"nobody with {values} was sampled from {subgroup(question, finding.key)}: nothing can be compared there, "
+            "and only the others limit what is possible"
         )
     return words
 

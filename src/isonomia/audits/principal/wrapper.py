@@ -133,7 +133,7 @@ class PrincipalRepair:
         """
         table, outcomes = Table.of(X), column_from(y, "y")
         if len(outcomes) != table.rows:
-            raise DataError(f"expected one outcome a row, but {len(outcomes)} outcomes came for {table.rows} rows")
+            raise DataError(f"expected one outcome a row, but got {len(outcomes)} outcomes for {table.rows} rows")
         name = _name(table, self.attribute)
         attribute = coding_of(name, [table.column(name)])
         self.estimator_, decisions = decisions_by(self.estimator, X, y, self.cv)
@@ -239,7 +239,7 @@ class PrincipalRepair:
         for key, _ in places:
             if key not in self.repairs_:
                 known = ", ".join(map(repr, self.repairs_))
-                raise DataError(f"expected a subgroup that was there in fit ({known}), but {key!r} came")
+                raise DataError(f"expected a subgroup that was there in fit ({known}), but got {key!r}")
         return coding.codes(column_from(self.estimator_.predict(X), "decisions")), values, places
 
 
@@ -248,7 +248,7 @@ def _name(table: Table, column: str | int) -> str:
     if isinstance(column, str):
         return column
     if not 0 <= column < len(table.names):
-        raise UsageError(f"expected a column's name or its number below {len(table.names)}, but {column!r} came")
+        raise UsageError(f"expected a column's name or its number below {len(table.names)}, but got {column!r}")
     return table.names[column]
 
 

@@ -291,7 +291,7 @@ class _Total:
         n, text = pair
         amount = float.fromhex(text) if "0x" in text else exact_fraction(text)
         if type(n) is not int or n < 0 or (isinstance(amount, float) and not isfinite(amount)):
-            raise DataError(f"expected a count and a finite sum in the record of a census, but {pair!r} came")
+            raise DataError(f"expected a count and a finite sum in the record of a census, but got {pair!r}")
         return cls(n, amount)
 
 

@@ -329,7 +329,7 @@ class Promises:
         row = None if condition is None else reader.misfit(condition)
         if condition is not None and row is not None:
             raise DataError(
-                f"expected only people with {to_text(condition)} from stream {stream}, but this one came: "
+                f"expected only people with {to_text(condition)} from stream {stream}, but got this one: "
                 f"{{{table.shown(row)}}}"
             )
 
@@ -340,8 +340,8 @@ class Promises:
             if row is not None:
                 listed = first_few([value_text(value) for value in self.question.values[name]], 12)
                 raise DataError(
-                    f"expected {name} to be one of the values declared or seen in a pilot draw, {listed}, but "
-                    f"{table.row(row)[name]!r} came: {{{table.shown(row)}}}. Declare them all, "
+                    f"expected {name} to be one of the values declared or seen in a pilot draw, {listed}, but got "
+                    f"{table.row(row)[name]!r}: {{{table.shown(row)}}}. Declare them all, "
                     f"values={{{name!r}: [...]}}, with the population."
                 )
 

@@ -101,7 +101,7 @@ def plan_rates(
     means = _means(leaves, guesses, ranges)
     evidence = bets_for(formula, ranges, (None,), delta, slices=False)
     if evidence is None:
-        raise UsageError(f"expected a property that is linear in the rates, but {prop} came: its cost is not known")
+        raise UsageError(f"expected a property that is linear in the rates, but got {prop}: its cost is not known")
     table = _shares(evidence.channels, shares)
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
     # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
@@ -131,7 +131,7 @@ def _means(
         if leaf not in given:
             raise UsageError(f"expected a guess for {to_text(leaf)}: say what it might be")
         if not low < given[leaf] < high:
-            raise UsageError(f"expected a guess strictly between {low:g} and {high:g}, but {given[leaf]!r} came")
+            raise UsageError(f"expected a guess strictly between {low:g} and {high:g}, but got {given[leaf]!r}")
     return given
 
 
@@ -142,7 +142,7 @@ def _shares(channels: tuple[Channel, ...], shares: Mapping[str, float]) -> dict[
         if condition not in {channel.given for channel in channels}:
             raise UsageError(f"the property has no condition {to_text(condition) if condition else 'for everybody'}")
         if not 0 < share <= 1:
-            raise UsageError(f"expected a share between 0 and 1, but {share!r} came")
+            raise UsageError(f"expected a share between 0 and 1, but got {share!r}")
     for channel in channels:
         of = channel.ticket.of if channel.ticket else 1
         if channel.given is None:
@@ -160,7 +160,7 @@ def _leaf(text: str) -> Leaf:
         and formula.rest == ((">=", Constant(0.0)),)
     ):
         return formula.first
-    raise UsageError(f"expected a leaf such as P[hired | sex == 'F'], but {text!r} came")
+    raise UsageError(f"expected a leaf such as P[hired | sex == 'F'], but got {text!r}")
 
 
 def _range(leaf: Leaf) -> tuple[float, float]:

@@ -155,7 +155,7 @@ def _unpacked(kept: Sequence[Any]) -> Known:
     ends = float.fromhex(low), float.fromhex(high)
     if not ends[0] <= ends[1]:
         raise DataError(
-            f"expected the lower end of a rate before the upper one in the record of a proof, but {kept!r} came"
+            f"expected the lower end of a rate before the upper one in the record of a proof, but got {kept!r}"
         )
     return None if exact is None else exact_fraction(exact), *ends
 

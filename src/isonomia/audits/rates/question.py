@@ -97,7 +97,7 @@ def refuse_class(node: Node, model: Model) -> None:
         if isinstance(item, Literal) and item.value not in model.classes:
             known = ", ".join(repr(label) for label in model.classes[:8])
             hint = nearest(str(item.value), [str(label) for label in model.classes])
-            message = f"expected a class that {model.name} predicts, {known}, but {item.value!r} came.{hint}"
+            message = f"expected a class that {model.name} predicts, {known}, but got {item.value!r}.{hint}"
             raise SpecError(message, item.place, name=str(item.value))
 
 
@@ -134,7 +134,7 @@ def refuse_never_given(values: Sequence[Literal | Variable], seen: Sequence[Valu
     if (yes_no and not texts) or whole or (hint and texts):
         listed = ", ".join(map(value_text, seen[:8])) + (", ..." if len(seen) > 8 else "")
         raise SpecError(
-            f"expected a prediction that {name} gives, such as {listed}, but {value_text(wanted[0])} came, which it "
+            f"expected a prediction that {name} gives, such as {listed}, but got {value_text(wanted[0])}, which it "
             f"gave to nobody.{hint} Compare what it gives, as in prediction >= 0.5, or let the model have `classes_`",
             items[0].place,
             name=str(wanted[0]),
@@ -287,7 +287,7 @@ class _KnownValues:
         listed = ", ".join(map(value_text, near[:SHOWN])) + (", ..." if len(near) > SHOWN else "")
         hint = nearest(value, [item for item in known if isinstance(item, str)]) if isinstance(value, str) else ""
         return (
-            f"expected a value that occurs in {name!r}, {listed or 'which has none'}, but {value_text(value)} came: "
+            f"expected a value that occurs in {name!r}, {listed or 'which has none'}, but got {value_text(value)}: "
             f"nobody has it, and nothing can be said about nobody.{hint} If somebody could have it, declare it with "
             f"the population: values={{{name!r}: [...]}}"
         )

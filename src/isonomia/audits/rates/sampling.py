@@ -195,7 +195,7 @@ def _evidence(check: Check[Property], question: Question, formula: Formula) -> A
     bets = None if check.method == "region" else _bets(check, question, formula, None)
     if bets is None and check.method == "bets":
         raise UsageError(
-            f"expected a property that is linear in the rates for method='bets', but {check.prop} came: use "
+            f"expected a property that is linear in the rates for method='bets', but got {check.prop}: use "
             "method='auto', which takes a confidence region where bets cannot be made"
         )
     return bets or region_for(formula, leaves, ranges, streams, delta)

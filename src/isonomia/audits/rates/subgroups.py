@@ -214,7 +214,7 @@ def search(
 def _finite(population: Any) -> Sample | Census:
     people = checked_population(population)
     if not isinstance(people, Sample | Census):
-        raise UsageError(f"expected a Sample or a Census to search, but a {people.kind} came")
+        raise UsageError(f"expected a Sample or a Census to search, but got a {people.kind}")
     return people
 
 
@@ -228,13 +228,13 @@ def _checked(
                 f"expected attributes among the columns, but {name!r} is none.{nearest(name, people.names)}"
             )
     if not names or len(set(names)) < len(names):
-        raise UsageError(f"expected one attribute or several different ones, but {attributes!r} came")
+        raise UsageError(f"expected one attribute or several different ones, but got {attributes!r}")
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise UsageError(f"expected depth as a whole number of at least 1, but depth={depth!r} came")
+        raise UsageError(f"expected depth as a whole number of at least 1, but got depth={depth!r}")
     if not 0.0 < fdr < 1.0:
-        raise UsageError(f"expected fdr, a share of wrong names, strictly between 0 and 1, but fdr={fdr!r} came")
+        raise UsageError(f"expected fdr, a share of wrong names, strictly between 0 and 1, but got fdr={fdr!r}")
     if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 1:
-        raise UsageError(f"expected at_least as a whole number of at least 1, but at_least={at_least!r} came")
+        raise UsageError(f"expected at_least as a whole number of at least 1, but got at_least={at_least!r}")
     return names
 
 
@@ -277,11 +277,11 @@ class _Claim:
         if len(items) != 1 or len(rates) < len(leaves) or len(alike) != 1 or len(sides[True]) != 1 or len(leaves) > 2:
             raise SpecError(
                 "expected one comparison of a rate of `group` with a number or with the same rate of `not group`, such "
-                f"as P[hired | group] / P[hired | not group] >= 0.8, but {prop} came"
+                f"as P[hired | group] / P[hired | not group] >= 0.8, but got {prop}"
             )
         hypothesis = hypothesis_of(prop.formula, dict.fromkeys(leaves, (0.0, 1.0)), positive=True)
         if hypothesis is None:
-            raise SpecError(f"expected a comparison that is linear in the rates, but {prop} came")
+            raise SpecError(f"expected a comparison that is linear in the rates, but got {prop}")
         ((event, given),) = alike
         outside = sides[False][0][0] if sides[False] else None
         return cls(str(prop), sides[True][0][0], outside, event, given, hypothesis, items[0])
@@ -294,7 +294,7 @@ def _side_of(leaf: Leaf) -> tuple[bool, Row | None]:
     others = tuple(part for part in parts if part not in {member, RowNot(member)})
     if len(sides) != 1 or any(GROUP in columns_of(part) for part in others):
         raise SpecError(
-            f"expected a rate of `group` or of `not group`, but {to_text(leaf)} came: write P[... | group], and say "
+            f"expected a rate of `group` or of `not group`, but got {to_text(leaf)}: write P[... | group], and say "
             "more about whom with `and`",
             leaf.place,
         )

@@ -149,7 +149,7 @@ def augment(
     Raises
     ------
     IsonomiaError
-        With a message that says what was expected, what came, and what to do.
+        With a message that says what was expected, what was given, and what to do.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def augment(
     people = checked_population(data)
     if not isinstance(people, Sample | Census):
         raise UsageError(
-            f"expected data as a table, a Sample or a Census, but a {type(people).__name__} came: training needs rows "
+            f"expected data as a table, a Sample or a Census, but got a {type(people).__name__}: training needs rows "
             "with labels. What draws people without end goes into fresh="
         )
     _whole("rounds", rounds)
@@ -203,13 +203,13 @@ def _checked_props(value: Any) -> tuple[Safety, ...]:
     """The properties, each with a name of its own."""
     several = [checked_property(one) for one in ([value] if isinstance(value, str | Safety) else list(value))]
     if not several:
-        raise UsageError("expected a k-safety property, or several, but none came")
+        raise UsageError("expected a k-safety property, or several, but got none")
     props: list[Safety] = []
     for prop in several:
         if not isinstance(prop, Safety):
             raise UsageError(
-                f"expected a k-safety property, such as iso.safety.monotone(...) or a .nom file, but a "
-                f"{type(prop).__name__} came: for principal fairness there is iso.repair.PrincipalRepair"
+                f"expected a k-safety property, such as iso.safety.monotone(...) or a .nom file, but got a "
+                f"{type(prop).__name__}: for principal fairness there is iso.repair.PrincipalRepair"
             )
         if any(item.rate is not None and item.rate < 1.0 for item in prop.spec.ensures):
             raise UsageError(
@@ -238,16 +238,16 @@ def _checked_columns(
         raise DataError(f"expected at least two classes in the column {label!r}, but all rows have the same")
     for prop in props:
         if prop.label not in (None, label):
-            raise UsageError(f"expected label={prop.label!r}, as {called(prop)} has it, but label={label!r} came")
+            raise UsageError(f"expected label={prop.label!r}, as {called(prop)} has it, but got label={label!r}")
     return tuple(features or (name for name in table.names if name != label))
 
 
 def _share(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) < 1.0:
-        raise UsageError(f"expected {name} as a share from 0 up to 1, but {name}={value!r} came")
+        raise UsageError(f"expected {name} as a share from 0 up to 1, but got {name}={value!r}")
     return float(value)
 
 
 def _whole(name: str, value: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise UsageError(f"expected {name} as a whole number of at least 1, but {name}={value!r} came")
+        raise UsageError(f"expected {name} as a whole number of at least 1, but got {name}={value!r}")

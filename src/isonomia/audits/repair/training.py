@@ -301,10 +301,10 @@ def _new(factory: Any) -> Any:
     except TypeError:  # it takes arguments
         made = None
     if made is None or not hasattr(made, "fit") or not hasattr(made, "predict"):
-        came = f"{factory!r} of type {type(factory).__name__}" if made is None else f"it gives {made!r}"
+        given = f"{factory!r} of type {type(factory).__name__}" if made is None else f"a function that gives {made!r}"
         raise UsageError(
             "expected model_factory as a classifier with fit and predict, or a function without arguments that gives a "
-            f"new one, but {shortened(came, 80)} came"
+            f"new one, but got {shortened(given, 80)}"
         )
     return made
 

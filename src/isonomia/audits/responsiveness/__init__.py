@@ -114,11 +114,11 @@ def _named(table: PropertyTable, interventions: Mapping[str, Any], _: Any) -> Re
 
     test, options = table.get("responsiveness"), options_of(table)
     if test not in _NAMED:
-        raise UsageError(f"expected one of {', '.join(_NAMED)}, but {test!r} came.{nearest(test, _NAMED)}")
+        raise UsageError(f"expected one of {', '.join(_NAMED)}, but got {test!r}.{nearest(test, _NAMED)}")
     name = options.pop("interventions", None)
     if name not in interventions:
         known = ", ".join(interventions) or "none: [interventions] names files"
-        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but {name!r} came")
+        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but got {name!r}")
     make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
     refuse_options(table, of_callable(make, _COMMON).without("interventions", "memory"), options)
     made: Responsiveness = make(interventions[name], **options)

@@ -201,7 +201,7 @@ def table_of(check: Check[Responsiveness]) -> Table:
     if not isinstance(population, Sample | Census):
         raise UsageError(
             f"responsiveness is about people who can be pointed at: expected a table of them, Census(table) or "
-            f"Sample(table), but a population of kind {population.kind!r} came"
+            f"Sample(table), but got a population of kind {population.kind!r}"
         )
     return population.table
 
@@ -253,7 +253,7 @@ def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
     rows = np.atleast_1d(np.asarray(prop.rows, dtype=np.intp))
     if rows.max() >= table.rows:
         raise UsageError(
-            f"expected rows from 0 to {table.rows - 1:,}, since the table has {table.rows:,}, but {rows.max()} came"
+            f"expected rows from 0 to {table.rows - 1:,}, since the table has {table.rows:,}, but got {rows.max()}"
         )
     return rows
 
@@ -319,7 +319,7 @@ def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:
         # No more is unpacked than was stated, however little text it came from.
         data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"], validate=True), size + 1)
     except (KeyError, TypeError, ValueError, zlib.error) as error:
-        raise DataError(f"expected numbers of people in the record, but {str(entry)[:80]} came: {error}") from error
+        raise DataError(f"expected numbers of people in the record, but got {str(entry)[:80]}: {error}") from error
     if len(data) != size or (count is not None and stated != count):
         wanted = stated if count is None else count
         raise DataError(f"expected numbers of {wanted:,} people in the record, but there are others: {str(entry)[:80]}")

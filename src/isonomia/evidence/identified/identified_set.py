@@ -55,7 +55,7 @@ class IdentifiedSet:
         if shows.ndim != 3 or not bool(np.isin(shows, (0.0, 1.0)).all()) or not bool((shows.sum(axis=1) == 1.0).all()):
             raise UsageError(
                 "expected a table of zeros and ones in which every world shows one cell of every channel, "
-                f"but a table of shape {shows.shape} came in which that is not so"
+                f"but got a table of shape {shows.shape} in which that is not so"
             )
         worlds = shows.shape[-1]
         (e, e_right), (g, g_right) = _rows("equal", equal, worlds), _rows("below", below, worlds)
@@ -113,7 +113,7 @@ def _rows(name: str, given: tuple[Floats, Floats] | None, worlds: int) -> tuple[
     if matrix.ndim != 2 or matrix.shape[1] != worlds or right.shape != (len(matrix),):
         raise UsageError(
             f"expected {name} as a matrix with {worlds} columns and one right-hand side a row, "
-            f"but shapes {matrix.shape} and {right.shape} came"
+            f"but got shapes {matrix.shape} and {right.shape}"
         )
     return matrix, right
 

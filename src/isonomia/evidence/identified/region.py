@@ -58,7 +58,7 @@ class CellRegion:
 
     def __post_init__(self) -> None:
         if self.tally.ndim != 2 or not bool(np.isfinite(self.tally).all()) or bool((self.tally < 0).any()):
-            raise UsageError(f"expected a count a channel and cell, but {self.tally!r} came")
+            raise UsageError(f"expected a count a channel and cell, but got {self.tally!r}")
         check_delta(self.delta)
 
     @property

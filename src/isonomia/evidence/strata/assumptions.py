@@ -84,7 +84,7 @@ def _columns(shape: TableShape, labels: tuple[Sequence[Any], Sequence[Any]] | No
     predictions, outcomes = labels or (range(shape.predictions), range(shape.outcomes))
     for name, given, count in (("predictions", predictions, shape.predictions), ("outcomes", outcomes, shape.outcomes)):
         if len(given) != count:
-            raise UsageError(f"expected labels of {count} {name}, but {list(given)!r} came")
+            raise UsageError(f"expected labels of {count} {name}, but got {list(given)!r}")
     every = worlds(shape)
     columns = {f"S{a}": np.asarray(predictions)[every[:, 0, a]] for a in range(shape.attributes)}
     return columns | {f"Y{a}": np.asarray(outcomes)[every[:, 1, a]] for a in range(shape.attributes)}

@@ -85,7 +85,7 @@ def stratum_row(shape: TableShape, stratum: Stratum) -> Floats:
         if len(pattern) != shape.attributes or not all(0 <= y < shape.outcomes for y in pattern):
             raise UsageError(
                 f"expected patterns of {shape.attributes} outcomes between 0 and {shape.outcomes - 1}, "
-                f"but {pattern} came"
+                f"but got {pattern}"
             )
     inside = {pattern: float(pattern in stratum.patterns) for pattern in _patterns(shape)}
     return np.asarray([inside[tuple(int(y) for y in outcomes)] for outcomes in worlds(shape)[:, 1]])
@@ -121,7 +121,7 @@ def definition_effects(shape: TableShape, definition: Definition) -> tuple[Princ
         case 4:
             strata = [outcome_under(shape, y) for y in range(1, shape.outcomes)]
         case _:
-            raise UsageError(f"expected definition 1, 2, 3 or 4, but {definition!r} came")
+            raise UsageError(f"expected definition 1, 2, 3 or 4, but got {definition!r}")
     contrasts = product(strata, range(1, shape.attributes), range(1, shape.predictions))
     return tuple(PrincipalEffect(stratum, attribute, 0, prediction) for stratum, attribute, prediction in contrasts)
 
@@ -146,5 +146,5 @@ def _where(shape: TableShape, belongs: Callable[[tuple[int, ...]], bool]) -> Str
 
 def _known(value: int, count: int, name: str) -> int:
     if not 0 <= value < count:
-        raise UsageError(f"expected {name} between 0 and {count - 1}, but {value!r} came")
+        raise UsageError(f"expected {name} between 0 and {count - 1}, but got {value!r}")
     return value

@@ -95,7 +95,7 @@ class Repair:
         limits = self.change.shape[1:]
         before, values = _codes("decisions", decisions, limits[0]), _codes("attributes", attributes, len(self.change))
         if before.shape != values.shape:
-            raise DataError(f"expected one attribute value a decision, but {values.size} and {before.size} came")
+            raise DataError(f"expected one attribute value a decision, but got {values.size} and {before.size}")
         steps = np.cumsum(self.change, axis=-1)[values, before]
         steps[..., -1] = np.inf
         return np.asarray((rng.random(before.shape)[..., None] >= steps).sum(-1), dtype=np.intp)
@@ -141,7 +141,7 @@ def repair(
     forcing can, and with fewer changes. As in the paper, those of ``s`` to ``s'`` and back sum to at most 1.
     """
     if objective not in OBJECTIVES:
-        raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but {objective!r} came")
+        raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but got {objective!r}")
     moves = _moves(observed, never_lower)
     cost = np.asarray([_cost(observed, objective, move) for move in moves])
     answer = solve(_program(observed, definition, moves, cost, assumptions))
@@ -227,7 +227,7 @@ def _result(observed: Observed, objective: Objective, moves: list[Move], proof: 
 def _codes(name: str, values: ArrayLike, count: int) -> Integers:
     codes = np.asarray(values)
     if codes.ndim != 1 or (codes.size and (codes.dtype.kind not in "iub" or codes.min() < 0 or codes.max() >= count)):
-        raise DataError(f"expected {name} as whole numbers from 0 to {count - 1}, but {values!r} came")
+        raise DataError(f"expected {name} as whole numbers from 0 to {count - 1}, but got {values!r}")
     return codes.astype(np.intp)
 
 

@@ -43,7 +43,7 @@ class TableShape:
         for name in ("attributes", "predictions", "outcomes"):
             count = getattr(self, name)
             if not isinstance(count, int | np.integer) or count < 2:
-                raise UsageError(f"expected at least 2 {name}, but {count!r} came: with one value nothing can differ")
+                raise UsageError(f"expected at least 2 {name}, but got {count!r}: with one value nothing can differ")
         if self.worlds > MAX_WORLDS:
             raise UsageError(
                 f"expected at most {MAX_WORLDS} worlds, but {self.attributes} attribute values with {self.cells} "
@@ -122,12 +122,12 @@ class Observed:
         """Check probabilities; every attribute value is equally frequent where no shares are given."""
         table = checked_tables(probabilities)
         if table.ndim != 3:
-            raise DataError(f"expected one table with 3 axes (attribute, prediction, outcome), but {table.ndim} came")
+            raise DataError(f"expected one table with 3 axes (attribute, prediction, outcome), but got {table.ndim}")
         even = np.full(table.shape[0], 1.0 / table.shape[0])
         parts = even if shares is None else np.asarray(shares, dtype=np.float64)
         if parts.shape != even.shape or not np.all(parts >= 0.0) or abs(parts.sum() - 1.0) > SUM_TOLERANCE:
             raise DataError(
-                f"expected shares of {table.shape[0]} attribute values, none negative, with sum 1, but {shares!r} came"
+                f"expected shares of {table.shape[0]} attribute values, none negative, with sum 1, but got {shares!r}"
             )
         parts = parts / parts.sum()
         for array in (table, parts):
@@ -140,7 +140,7 @@ class Observed:
         numbers = _numbers(counts)
         if numbers.ndim != 3 or not np.all(numbers >= 0.0):
             raise DataError(
-                f"expected counts with 3 axes (attribute, prediction, outcome), none negative; {counts!r} came"
+                f"expected counts with 3 axes (attribute, prediction, outcome), none negative, but got {counts!r}"
             )
         people = numbers.sum((1, 2))
         if not np.all(people > 0):
@@ -169,12 +169,12 @@ def checked_tables(probabilities: ArrayLike) -> Floats:
     tables = _numbers(probabilities)
     if tables.ndim < 3 or min(tables.shape[-3:]) < 2:
         raise DataError(
-            "expected tables of shape (..., attributes, predictions, outcomes) with at least 2 of each, but shape "
-            f"{tables.shape} came: with one attribute value there is nothing to compare"
+            "expected tables of shape (..., attributes, predictions, outcomes) with at least 2 of each, but got shape "
+            f"{tables.shape}: with one attribute value there is nothing to compare"
         )
     if not np.all(tables >= 0.0):
         index = tuple(int(i) for i in np.argwhere(tables < 0.0)[0])
-        raise DataError(f"expected no negative probability, but {tables[index]!r} came at index {index}")
+        raise DataError(f"expected no negative probability, but got {tables[index]!r} at index {index}")
     sums = tables.sum((-2, -1))
     if not np.all(np.abs(sums - 1.0) <= SUM_TOLERANCE):
         index = tuple(int(i) for i in np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)[0])
@@ -190,10 +190,10 @@ def _numbers(values: ArrayLike) -> Floats:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"expected a table of numbers, but {values!r} came") from error
+        raise DataError(f"expected a table of numbers, but got {values!r}") from error
     if not np.all(np.isfinite(numbers)):
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise DataError(
-            f"expected finite numbers, but {numbers[index]!r} came at index {index}: drop missing values first"
+            f"expected finite numbers, but got {numbers[index]!r} at index {index}: drop missing values first"
         )
     return numbers

@@ -33,8 +33,8 @@ def check_conditions(kind: str, when: object, then: object) -> None:
             written = _TEXT.fullmatch(given) if isinstance(given, str) else None
             hint = f': write Condition("{written[1]}", "{written[2]}", {written[3]})' if written else ""
             raise UsageError(
-                f'expected {role} of the {kind} constraint as Condition("posts", ">=", 1), but {given!r} of type '
-                f"{type(given).__name__} came{hint}"
+                f'expected {role} of the {kind} constraint as Condition("posts", ">=", 1), but got {given!r} of type '
+                f"{type(given).__name__}{hint}"
             )
     assert isinstance(when, Condition)
     assert isinstance(then, Condition)

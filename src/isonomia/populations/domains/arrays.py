@@ -251,7 +251,7 @@ def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
     column = column_from(labels, "labels")
     column = column.astype(np.int64) if column.dtype.kind in "iu" else column
     if len(column) != n:
-        raise DataError(f"expected a label for each of {n:,} {what}s, but {len(column):,} came")
+        raise DataError(f"expected a label for each of {n:,} {what}s, but got {len(column):,}")
     return column
 
 
@@ -446,7 +446,7 @@ def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: s
         return Limits(dtype, float(dtype.type(low)), float(dtype.type(high)))
     fits = low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max and max(-low, high) <= 2**53
     if not fits or low % 1 or high % 1:
-        raise UsageError(f"expected a range of whole numbers that {dtype} can hold, but between={between!r} came")
+        raise UsageError(f"expected a range of whole numbers that {dtype} can hold, but got between={between!r}")
     return Limits(dtype, low, high)
 
 
@@ -456,7 +456,7 @@ def _ends(between: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = 0.0, 0.0
     if not (np.isfinite([low, high]).all() and low < high):
-        raise UsageError(f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but {between!r} came")
+        raise UsageError(f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but got {between!r}")
     return low, high
 
 

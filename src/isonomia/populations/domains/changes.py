@@ -90,7 +90,7 @@ def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> 
 def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
     """A parameter as numbers that the change can be computed with; ``usable`` loses the cases that had none."""
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "biuf":
-        raise DataError(f"{name}(...) takes a number as {parameter.name}, but something else came")
+        raise DataError(f"{name}(...) takes a number as {parameter.name}, but got something else")
     number = column.astype(np.float64)
     good = np.isfinite(number) & (number >= parameter.least) & (number <= parameter.most)
     usable &= good

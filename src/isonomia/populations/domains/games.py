@@ -284,7 +284,7 @@ def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple
     if not isinstance(records, TableRecords):
         raise DataError("play(state, seed) takes a state first and a whole number then")
     if seeds.dtype.kind not in "iu" or (seeds < 0).any():
-        raise DataError(f"play(...) takes a seed from 0 on, a whole number, but {seeds.tolist()[0]!r} came")
+        raise DataError(f"play(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
     return _play_all(shared.pool, shared.states(records), [int(seed) for seed in seeds.tolist()], ask)
 
 
@@ -354,7 +354,7 @@ class EnvironmentPool:
 
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
-            raise UsageError(f"expected workers, a number of processes from 1 on, but workers={self.workers!r} came")
+            raise UsageError(f"expected workers, a number of processes from 1 on, but got workers={self.workers!r}")
 
     def begin(self, states: Sequence[State], seeds: Sequence[int]) -> tuple[NDArray[Any], Ended]:
         """Begin games, as :meth:`VectorEnvironment.begin` does."""

@@ -69,7 +69,7 @@ class Items:
         if not len(self.objects):
             raise DataError(f"expected at least one input, but {self.name} has none")
         if self.labels is not None and len(self.labels) != len(self.objects):
-            raise DataError(f"expected a label for each of {len(self.objects):,} inputs, but {len(self.labels):,} came")
+            raise DataError(f"expected a label for each of {len(self.objects):,} inputs, but got {len(self.labels):,}")
 
     @property
     def size(self) -> int:

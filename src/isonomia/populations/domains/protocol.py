@@ -68,7 +68,7 @@ def as_function(value: Any, written: int | None = None) -> Function:
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"expected a Python function of one case or a Function, but {value!r} came: {error}") from None
+        raise UsageError(f"expected a Python function of one case or a Function, but got {value!r}: {error}") from None
     if written is not None and _takes(signature, written):
         return Function(value, written, single=True)
     least = next((n for n in range(len(signature.parameters) + 1) if _takes(signature, n)), 0)

@@ -76,7 +76,7 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
         Where the rate is none, or a range is needed.
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-        raise UsageError(f"expected rate as samples a second, above 0, but {rate!r} came")
+        raise UsageError(f"expected rate as samples a second, above 0, but got {rate!r}")
     sounds, even = _waves(waves)
     limits = limits_of(sounds[0].dtype, between, "samples", usual="u1 i2 f4 f8")
     for wave in sounds:
@@ -99,7 +99,7 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
 def _waves(waves: Any) -> tuple[list[NDArray[Any]], bool]:
     """The sounds one by one, and whether they came as one array."""
     if isinstance(waves, str | bytes) or not hasattr(waves, "__iter__"):
-        raise DataError(f"expected sounds as a list of arrays, or one array, but a {type(waves).__name__} came")
+        raise DataError(f"expected sounds as a list of arrays, or one array, but got a {type(waves).__name__}")
     even = isinstance(waves, np.ndarray) and waves.dtype != object
     sounds = [np.asarray(wave).view() for wave in waves]
     if not sounds or any(wave.ndim != 1 or not wave.size for wave in sounds):

@@ -90,7 +90,7 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
 def _table(documents: object) -> Table:
     if isinstance(documents, list | tuple) and all(isinstance(text, str | None) for text in documents):
         if not documents:
-            raise DataError("expected at least one text, but an empty list came")
+            raise DataError("expected at least one text, but got an empty list")
         return Table.of({WHOLE: column_from(list(documents), "the texts")})
     return Table.of(documents)
 
@@ -105,10 +105,10 @@ def _labelled(
     elif labels is not None:
         answers = column_from(labels, "the labels")
         if len(answers) != table.rows:
-            raise DataError(f"expected a label for each of {table.rows:,} texts, but {len(answers):,} came")
+            raise DataError(f"expected a label for each of {table.rows:,} texts, but got {len(answers):,}")
     names = [name for name in table.names if name != named] if sections is None else list(sections)
     if not names or isinstance(sections, str) or len(set(names)) != len(names):
-        raise UsageError(f"expected sections as a list of different columns, but {sections!r} came")
+        raise UsageError(f"expected sections as a list of different columns, but got {sections!r}")
     return answers, names
 
 

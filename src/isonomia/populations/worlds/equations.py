@@ -35,11 +35,11 @@ __all__ = [
 def world_of(equations: Mapping[str, Any]) -> World:
     """Make a world of equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""
     if not isinstance(equations, Mapping) or not equations:
-        raise UsageError(f"expected equations as {{'variable': equation, ...}}, but {equations!r} came")
+        raise UsageError(f"expected equations as {{'variable': equation, ...}}, but got {equations!r}")
     for name in equations:
         if not isinstance(name, str) or not name.isidentifier():
             raise UsageError(
-                f"expected the name of a variable, of letters, digits and _ as in 'years_of_work', but {name!r} came: "
+                f"expected the name of a variable, of letters, digits and _ as in 'years_of_work', but got {name!r}: "
                 "equations could not read it; rename it, and the column of a table that goes with it"
             )
         if name == "noise":
@@ -118,7 +118,7 @@ def _settable(name: str, value: Any) -> Value:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
         return plain
-    raise UsageError(f"expected a text, a truth value or a number to set {name!r} to, but {value!r} came")
+    raise UsageError(f"expected a text, a truth value or a number to set {name!r} to, but got {value!r}")
 
 
 def _constant(name: str, values: Mapping[str, Value]) -> Assign:
@@ -158,14 +158,14 @@ def _column(name: str, given: Any, rows: int) -> NDArray[Any]:
     except DataError as error:
         raise UsageError(f"{wanted}, but: {error}") from error
     if len(column) != rows:
-        raise UsageError(f"{wanted}, but {len(column):,} values came")
+        raise UsageError(f"{wanted}, but got {len(column):,} values")
     if column.dtype.kind == "O":
         wrong = np.asarray([not isinstance(value, str | bool | int | float) for value in column])
     else:
         wrong = ~np.isfinite(column)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise UsageError(f"{wanted}, but {column[row]!r} came for row {row}")
+        raise UsageError(f"{wanted}, but got {column[row]!r} for row {row}")
     return column
 
 
@@ -189,8 +189,8 @@ def condition_of(given: str | Row | Term) -> Row:
     node: Any = given.node if isinstance(given, Term) else given
     if not isinstance(node, Row):
         raise UsageError(
-            f"expected a condition, such as 'age >= 18' or col('age') >= 18, but {given!r} of type "
-            f"{type(given).__name__} came"
+            f"expected a condition, such as 'age >= 18' or col('age') >= 18, but got {given!r} of type "
+            f"{type(given).__name__}"
         )
     return node
 

@@ -37,7 +37,7 @@ class Normal:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not (np.isfinite(self.mean) and np.isfinite(self.deviation) and self.deviation > 0):
-            raise UsageError(f"expected Normal(mean, deviation) with a deviation above 0, but {self!r} came")
+            raise UsageError(f"expected Normal(mean, deviation) with a deviation above 0, but got {self!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Uniform:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
-            raise UsageError(f"expected Uniform(low, high) with low below high, but {self!r} came")
+            raise UsageError(f"expected Uniform(low, high) with low below high, but got {self!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class Categories:
         """Check the probabilities."""
         if not isinstance(self.shares, Mapping) or not _are_shares(self.shares.values()):
             raise UsageError(
-                "expected Categories({value: probability, ...}), such as Categories({'F': 0.5, 'M': 0.5}), but "
-                f"{self.shares!r} came"
+                "expected Categories({value: probability, ...}), such as Categories({'F': 0.5, 'M': 0.5}), but got "
+                f"{self.shares!r}"
             )
         if abs(sum(self.shares.values()) - 1.0) > 1e-6:
             raise UsageError(
@@ -188,7 +188,7 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
         return Mechanism(target, (), equation, takes_noise=False)
     written = equation if isinstance(equation, Equation | Additive) else Equation(equation)
     if not callable(written.function):
-        raise UsageError(f"expected the equation of {target!r} as text or a function, but {written.function!r} came")
+        raise UsageError(f"expected the equation of {target!r} as text or a function, but got {written.function!r}")
     try:
         parameters = inspect.signature(written.function).parameters
     except (TypeError, ValueError):

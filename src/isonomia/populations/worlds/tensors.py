@@ -432,7 +432,7 @@ class _TensorRun:
             return value
         if isinstance(value, float):
             if value not in {0.0, 1.0}:
-                raise DataError(f"expected true or false as a condition, but {value!r} came: compare it with a value")
+                raise DataError(f"expected true or false as a condition, but got {value!r}: compare it with a value")
             return value == 1.0
         if value.dtype == self.noise.torch.bool:
             return value

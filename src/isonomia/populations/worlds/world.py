@@ -282,7 +282,7 @@ def category_error(world: World, name: str, value: Any) -> str | None:
         return None
     listed = ", ".join(map(repr, categories.shares))
     hint = nearest(str(value), map(str, categories.shares))
-    return f"expected {name!r} to be set to one of its categories, {listed}, but {value!r} came.{hint}"
+    return f"expected {name!r} to be set to one of its categories, {listed}, but got {value!r}.{hint}"
 
 
 def _check_mediator(world: World, item: AsIf) -> None:

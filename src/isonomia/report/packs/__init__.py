@@ -23,7 +23,7 @@ PACKS = ("nyc-ll144", "eeoc", "reg-b", "eu-ai-act", "sr-11-7")
 def pack_named(name: str) -> Pack:
     """The pack of a name."""
     if name not in PACKS:
-        raise UsageError(f"expected a pack, one of {', '.join(PACKS)}, but {name!r} came.{nearest(name, PACKS)}")
+        raise UsageError(f"expected a pack, one of {', '.join(PACKS)}, but got {name!r}.{nearest(name, PACKS)}")
     found: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}.pack").PACK
     return found
 

@@ -338,9 +338,9 @@ Tolerance: TypeAlias = MinRatio | MaxDifference
 def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
     """The tolerance that two arguments of a property state, one of which is given."""
     if (ratio is None) == (difference is None):
-        came = "none" if ratio is None else f"ratio={ratio!r} and difference={difference!r}"
+        given = "neither" if ratio is None else f"ratio={ratio!r} and difference={difference!r}"
         raise UsageError(
-            f"give exactly one of ratio and difference, which says how far apart the groups may be, but {came} came"
+            f"give exactly one of ratio and difference, which says how far apart the groups may be, but got {given}"
         )
     if ratio is not None:
         return MinRatio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))

@@ -271,7 +271,7 @@ def check_plain_arguments(node: ast.Call, source: SourceText) -> None:
 
 def _check_count(node: ast.Call, source: SourceText, wanted: int, usage: str) -> None:
     if len(node.args) != wanted:
-        raise SpecError(f"{usage}, but {len(node.args)} came", source.place(node))
+        raise SpecError(f"{usage}, but got {len(node.args)}", source.place(node))
 
 
 def _cells(node: ast.expr, source: SourceText, read: Read) -> list[_StepCell]:

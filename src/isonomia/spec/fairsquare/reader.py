@@ -382,7 +382,7 @@ def _mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> Assign
     call, column = node.value, MARKS[name]
     check_plain_arguments(call, source)
     if len(call.args) != 1:
-        message = f"`{name}(...)` takes one condition, but {len(call.args)} came"
+        message = f"`{name}(...)` takes one condition, but got {len(call.args)}"
         raise SpecError(f"{message}: join conditions by `and`", source.place(call))
     value = read_value(call.args[0], Context(source, sites, column))
     return Assign(column, value, place=source.place(call))

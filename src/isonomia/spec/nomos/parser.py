@@ -58,7 +58,7 @@ def parse_nomos(text: str) -> Spec:
     Raises
     ------
     SpecError
-        Where the text is no specification: the error says what came, what was expected, and where. Also for a name
+        Where the text is no specification: the error says what was given, what was expected, and where. Also for a name
         that is not declared or declared twice, and for an output that the block never sets.
     """
     if not isinstance(text, str):
@@ -157,7 +157,7 @@ class _Parts:
 def _specification(tree: Branch, text: str, cut: _BlankedText) -> Spec:
     """The specification that a concrete tree stands for."""
     if len(tree.children) > MOST_STEPS:
-        message = f"expected a specification of at most {MOST_STEPS:,} statements, but {len(tree.children):,} came"
+        message = f"expected a specification of at most {MOST_STEPS:,} statements, but got {len(tree.children):,}"
         raise SpecError(message, place_in(text, tree.children[MOST_STEPS]))
     parts = _Parts()
     for statement in tree.children:
@@ -204,7 +204,7 @@ def _rate(token: Branch | Token | None, text: str) -> float | None:
     word = token.split()[1]
     value, most = float(word.rstrip("%")), 100.0 if word.endswith("%") else 1.0
     if not 0.0 < value <= most:
-        message = f"a required rate lies above 0 and is at most 1 or 100%, but {word} came"
+        message = f"a required rate lies above 0 and is at most 1 or 100%, but got {word}"
         raise SpecError(message, place_in(text, token))
     # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is another, above it.
     return float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value

@@ -82,7 +82,7 @@ def stability(
     same = "prediction == own"
     if within is not None:
         if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < float("inf"):
-            raise UsageError(f"expected within as a number that is not negative, but within={within!r} came")
+            raise UsageError(f"expected within as a number that is not negative, but got within={within!r}")
         same = f"abs(prediction - own) <= {number_text(float(within))}"
     return Responsiveness(interventions, same, at_least=at_least, **_named("stability", options))
 
@@ -130,7 +130,7 @@ def monotonicity(
         As for :func:`preclusion`.
     """
     if direction not in ("up", "down"):
-        raise UsageError(f"expected direction as 'up' or 'down', but {direction!r} came")
+        raise UsageError(f"expected direction as 'up' or 'down', but got {direction!r}")
     target = f"prediction {'>=' if direction == 'up' else '<='} own"
     return Responsiveness(interventions, target, at_least=at_least, **_named("monotonicity", options))
 

@@ -134,23 +134,23 @@ class Responsiveness:
         put = object.__setattr__
         if not all(hasattr(self.interventions, part) for part in ("names", "only", "reach", "fingerprint")):
             kind = type(self.interventions).__name__
-            raise UsageError(f"expected interventions as Interventions(...), but a {kind} came")
+            raise UsageError(f"expected interventions as Interventions(...), but got a {kind}")
         if self.memory is not None and not hasattr(self.memory, "moves"):
-            raise UsageError(f"expected memory as interventions.Memory(), but a {type(self.memory).__name__} came")
+            raise UsageError(f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}")
         put(self, "_target", target_of(self.target))
         put(self, "_who", None if self.who is None else condition_of(self.who))
         put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
         if (self.at_least is None) == (self.at_most is None):
             raise UsageError(
-                f"expected exactly one of at_least and at_most, but at_least={self.at_least!r} and "
-                f"at_most={self.at_most!r} came"
+                f"expected exactly one of at_least and at_most, but got at_least={self.at_least!r} and "
+                f"at_most={self.at_most!r}"
             )
         if self.one_is_enough and self.at_least is None:
-            raise UsageError("expected at_least with one_is_enough=True, but at_most came: leave one_is_enough out")
+            raise UsageError("expected at_least with one_is_enough=True, but got at_most: leave one_is_enough out")
         _check_share("at_least" if self.at_most is None else "at_most", self.threshold)
         if self.control not in CONTROLS:
             hint = nearest(str(self.control), CONTROLS)
-            raise UsageError(f"expected control as 'family' or 'discovery', but {self.control!r} came.{hint}")
+            raise UsageError(f"expected control as 'family' or 'discovery', but got {self.control!r}.{hint}")
         self._check_counts()
         put(self, "rows", _rows(self.rows))
         if self.only is not None:
@@ -210,7 +210,7 @@ class Responsiveness:
             if name == "draws" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise UsageError(f"expected {name} as a whole number of at least {least}, but {name}={value!r} came")
+                raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
         if self.draws is not None and self.control == "discovery":
             raise UsageError(
                 "expected control='family' with a fixed number of draws: the false-discovery control works on "
@@ -220,7 +220,7 @@ class Responsiveness:
 
 def _check_share(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
-        raise UsageError(f"expected {name}, a share, strictly between 0 and 1, but {name}={value!r} came")
+        raise UsageError(f"expected {name}, a share, strictly between 0 and 1, but got {name}={value!r}")
 
 
 def _rows(given: Any) -> tuple[int, ...] | None:
@@ -232,7 +232,7 @@ def _rows(given: Any) -> tuple[int, ...] | None:
     except (TypeError, ValueError):
         rows = []
     if not rows or len(rows) < len(listed):
-        raise UsageError(f"expected rows as whole numbers, counted from 0, but rows={given!r} came")
+        raise UsageError(f"expected rows as whole numbers, counted from 0, but got rows={given!r}")
     return tuple(dict.fromkeys(rows))
 
 
@@ -273,7 +273,7 @@ def target_of(target: Any) -> Row:
         case list() | AbstractSet():
             labels: list[Literal] = [_label(item) for item in target]
             if not labels:
-                raise UsageError("expected at least one class as target, but an empty list came")
+                raise UsageError("expected at least one class as target, but got an empty list")
             labels.sort(key=_order)
             return Member(_PREDICTION, tuple(labels))
         case _:
@@ -315,12 +315,12 @@ def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
 def _interval(target: tuple[Any, ...]) -> Row:
     if len(target) != 2 or not all(end is None or _is_number(end) for end in target) or target == (None, None):
         raise UsageError(
-            f"expected a tuple as target to be an interval (low, high) of numbers, None for no end, but {target!r} "
-            "came: a set of classes is a list or a set"
+            "expected a tuple as target to be an interval (low, high) of numbers, None for no end, but got "
+            f"{target!r}: a set of classes is a list or a set"
         )
     low, high = target
     if low is not None and high is not None and low > high:
-        raise UsageError(f"expected the interval of a target as (low, high) with low <= high, but {target!r} came")
+        raise UsageError(f"expected the interval of a target as (low, high) with low <= high, but got {target!r}")
     sides: list[Row] = []
     if low is not None:
         sides.append(Compare(">=", _PREDICTION, _label(low)))
@@ -334,7 +334,7 @@ def _label(value: Any) -> Literal:
     if not isinstance(plain, str | bool | int | float) or (isinstance(plain, float) and not isfinite(plain)):
         raise UsageError(
             f"expected target as a class, a list of classes, an interval (low, high), or a condition such as "
-            f"'prediction < own', but {value!r} of type {type(value).__name__} came"
+            f"'prediction < own', but got {value!r} of type {type(value).__name__}"
         )
     return Literal(plain)
 

@@ -56,7 +56,7 @@ def monotone(
     Raising savings by 1 to 3, while it stays at most 12, never lowers the prediction.
     """
     if up is not None and down is not None:
-        raise UsageError("expected up or down, but both came: state two properties")
+        raise UsageError("expected up or down, but got both: state two properties")
     sign, step = ("-", down) if down is not None else ("+", 1 if up is None else up)
     way, doing, role = ("rises", "Raising", "up") if sign == "+" else ("falls", "Lowering", "down")
     lines = [
@@ -109,7 +109,7 @@ def robust(
     for number, feature in enumerate(chosen, start=1):
         reach = by[str(feature)] if isinstance(by, Mapping) else by
         if not isinstance(reach, int | float) or not reach > 0:
-            raise UsageError(f"expected by, how far a feature may move, above 0, but {reach!r} came")
+            raise UsageError(f"expected by, how far a feature may move, above 0, but got {reach!r}")
         moved = "x2" if number == len(chosen) else f"m{number}"
         drawn = f"{'randInt' if whole else 'randReal'}({_number('by', -reach)}, {_number('by', reach)})"
         value = f"getFeat(x1, {_feature(feature)}) + {drawn}"
@@ -169,7 +169,7 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
 
 def _property(lines: list[str], output: str, ask: str, name: str, change: str, options: dict[str, Any]) -> Safety:
     if output not in _OUTPUTS:
-        raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but {output!r} came")
+        raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but got {output!r}")
     _refuse_unknown(options)
     options.setdefault("name", name)
     text = "\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n"
@@ -208,13 +208,13 @@ def _reaches(features: Sequence[str | int], by: float | Mapping[str, float]) -> 
 
 def _block(ask: str) -> list[str]:
     if ask not in {"predict", "score"}:
-        raise UsageError(f"expected ask as 'predict' or 'score', but {ask!r} came")
+        raise UsageError(f"expected ask as 'predict' or 'score', but got {ask!r}")
     return [line.replace("{ask}", ask) for line in _BLOCK]
 
 
 def _feature(feature: str | int) -> str:
     if isinstance(feature, bool) or not isinstance(feature, str | int):
-        raise UsageError(f"expected a feature by name or number, but {feature!r} came")
+        raise UsageError(f"expected a feature by name or number, but got {feature!r}")
     return quote(feature, '"') if isinstance(feature, str) else str(feature)
 
 
@@ -222,14 +222,14 @@ def _amount(role: str, step: float | tuple[float, float]) -> str:
     if isinstance(step, tuple | list):
         if len(step) != 2:
             raise UsageError(
-                f"expected {role} as a number, or as a pair (least, most), but {role}={step!r} came: for single steps, "
+                f"expected {role} as a number, or as a pair (least, most), but got {role}={step!r}: for single steps, "
                 "state a property for each"
             )
         least, most = step
         drawn = f"randInt({_number(role, least)}, {_number(role, most)})"
         if ceil(least) > floor(most):
             raise UsageError(
-                f"expected (least, most) with a whole number between them, but {step!r} came: every whole number "
+                f"expected (least, most) with a whole number between them, but got {step!r}: every whole number "
                 "between is tried. Give a single number to move by that, or scale the feature"
             )
         return drawn
@@ -238,5 +238,5 @@ def _amount(role: str, step: float | tuple[float, float]) -> str:
 
 def _number(role: str, value: float) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
-        raise UsageError(f"expected {role} as a finite number, but {role}={value!r} came")
+        raise UsageError(f"expected {role} as a finite number, but got {role}={value!r}")
     return repr(value)

@@ -147,11 +147,11 @@ def property(  # noqa: A001  (the word of the glossary)
     """
     text, file = _read(source)
     if isinstance(eps, bool) or not isinstance(eps, int | float) or not 0.0 < eps < 1.0:
-        raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but eps={eps!r} came")
+        raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but got eps={eps!r}")
     if not isinstance(seconds, int | float) or not seconds > 0:
-        raise UsageError(f"expected seconds, the time for one case, above 0, but seconds={seconds!r} came")
+        raise UsageError(f"expected seconds, the time for one case, above 0, but got seconds={seconds!r}")
     if not isinstance(corners, bool):
-        raise UsageError(f"expected corners as True or False, but corners={corners!r} came")
+        raise UsageError(f"expected corners as True or False, but got corners={corners!r}")
     spec = parse_nomos(text)
     _check_domains(domains or {}, spec)
     return Safety(
@@ -178,7 +178,7 @@ def _check_domains(domains: Mapping[str, Any], spec: Spec) -> None:
         if name not in spec.imports:
             imported = ", ".join(spec.imports) or "nothing"
             raise UsageError(
-                f"expected domains for what is imported, which is {imported}, but {name!r} came: write "
+                f"expected domains for what is imported, which is {imported}, but got {name!r}: write "
                 f"`import {name};` in the specification.{nearest(name, spec.imports)}",
                 name=name,
             )

@@ -51,13 +51,13 @@ def test_a_good_file_is_read_with_defaults_and_names(file: Path) -> None:
 
 MISTAKES = [
     ("delta = 0.05", "dleta = 0.05", 2, "no key 'dleta'. Did you mean 'delta'?"),
-    ("delta = 0.05", 'delta = "small"', 2, "expected delta, .*, as a number, but 'small' came"),
+    ("delta = 0.05", 'delta = "small"', 2, "expected delta, .*, as a number, but got 'small'"),
     ('load = "model.onnx"', 'laod = "model.onnx"', 5, r"\[model\] has no key 'laod'. Did you mean 'load'?"),
     (
         'census = "people.csv"',
         "census = 3",
         11,
-        "expected census, .* as text in quotes, but 3 came",
+        "expected census, .* as text in quotes, but got 3",
     ),
     ('name = "four fifths"', 'nmae = "four fifths"', 14, "property 1 has no key 'nmae'. Did you mean 'name'?"),
     ("principal = true", "", 17, "expected property 2 to have one of check, .* but it has none of them"),

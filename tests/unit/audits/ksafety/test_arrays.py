@@ -154,8 +154,8 @@ def test_amounts_that_make_no_sense_turn_cases_away() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("blur(x1, 1, 2)", "`blur` takes 1 to 2 arguments, but 3 came"),
-        ("rotate(x1)", "`rotate` takes 2 arguments, but 1 came"),
+        ("blur(x1, 1, 2)", "`blur` takes 1 to 2 arguments, but got 3"),
+        ("rotate(x1)", "`rotate` takes 2 arguments, but got 1"),
         ("blurr(x1)", "Did you mean 'blur'?"),
         ('setFeat(x1, "9,9", 0)', "there is no pixel '9,9'"),
     ],

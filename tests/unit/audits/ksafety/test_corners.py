@@ -77,7 +77,7 @@ def test_a_range_without_end_fails() -> None:
 
 def test_numbers_that_are_asked_of_texts_fail_with_a_word() -> None:
     verdict = check("input x1;\noutput d1;\n{ d1 = abs(predict(x1)) }\nensures d1 >= 0;\n", words)
-    assert verdict.details["failures"] == {"abs(...) takes numbers, but something else came (line 3)": 4}
+    assert verdict.details["failures"] == {"abs(...) takes numbers, but got something else (line 3)": 4}
 
 
 @pytest.mark.parametrize("condition", ["!d1", "d1 && true", "true && d1", "!(d1 || false)", "d1 ==> false"])
@@ -89,7 +89,7 @@ def test_a_text_is_neither_true_nor_false_inside_a_condition_either(condition: s
 def test_a_text_is_neither_true_nor_false() -> None:
     verdict = check(HEAD + "ensures d1;\n", words)
     assert verdict.answer == "undecided"
-    assert "a text came where something true or false was expected (line 4)" in verdict.details["failures"]
+    assert "expected something true or false, but got a text (line 4)" in verdict.details["failures"]
 
 
 def test_a_violation_in_a_sample_is_proof_but_its_share_is_only_estimated() -> None:

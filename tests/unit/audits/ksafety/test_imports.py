@@ -135,7 +135,7 @@ def test_a_module_that_is_not_there_is_said_with_where_it_was_looked_for(folder:
 def test_inputs_that_are_nothing_to_check_on_are_refused() -> None:
     with pytest.raises(DataError, match=r"the entry 'people'.*3\.5 of type float"):
         check(SPEC, domains={"people": 3.5})
-    with pytest.raises(DataError, match="a label for each of 6 inputs, but 2 came"):
+    with pytest.raises(DataError, match="a label for each of 6 inputs, but got 2"):
         check(LABELLED, domains={"people": {"inputs": PEOPLE, "labels": [1, 2]}})
 
 
@@ -206,7 +206,7 @@ def test_a_whole_batch_function_of_an_entry_is_called_on_columns() -> None:
     entry = {"inputs": ROWS, "functions": {"double": Function(doubled, 1, "number")}}
     assert check(text, domains={"people": entry}).answer == "holds"
     entry["functions"] = {"double": Function(lambda column: column[:2], 1, "number")}
-    with pytest.raises(DataError, match="a result for each of 6 cases, but 2 came"):
+    with pytest.raises(DataError, match="a result for each of 6 cases, but got 2"):
         check(text, domains={"people": entry})
 
 

@@ -96,7 +96,7 @@ def test_a_null_that_is_used_is_a_failed_case_with_its_line(kind: str) -> None:
 def test_code_sees_nothing_as_none(kind: str) -> None:
     failing = check(CODED, kind, allow_code=True)
     ((reason, count),) = failing.details["failures"].items()
-    assert ("predict(...) takes a record, but None" in reason, "(line 8)" in reason, count) == (True, True, N // 2)
+    assert ("predict(...) takes a record, but got None" in reason, "(line 8)" in reason, count) == (True, True, N // 2)
     assert check(LOOKED_AT, kind, allow_code=True).answer == "holds"
 
 
@@ -122,7 +122,7 @@ def test_a_value_in_the_place_of_a_record_is_a_failed_case() -> None:
     verdict = iso.check(
         iso.safety.property(UNASKED, functions={"half": lambda row: row["a"]}), DOMAINS["table"][2], DOMAINS["table"][0]
     )
-    assert verdict.details["failures"] == {"predict(...) needs a record, but a value came (line 6)": N}
+    assert verdict.details["failures"] == {"predict(...) needs a record, but got a value (line 6)": N}
 
 
 # ------------------------------------------------------------------------------------------------- objects as outputs
@@ -199,7 +199,7 @@ def test_a_text_that_came_out_is_shown_as_a_difference() -> None:
 
 def test_a_specification_that_asks_needs_a_model() -> None:
     text = "input x1; output d1; { d1 = predict(x1) } ensures d1 == 1;"
-    with pytest.raises(UsageError, match="expected model, but none came"):
+    with pytest.raises(UsageError, match="expected model, but got none"):
         iso.check(iso.safety.property(text), population=iso.Census({"a": [1]}))
 
 

@@ -76,7 +76,7 @@ def test_the_models_predictions_are_used_where_there_is_a_model() -> None:
     assert verdict.model["name"].startswith("test_the_models")
     with pytest.raises(ModelError, match="gave 1"):
         iso.check(fairness(), lambda _: [1], iso.Sample(people), seed=0)
-    with pytest.raises(DataError, match="prediction to be one of 0, 1, but 2 came"):
+    with pytest.raises(DataError, match="prediction to be one of 0, 1, but got 2"):
         iso.check(fairness(), lambda batch: [2] * len(batch["sex"]), iso.Sample(people), seed=0)
 
 
@@ -130,7 +130,7 @@ def test_a_subgroup_with_nobody_to_compare_is_silent_in_a_sample_and_refused_in_
     people["sex"][people["school"] == "B"] = "F"
     verdict = iso.check(fairness(given=["school"]), population=iso.Sample(people), seed=0)
     assert verdict.answer == "violated"
-    assert any("nobody with sex='M' came from school='B'" in remark for remark in verdict.remarks)
+    assert any("nobody with sex='M' was sampled from school='B'" in remark for remark in verdict.remarks)
     assert verdict.details["subgroups"][1]["effects"][0]["plug_in"] is None
     assert verdict.details["subgroups"][1]["answer"] == "undecided"
     with pytest.raises(DataError, match="nobody in school='B' has 'M': leave a column out of given"):
@@ -196,9 +196,9 @@ def test_more_than_two_values_are_audited_by_the_same_program() -> None:
 
 
 def test_options_of_rates_are_refused() -> None:
-    with pytest.raises(UsageError, match="method='auto' and no ranges for principal fairness, but method='region'"):
+    with pytest.raises(UsageError, match="method='auto' and no ranges for principal fairness, but got method='region'"):
         iso.check(fairness(), population=iso.Sample(rows(FAIR, 10)), method="region")
-    with pytest.raises(UsageError, match="a property about rates to plan for, but principal fairness came"):
+    with pytest.raises(UsageError, match="a property about rates to plan for, but got principal fairness"):
         iso.plan(fairness(), {})  # type: ignore[arg-type]
 
 

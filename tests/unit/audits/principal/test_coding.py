@@ -36,5 +36,5 @@ def test_a_missing_value_is_refused_with_its_row() -> None:
 
 
 def test_an_unknown_value_is_refused() -> None:
-    with pytest.raises(DataError, match="sex to be one of 'F', 'M', but 'X' came"):
+    with pytest.raises(DataError, match="sex to be one of 'F', 'M', but got 'X'"):
         Coding("sex", ("F", "M")).codes(np.asarray(["F", "X"], dtype=object))

@@ -46,7 +46,7 @@ def test_an_unknown_column_is_refused_with_the_nearest() -> None:
 
 
 def test_predictions_from_two_sides_are_refused() -> None:
-    with pytest.raises(UsageError, match="the model or from the column 'school', but both came"):
+    with pytest.raises(UsageError, match="the model or from the column 'school', but got both"):
         ask(model=MODEL, prediction="school")
 
 

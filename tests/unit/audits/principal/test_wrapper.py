@@ -211,17 +211,17 @@ def test_a_missing_prediction_is_refused() -> None:
 def test_what_was_not_there_in_fit_is_refused() -> None:
     frame, outcome = people(1000, seed=17)
     fitted = wrapped(given=["town"]).fit(frame, outcome)
-    with pytest.raises(DataError, match="'F', 'M', but 'X' came"):
+    with pytest.raises(DataError, match="'F', 'M', but got 'X'"):
         fitted.predict(frame.assign(sex="X"))
-    with pytest.raises(DataError, match=r"subgroup that was there in fit .* but \(7,\) came"):
+    with pytest.raises(DataError, match=r"subgroup that was there in fit .* but got \(7,\)"):
         fitted.predict(frame.assign(town=7))
 
 
 def test_other_calls_that_make_no_sense_are_refused() -> None:
     frame, outcome = people(100, seed=18)
-    with pytest.raises(DataError, match="99 outcomes came for 100 rows"):
+    with pytest.raises(DataError, match="got 99 outcomes for 100 rows"):
         wrapped().fit(frame, outcome[:-1])
-    with pytest.raises(UsageError, match="its number below 3, but 3 came"):
+    with pytest.raises(UsageError, match="its number below 3, but got 3"):
         wrapped(attribute=3).fit(frame, outcome)
     with pytest.raises(UsageError, match="cv as a number of folds"):
         wrapped(cv="fitted").fit(frame, outcome)

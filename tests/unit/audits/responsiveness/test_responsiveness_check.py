@@ -379,7 +379,7 @@ def test_rows_that_are_none_are_refused(rows: Any) -> None:
 
 
 def test_a_row_beyond_the_table_is_refused() -> None:
-    with pytest.raises(UsageError, match="expected rows from 0 to 2, since the table has 3, but 3 came"):
+    with pytest.raises(UsageError, match="expected rows from 0 to 2, since the table has 3, but got 3"):
         iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, rows=3), rich, iso.Census(PEOPLE))
 
 

@@ -53,7 +53,7 @@ def test_a_world_must_show_one_cell_of_every_channel(shown):
 
 
 def test_a_table_must_have_channels_cells_and_worlds():
-    with pytest.raises(UsageError, match=r"but a table of shape \(2, 3\) came"):
+    with pytest.raises(UsageError, match=r"but got a table of shape \(2, 3\)"):
         IdentifiedSet.of(TWO_CELLS[0])
 
 

@@ -97,27 +97,30 @@ def test_the_last_value_of_everything_exists_and_the_next_does_not() -> None:
     assert not effect_row(shape, last).any()
     assert stratum_row(shape, outcome_under(shape, 1, 2)).sum() == shape.worlds / 2
     for wrong, words in (
-        (PrincipalEffect(last.stratum, attribute=3), "attribute between 0 and 2, but 3"),
-        (PrincipalEffect(last.stratum, reference=3), "attribute between 0 and 2, but 3"),
-        (PrincipalEffect(last.stratum, prediction=4), "prediction between 0 and 3, but 4"),
-        (PrincipalEffect(Stratum(frozenset({(0, 1, 2)}))), r"patterns of 3 outcomes between 0 and 1, but \(0, 1, 2\)"),
+        (PrincipalEffect(last.stratum, attribute=3), "attribute between 0 and 2, but got 3"),
+        (PrincipalEffect(last.stratum, reference=3), "attribute between 0 and 2, but got 3"),
+        (PrincipalEffect(last.stratum, prediction=4), "prediction between 0 and 3, but got 4"),
+        (
+            PrincipalEffect(Stratum(frozenset({(0, 1, 2)}))),
+            r"patterns of 3 outcomes between 0 and 1, but got \(0, 1, 2\)",
+        ),
         (
             PrincipalEffect(Stratum(frozenset({(0, -1, 0)}))),
-            r"patterns of 3 outcomes between 0 and 1, but \(0, -1, 0\)",
+            r"patterns of 3 outcomes between 0 and 1, but got \(0, -1, 0\)",
         ),
     ):
         with pytest.raises(UsageError, match=words):
             effect_row(shape, wrong)
-    with pytest.raises(UsageError, match="attribute between 0 and 2, but 3"):
+    with pytest.raises(UsageError, match="attribute between 0 and 2, but got 3"):
         outcome_under(shape, 1, 3)
 
 
 def test_what_does_not_exist_is_refused() -> None:
-    with pytest.raises(UsageError, match="outcome between 0 and 1, but 2 came"):
+    with pytest.raises(UsageError, match="outcome between 0 and 1, but got 2"):
         unaffected(BINARY, 2)
-    with pytest.raises(UsageError, match="attribute between 0 and 1, but -1 came"):
+    with pytest.raises(UsageError, match="attribute between 0 and 1, but got -1"):
         effect_row(BINARY, PrincipalEffect(unaffected(BINARY), attribute=-1))
     with pytest.raises(UsageError, match="patterns of 2 outcomes"):
         stratum_row(BINARY, Stratum(frozenset({(1, 1, 1)})))
-    with pytest.raises(UsageError, match="definition 1, 2, 3 or 4, but 5 came"):
+    with pytest.raises(UsageError, match="definition 1, 2, 3 or 4, but got 5"):
         definition_effects(BINARY, 5)  # type: ignore[arg-type]

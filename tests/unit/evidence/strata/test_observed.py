@@ -60,9 +60,9 @@ def test_a_tiny_cell_counts_as_empty() -> None:
     [
         (EVEN[:1], "one attribute value there is nothing to compare"),
         (changed(at011=0.2), r"the sum is (np\.float64\()?0\.95\)? at index \(0,\)"),
-        (changed(at100=np.nan), r"nan\)? came at index \(1, 0, 0\)"),
-        (changed(at100=-0.1), r"-0\.1\)? came at index \(1, 0, 0\)"),
-        (EVEN[0], r"shape \(2, 2\) came"),
+        (changed(at100=np.nan), r"got .*nan\)? at index \(1, 0, 0\)"),
+        (changed(at100=-0.1), r"got .*-0\.1\)? at index \(1, 0, 0\)"),
+        (EVEN[0], r"got shape \(2, 2\)"),
         ([["a", "b"]], "table of numbers"),
     ],
 )

@@ -159,7 +159,7 @@ def test_what_cannot_be_repaired_is_refused() -> None:
     found = repaired(UNFAIR)
     with pytest.raises(DataError, match="decisions as whole numbers from 0 to 1"):
         found.apply([0, 2], [0, 1], np.random.default_rng(0))
-    with pytest.raises(DataError, match=r"decisions as whole numbers from 0 to 1, but \[1, -1\] came"):
+    with pytest.raises(DataError, match=r"decisions as whole numbers from 0 to 1, but got \[1, -1\]"):
         found.apply([1, -1], [0, 1], np.random.default_rng(0))
     with pytest.raises(DataError, match="attributes as whole numbers"):
         found.apply([0, 1], [0.0, np.nan], np.random.default_rng(0))

@@ -39,7 +39,7 @@ def test_shared_arrays_cannot_be_written() -> None:
 
 @pytest.mark.parametrize("field", ["attributes", "predictions", "outcomes"])
 def test_one_value_is_refused(field: str) -> None:
-    with pytest.raises(UsageError, match=f"at least 2 {field}, but 1 came"):
+    with pytest.raises(UsageError, match=f"at least 2 {field}, but got 1"):
         TableShape(**{field: 1})
 
 

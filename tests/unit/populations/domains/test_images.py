@@ -46,7 +46,7 @@ def test_the_model_is_given_the_images_as_they_came() -> None:
         (PIXELS[0], None, {}, r"shape is \(5, 4\)"),
         (PIXELS[:0], None, {}, r"at least one"),
         ([PIXELS[0], PIXELS[0, 1:]], None, {}, "images of one size"),
-        (PIXELS, LABELS[:2], {}, "a label for each of 6 images, but 2 came"),
+        (PIXELS, LABELS[:2], {}, "a label for each of 6 images, but got 2"),
         (PIXELS.astype(object), None, {}, "whole numbers or floats, but they are object"),
         (PIXELS / 255, None, {}, r"need a declared range, such as between=\(0, 1\)"),
         (PIXELS / 100, None, {"between": (0, 1)}, "between 0 and 1, but they go from"),

@@ -39,8 +39,8 @@ def test_the_model_is_given_a_list_or_an_array_as_it_came() -> None:
     ("waves", "options", "words"),
     [
         ([], {}, "at least one sample"),
-        (5, {}, "a list of arrays, or one array, but a int came"),
-        ("wave.wav", {}, "a list of arrays, or one array, but a str came"),
+        (5, {}, "a list of arrays, or one array, but got a int"),
+        ("wave.wav", {}, "a list of arrays, or one array, but got a str"),
         ([np.zeros((3, 2))], {}, "Take one channel"),
         ([np.zeros(0)], {}, "at least one sample"),
         ([np.zeros(3), np.zeros(3, dtype=np.float32)], {}, "of one type, but there are float32, float64"),

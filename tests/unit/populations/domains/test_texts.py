@@ -140,7 +140,7 @@ def test_what_is_no_text_is_refused() -> None:
         Texts([{"a": "x", "b": "y"}, {"a": 3, "b": "z"}])
     with pytest.raises(DataError, match="empty list"):
         Texts([])
-    with pytest.raises(DataError, match="2 texts, but 1 came"):
+    with pytest.raises(DataError, match="2 texts, but got 1"):
         Texts(["a", "b"], [1])
     with pytest.raises(UsageError, match="sections"):
         Texts({"a": ["x"]}, sections="a")

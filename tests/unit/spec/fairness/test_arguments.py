@@ -12,7 +12,7 @@ dp, individual = fairness.demographic_parity, fairness.individual
 
 REFUSED = {
     "neither": (lambda: dp(*PAIR), "give exactly one of ratio and difference"),
-    "both": (lambda: dp(*PAIR, ratio=0.8, difference=0.1), "ratio=0.8 and difference=0.1 came"),
+    "both": (lambda: dp(*PAIR, ratio=0.8, difference=0.1), "but got ratio=0.8 and difference=0.1"),
     "ratio 0": (lambda: dp(*PAIR, ratio=0), "ratio must be a number above 0 and at most 1"),
     "ratio 80": (lambda: dp(*PAIR, ratio=80), "but it is 80 of type int"),
     "ratio text": (lambda: dp(*PAIR, ratio="0.8"), "but it is '0.8' of type str"),

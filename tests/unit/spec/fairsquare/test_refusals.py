@@ -38,8 +38,8 @@ STATEMENTS = [
 MARKS = [
     ("if b:\n        «qualified(b)»", "the mark `qualified` cannot stand within an `if`"),
     ("qualified(b)\n    «qualified(a > 1)»", "`qualified` is marked twice (first on line 4)"),
-    ("«qualified(b, a > 1)»", "takes one condition, but 2 came"),
-    ("«qualified()»", "takes one condition, but 0 came"),
+    ("«qualified(b, a > 1)»", "takes one condition, but got 2"),
+    ("«qualified()»", "takes one condition, but got 0"),
     ("qualified(«who=b»)", "leave out `who=`"),
     ("qualified(«a»)", "`a` is a number, but a condition must be true or false"),
     ("x = «qualified»(b)", "`qualified(...)` has no value: it is a mark"),
@@ -83,8 +83,8 @@ EXPRESSIONS = [
     ("gaussian(0, «variance=1»)", "leave out `variance=`"),
     ("gaussian(«*a»)", "a `*` before a value cannot stand here"),
     ("gaussian(«**a»)", "`**` cannot stand in a call"),
-    ("«gaussian(0)»", "takes two values, but 1 came"),
-    ("«gaussian(0, 1, 2)»", "takes two values, but 3 came"),
+    ("«gaussian(0)»", "takes two values, but got 1"),
+    ("«gaussian(0, 1, 2)»", "takes two values, but got 3"),
     ("gaussian(0, «-1»)", "a variance cannot be negative, but this is -1"),
     ("gaussian(0, «1 - 3»)", "a variance cannot be negative, but this is -2"),
     ("gaussian(«b», 1)", "`b` is a truth value, but a number is needed here"),
@@ -104,7 +104,7 @@ EXPRESSIONS = [
     ("«true»", "Did you mean 'True'?"),
 ]
 STEPS = [
-    ("«step()»", "takes one list of cells, but 0 came"),
+    ("«step()»", "takes one list of cells, but got 0"),
     ("step(«a»)", "in square brackets"),
     ("step(«((0, 1, 1),)»)", "in square brackets"),
     ("«step([])»", "at least one cell"),

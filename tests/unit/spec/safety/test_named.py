@@ -62,7 +62,7 @@ def test_corners_are_tried_unless_it_is_said_that_they_are_not() -> None:
     text = str(iso.safety.monotone("age"))
     assert iso.safety.property(text).corners
     assert not iso.safety.property(text, corners=False).corners
-    with pytest.raises(UsageError, match="corners as True or False, but corners='no' came"):
+    with pytest.raises(UsageError, match="corners as True or False, but got corners='no'"):
         iso.safety.property(text, corners="no")  # type: ignore[arg-type]
 
 
@@ -84,9 +84,9 @@ def test_a_python_function_can_be_the_transformation() -> None:
 def test_domains_are_for_imports_only() -> None:
     text = "import compas;\n" + str(iso.safety.monotone("age"))
     assert list(iso.safety.property(text, domains={"compas": [1, 2]}).domains) == ["compas"]
-    with pytest.raises(iso.UsageError, match=r"imported, which is compas, but 'compass' came.*Did you mean 'compas'"):
+    with pytest.raises(iso.UsageError, match=r"imported, which is compas, but got 'compass'.*Did you mean 'compas'"):
         iso.safety.property(text, domains={"compass": [1, 2]})
-    with pytest.raises(iso.UsageError, match="imported, which is nothing, but 'a' came"):
+    with pytest.raises(iso.UsageError, match="imported, which is nothing, but got 'a'"):
         iso.safety.property(str(iso.safety.monotone("age")), domains={"a": [1, 2]})
 
 

@@ -317,7 +317,7 @@ def _value_meant(text: str, values: Sequence[Any]) -> Any:
             return value
     listed = ", ".join(value_text(value) for value in values[:8])
     near = nearest(text, map(str, values))
-    raise UsageError(f"expected --favourable as one of {listed}, but {text!r} came.{near}")
+    raise UsageError(f"expected --favourable as one of {listed}, but got {text!r}.{near}")
 
 
 def _is_charge(names: Sequence[str]) -> bool:
@@ -354,7 +354,7 @@ def _limit_meant(wanted: str) -> float:
     limit = _number(wanted)
     if limit is None or not np.isfinite(limit):
         raise UsageError(
-            f"expected --favourable as the number where it is favourable: answers are numbers, but {wanted!r} came"
+            f"expected --favourable as the number where it is favourable: answers are numbers, but got {wanted!r}"
         )
     return limit
 
