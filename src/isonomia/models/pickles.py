@@ -6,7 +6,9 @@ types instead; those that are not known to be harmless must be named as trusted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,7 +75,8 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
         When the file is damaged.
     """
     names = _type_names(trusted)
-    io = needed("skops.io", "skops", "a skops file")
+    with _array_libraries_left_out():
+        io = needed("skops.io", "skops", "a skops file")
     try:
         unknown = sorted(set(io.get_untrusted_types(file=path)) - set(names))
         if not unknown:
@@ -88,6 +91,24 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
         "line.",
         tuple(unknown),
     )
+
+
+@contextmanager
+def _array_libraries_left_out() -> Iterator[None]:
+    """Keep torch and dask from being imported with skops, which takes seconds.
+
+    skops lists every estimator of scikit-learn as it is imported. For that, scikit-learn imports all of its packages,
+    also those that adapt torch and dask, and passes over those that cannot be imported.
+    """
+    adapters = (f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch"))
+    left_out = [name for name in adapters if name not in sys.modules]
+    for name in left_out:
+        sys.modules[name] = None  # type: ignore[assignment]  # the way to make an import of it fail
+    try:
+        yield
+    finally:
+        for name in left_out:
+            sys.modules.pop(name, None)
 
 
 def _type_names(trusted: Sequence[str]) -> tuple[str, ...]:

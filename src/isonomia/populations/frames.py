@@ -177,7 +177,7 @@ def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
 
 def _replaced_numbers(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any | None:
     """The same for pandas where all of them are plain numbers, in a tenth of the time; ``None`` elsewhere."""
-    if not type(native).__module__.startswith("pandas."):
+    if type(native).__module__.partition(".")[0] != "pandas":
         return None
     types, made = dict(native.dtypes), {}
     for name, values in columns.items():

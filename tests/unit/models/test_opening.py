@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -35,6 +37,18 @@ def test_check_takes_a_path_as_the_model(tmp_path):
     by_path = iso.check(prop, str(tmp_path / "model.skops"), iso.Census(X), seed=1)
     live = iso.check(prop, MODEL, iso.Census(X), seed=1)
     assert by_path.answer == live.answer == "holds"
+
+
+def test_opening_a_skops_file_imports_no_other_array_library(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    skops.dump(MODEL, tmp_path / "model.skops")
+    program = (
+        "import sys; from isonomia.models import load_model; load_model(sys.argv[1]); "
+        "print({name for name in sys.modules if name.split('.')[0] in {'cupy', 'dask', 'torch'}}, "
+        "[name for name, module in sys.modules.items() if module is None and 'array_api_compat' in name])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model.skops")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set() []\n"
 
 
 def test_a_skops_file_with_unknown_types_is_refused_with_their_list(tmp_path):

@@ -188,6 +188,14 @@ def test_an_invalid_table_of_pyarrow_is_refused_by_the_name_of_its_column(wrong)
         iso.check("P[sex == 'x'] >= 0.5", population=iso.Census(pa.table({"age": [1, 2], "sex": column})))
 
 
+def test_replacing_numbers_in_pandas_takes_the_quick_way(monkeypatch) -> None:
+    monkeypatch.setattr("narwhals.from_native", None)  # the slow way goes through it
+    assert replaced_in_frame(pd.DataFrame({"x": [1, 2], "s": ["a", "b"]}), {"x": np.asarray([3, 4])})["x"].tolist() == [
+        3,
+        4,
+    ]
+
+
 @pytest.mark.parametrize("before", ["int8", "uint8", "int64", "float32", "float64"])
 @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [0.5, 1.0, 2.0], [0, 1, 300], [-1, 0, 1], [np.nan, 1.0, 2.0]])
 def test_numbers_are_replaced_in_pandas_as_in_any_frame(before: str, values: list[float]) -> None:

@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 
 import isonomia as iso
 from isonomia.audits.responsiveness.adverse_action import refused_applicants
+from isonomia.audits.responsiveness.pruning import pruned
 from isonomia.cli.app import app
 from isonomia.errors import UsageError
-from isonomia.interventions import Feature, Interventions
+from isonomia.interventions import Feature, Interventions, Points
 from isonomia.interventions.constraints import OneHot
+from isonomia.populations import Table
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit
@@ -360,6 +362,21 @@ def test_a_change_that_was_drawn_has_nothing_that_could_be_put_back() -> None:
         ways = [{**needed, "rooms": (here, 20)}, {**needed, "own": (0, 1), "rent": (1, 0)}]
         assert not each.every
         assert list(each.options) == ways
+
+
+def test_nobody_is_asked_about_twice_while_changes_are_put_back() -> None:
+    features = tuple(Feature(name, "binary") for name in "abc")
+    people = Table.of({name: np.asarray([0, 0]) for name in "abc"})
+    sets = Interventions(features).reach(people)
+    asked: list[tuple[int, ...]] = []
+
+    def target(points: Any) -> Any:
+        asked.extend((owner, *point) for owner, point in zip(points.owner, points.values.tolist(), strict=True))
+        return points.values[:, :2].all(axis=1)
+
+    points = Points(features, people, np.asarray([0, 1]), np.asarray([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]))
+    assert pruned(sets, points, target).values.tolist() == [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
+    assert len(asked) == len(set(asked)) == 7
 
 
 def test_the_page_and_the_table_say_where_points_were_drawn() -> None:

@@ -150,6 +150,8 @@ def changes_of(points: Points, people: Table, index: int) -> dict[str, tuple[Any
     changes: dict[str, tuple[Any, Any]] = {}
     for j, feature in enumerate(points.features):
         before = plain_value(people.column(feature.name)[points.owner[index]])
+        if feature.kind != "categorical" and before == points.values[index, j]:
+            continue  # a number is its own code: most features of a point are unchanged, and decoding takes time
         after = plain_value(decoded(feature, points.values[index : index + 1, j])[0])
         if before != after:
             changes[feature.name] = (before, after)

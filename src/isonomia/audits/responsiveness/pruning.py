@@ -69,21 +69,29 @@ def pruned(sets: ReachableSets, points: Points, target: TargetTest) -> Points:
     """
     values, start = points.values.copy(), sets.start[points.owner]
     blocks = _blocks(sets)
+    steps = [(block, columns) for block in blocks for columns in _put_back_together(block)]
+    stale = np.zeros((len(steps), len(values)), dtype=bool)  # tried in vain, and not changed since
     changed = True
     while changed:
         changed = False
-        for block in blocks:
-            columns = [*block.columns, *block.pushed]
-            steps = [columns] + ([[block.columns[j]] for j in block.free] if not _pushes(block) else [])
-            for step in steps if not block.alone else steps[:1]:
-                trial = values.copy()
-                trial[:, step] = start[:, step]
-                changed |= _keep_better(sets, block, points, values, trial, target)
+        for (block, columns), in_vain in zip(steps, stale, strict=True):
+            trial = values.copy()
+            trial[:, columns] = np.where(in_vain[:, None], values[:, columns], start[:, columns])
+            better = _keep_better(sets, block, points, values, trial, target)
+            in_vain[:] = True
+            stale[:, better] = False
+            changed |= bool(len(better))
     for block in blocks:
         for j in block.free if not _pushes(block) else ():
             if block.features[j].kind in ("integer", "real"):
                 _go_back(sets, block, j, points, values, target)
     return Points(points.features, points.people, points.owner, values)
+
+
+def _put_back_together(block: FeatureBlock) -> list[list[int]]:
+    """The columns that are put back at once: those of the whole block, then each by itself where that is allowed."""
+    whole = [*block.columns, *block.pushed]
+    return [whole] if block.alone or _pushes(block) else [whole, *([block.columns[j]] for j in block.free)]
 
 
 def _go_back(
@@ -107,14 +115,14 @@ def _go_back(
 
 def _keep_better(
     sets: ReachableSets, block: FeatureBlock, points: Points, values: Floats, trial: Floats, target: TargetTest
-) -> bool:
-    """Take over the rows of a trial that differ, are in reach and have the target; whether there are any."""
+) -> NDArray[np.intp]:
+    """Take over the rows of a trial that differ, are in reach and have the target, and say which these are."""
     rows = np.flatnonzero((trial != values).any(axis=1))
     rows = rows[_allowed(sets, block, points.owner[rows], trial[rows])]
     if len(rows):
         rows = rows[target(Points(points.features, points.people, points.owner[rows], trial[rows]))]
     values[rows] = trial[rows]
-    return bool(len(rows))
+    return rows
 
 
 def _allowed_in_each(sets: ReachableSets, owner: NDArray[np.intp], values: Floats) -> Iterator[NDArray[np.bool_]]:
