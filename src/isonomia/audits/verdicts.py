@@ -23,6 +23,7 @@ from isonomia.wording import first_few
 __all__ = [
     "ANSWERS",
     "CACHE",
+    "about_model",
     "introduce",
     "new_verdict",
     "no_other_values",
@@ -55,7 +56,7 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
     """
     if isinstance(journal, Blank):  # to tell them from others, all rows are read: not for a journal that keeps nothing
         return
-    for what, entry in (("population", _population(population)), ("model", _model(model, population))):
+    for what, entry in (("population", _population(population)), ("model", about_model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
         if before.get("device") != entry.get("device"):
             raise DataError(
@@ -108,7 +109,8 @@ def _population(population: Any) -> Entry:
     }
 
 
-def _model(model: Model | None, population: Any) -> Entry:
+def about_model(model: Model | None, population: Any) -> Entry:
+    """What a model says of itself; nothing where there is none."""
     if model is None:
         return {}
     given = _given(model, population)

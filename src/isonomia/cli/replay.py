@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,12 +17,13 @@ from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, MODEL, AllowOutside, Key, Trust, TrustPickle
 from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
-from isonomia.wording import visible
+from isonomia.wording import plural, visible
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
     from isonomia.audits.replaying.recompute import Rebuilt, Recomputed
+    from isonomia.audits.replaying.rerun import Anew
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
     from isonomia.records.verdict import Verdict
@@ -70,8 +72,9 @@ def replay(
 ) -> None:
     """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
 
-    Nothing else is needed or looked at, unless --model or --full says so. The exit code is that of the verdicts, and 2
-    where the seal is broken or something differs.
+    Of a watch, alarms and intervals too. Nothing else is needed or looked at, unless --model or --full says so. The
+    exit code is that of the verdicts, or of the watch: 1 while an alarm is open. It is 2 where the seal is broken or
+    something differs.
 
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
@@ -86,6 +89,8 @@ def replay(
     )
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
+    if evidence.watch is not None:
+        _replay_watch(evidence, file, folder, model or [], full, permissions, trust, console)
     audit = rebuilt(evidence)
     results = list(recomputed(evidence, audit, seconds))
     sound = _show_results(results, console) and not audit.contradictions and evidence.seal_problem is None
@@ -105,8 +110,7 @@ def replay(
             else _recheck(evidence, audit, opened, permissions, console)
         )
     if not sound:
-        console.print(Text("this evidence does not hold together: see above", style="bold red"))
-        raise typer.Exit(2)
+        _end_broken(console)
     if not (model or full):
         console.print(
             "The verdicts follow from the statistics in the file. That these are of the model and the data which it "
@@ -117,6 +121,64 @@ def replay(
     code = exit_code(verdicts, failures)
     console.print(Text(_genuine(verdicts, failures, code), style="bold"))
     raise typer.Exit(code)
+
+
+def _replay_watch(
+    evidence: EvidenceFile,
+    file: Path,
+    folder: Path | None,
+    models: Sequence[str],
+    full: bool,
+    permissions: Permissions,
+    trust: list[str] | None,
+    console: Console,
+) -> NoReturn:
+    """The same for the evidence of a watch."""
+    from isonomia.watch.replaying import read_anew, rebuilt_watch, recomputed_watch
+
+    if models and not full:
+        raise UsageError(
+            "expected --model with --full: a watch has no counterexamples that a model could be asked about"
+        )
+    watch = rebuilt_watch(evidence)
+    results = list(recomputed_watch(watch))
+    whole = not watch.contradictions and evidence.seal_problem is None
+    sound = _show_results(results, console, "so far") and whole
+    for problem in watch.contradictions:
+        _say(console, f"the record contradicts itself: {problem}")
+    if sound:
+        open_ones = watch.open_alarms
+        for alarm in watch.alarms:
+            _say(console, f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
+    if full and not sound:
+        console.print("nothing was read again: what this file says is not to be relied on")
+    elif full:
+        opened = _models(watch.file, models, permissions, trust)
+        beside = folder or _folder(file, evidence)
+        if permissions.allow_code:
+            sys.path.insert(0, str(beside.resolve()))
+        anew = read_anew(watch, beside, permissions, opened)
+        console.print(f"{plural(anew.rows, 'row')} read again")
+        _list("source", anew.differences, console)
+        sound = _show_anew(anew.properties, console) and not anew.differences
+    if not sound:
+        _end_broken(console)
+    if not full:
+        console.print(
+            "Alarms, verdicts and intervals follow from the statistics in the file. That these are of the decisions "
+            "which it names, only reading them again shows: --full."
+        )
+    count = len(watch.open_alarms)
+    code = 1 if count else 0
+    found = f"{plural(count, 'alarm')} open" if count else "no alarm is open"
+    why = "" if code == 0 else f" The exit code, {code}, is that of the watch, not of the replay."
+    console.print(Text(f"The replay succeeded: the evidence is in order, and says: {found}.{why}", style="bold"))
+    raise typer.Exit(code)
+
+
+def _end_broken(console: Console) -> NoReturn:
+    console.print(Text("this evidence does not hold together: see above", style="bold red"))
+    raise typer.Exit(2)
 
 
 def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
@@ -141,7 +203,11 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
     from isonomia.version import __version__
 
     run = evidence.run
-    _say(console, f"{run['title']}: run {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
+    kind = "run" if evidence.watch is None else "watch"
+    _say(console, f"{run['title']}: {kind} {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
+    if evidence.watch is not None:
+        source = "Python" if evidence.watch["source"] is None else evidence.watch["source"]
+        _say(console, f"{plural(evidence.watch['samples'], 'sample')} judged, from {source}")
     if evidence.seal_problem is not None:
         console.print(Text(evidence.seal_problem, style="bold red"))
     else:
@@ -151,10 +217,10 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
         _say(console, f"recorded with isonomia {used}, replayed with {__version__}")
 
 
-def _show_results(results: Sequence[Recomputed], console: Console) -> bool:
+def _show_results(results: Sequence[Recomputed], console: Console, answered: str = "answer") -> bool:
     """Tell what came of every property; gives whether all is in order."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("property", "answer", "from its statistics", "ms"):
+    for heading in ("property", answered, "from its statistics", "ms"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "ms" else "left")
     for each in results:
         answer = "not checked" if each.verdict is None else each.verdict.answer
@@ -236,16 +302,19 @@ def _recheck(
 def _rerun(
     evidence: EvidenceFile, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
 ) -> bool:
-    import sys
-
     from isonomia.audits.replaying.rerun import run_anew
     from isonomia.report import LiveProgress
 
     if permissions.allow_code:
         sys.path.insert(0, str(folder.resolve()))  # modules beside the audit file are found, as they were
-    same = True
     observe = new_console(stderr=True)
-    for each in run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)):
+    return _show_anew(run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)), console)
+
+
+def _show_anew(properties: Iterable[Anew], console: Console) -> bool:
+    """Tell what came of every property anew; gives whether all is as it was."""
+    same = True
+    for each in properties:
         same = same and each.sound
         answer = "not checked" if each.verdict is None else each.verdict.answer
         words = ", the same in every number" if each.same else ""

@@ -18,7 +18,8 @@ import typer
 from rich.console import Console
 
 from isonomia.cli.console import new_console
-from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Remember, TrustPickle
+from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Key, Remember, TrustPickle
+from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
 from isonomia.errors import UsageError
 from isonomia.wording import plural
@@ -64,6 +65,11 @@ def watch(
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page to this file; the watch file's unless given.")
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write sealed evidence to this file, for isonomia replay, at each update."),
+    ] = None,
+    key: Key = None,
     trust_pickle: TrustPickle = False,
     allow_code: AllowAudit = False,
     allow_outside: AllowOutside = False,
@@ -78,15 +84,22 @@ def watch(
     Example: isonomia watch watch.toml --follow
 
     Or: isonomia watch watch.toml --acknowledge
+
+    Or: isonomia watch watch.toml --evidence watch.evidence.json
     """
     from isonomia.audits.protocol import Permissions
     from isonomia.report.files import need_writable
     from isonomia.watch.file import outcomes_of, read_watch_file, source_of, store_of, watch_of
-    from isonomia.watch.monitor import Monitor, replayed
+    from isonomia.watch.monitor import Monitor
+    from isonomia.watch.replaying import replayed
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):
         raise UsageError("expected --acknowledge by itself, but got another of --follow and --replay with it")
+    if evidence is not None and replay:
+        raise UsageError("expected --evidence without --replay: isonomia replay FILE --full reads everything again")
+    if key is not None and evidence is None:
+        raise UsageError("expected --key together with --evidence, which it seals, but there is none")
     watched = read_watch_file(file)
     written = [key for key, given in (("store", store), ("page", page)) if given is None]
     permissions = allowed(watched, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
@@ -104,11 +117,13 @@ def watch(
     place = page if page is not None or named is None else watched.folder / named
     if place is not None:
         need_writable(place, "the page")
+    if evidence is not None:
+        need_writable(evidence, "the evidence")
     title = watched.content.get("title", file.stem)
     monitor = Monitor(fresh, kept, source, _channels(watched), outcomes, title, watched.content["source"].get("time"))
     monitor.warn = lambda message: console.print(message, markup=False)
     monitor.resume()
-    round_trip = _Rounds(monitor, watched, place, title, console)
+    round_trip = _Rounds(monitor, watched, place, title, console, evidence, read_key(key))
     if acknowledge:
         round_trip.acknowledge()
         raise typer.Exit(0)
@@ -160,6 +175,8 @@ class _Rounds:
     page: Path | None
     title: str
     console: Console
+    evidence: Path | None = None
+    key: bytes | None = None
     _written: float = -SELDOM
 
     def go(self, stop: Event, every: float | None, until_alarm: bool) -> None:
@@ -171,7 +188,7 @@ class _Rounds:
             rows = monitor.catch_up(stop)
             total, dirty = total + rows, dirty or rows > 0
             if dirty and monotonic() - self._written >= SELDOM:
-                self.write_page()
+                self.write()
                 dirty = False
             ringing = until_alarm and monitor.watch.alarm is not None
             if stop.is_set() or ringing or monitor.source.ended:
@@ -183,7 +200,7 @@ class _Rounds:
             stop.wait(every)
             monitor.deliver()
         if dirty:
-            self.write_page()
+            self.write()
         self.tell(total)
 
     def acknowledge(self) -> None:
@@ -191,9 +208,10 @@ class _Rounds:
         count = self.monitor.acknowledge()
         if not count:
             self.console.print("no alarm is open: there is nothing to acknowledge")
-            return
-        self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}", markup=False)
-        self.write_page()
+        else:
+            self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}", markup=False)
+        if count or self.evidence is not None:
+            self.write()
 
     @property
     def _reads_lines(self) -> bool:
@@ -203,21 +221,27 @@ class _Rounds:
         """Say in one line how things stand."""
         judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
         late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""
-        where = f"; page: {self.page}" if self.page is not None else ""
+        files = (("page", self.page), ("evidence", self.evidence))
+        where = "".join(f"; {what}: {path}" for what, path in files if path is not None)
         state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"
         self.console.print(
             f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}; {state}{where}", markup=False
         )
 
-    def write_page(self) -> None:
-        """Write the page anew."""
-        if self.page is None:
-            return
+    def write(self) -> None:
+        """Write the page and the evidence anew."""
+        from isonomia.records.evidence import evidence_text
         from isonomia.report.files import write_file
+
+        if self.evidence is not None:
+            write_file(evidence_text(self.monitor.evidence(self.file), self.key), self.evidence, "the evidence")
+        if self.page is not None:
+            write_file(self._page(), self.page, "the page")
+        self._written = monotonic()
+
+    def _page(self) -> str:
         from isonomia.report.page.watch import watch_page
 
         why = {str(each.get("name") or each.get("check")): str(each.get("why", "")) for each in self.file.properties()}
         moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        text = watch_page(self.monitor.watch, self.monitor.store, self.title, why, quote(str(self.file.path)), moment)
-        write_file(text, self.page, "the page")
-        self._written = monotonic()
+        return watch_page(self.monitor.watch, self.monitor.store, self.title, why, quote(str(self.file.path)), moment)

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DISTANCES", "Detector", "DetectorState", "Loan", "Onset"]
+__all__ = ["DISTANCES", "Crossing", "Detector", "DetectorState", "Loan", "Onset"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -91,6 +91,51 @@ class Onset:
     low: int
     high: int
     means: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What an e-detector knew when it gave an alarm: enough to compute the alarm once more.
+
+    Attributes
+    ----------
+    draws
+        After how many draws of the stream it came.
+    heights
+        The log wealth of the e-detector after the block before, and after the block that gave the alarm.
+    moments
+        The remembered moments, in draws; the last is that of the alarm.
+    against
+        For each moment, the log wealth at the alarm of bets against the claim that started there.
+    opposite
+        For each moment, the highest log wealth by then of bets against the opposite that started there.
+    since
+        For each group how many draws were bet on since the most likely moment, and the sum of their payoffs.
+    """
+
+    draws: int
+    heights: tuple[float, float]
+    moments: Integers
+    against: Floats
+    opposite: Floats
+    since: Floats
+
+    @property
+    def best(self) -> int:
+        """The index of the most likely moment: the start of the bets that have won most."""
+        return int(np.argmax(self.against))
+
+    def onset(self, risk: float) -> Onset:
+        """When the claim began to fail.
+
+        Suppose that the claim has failed without a break since a moment ``k``. Then its opposite holds since ``k``, and
+        a bet against that which started at ``k`` reaches ``1/risk`` with probability at most ``risk``: moments from
+        which it did are left out.
+        """
+        estimate = int(self.moments[self.best])
+        possible = self.moments[self.opposite < np.log(1.0 / risk)]
+        means = tuple(float(total / count) if count else None for count, total in self.since)
+        return Onset(estimate, min(int(possible[0]) if len(possible) else estimate, estimate), self.draws, means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +232,12 @@ class Detector:
 
     def observe(
         self, state: DetectorState, groups: Integers, payoffs: Floats, enough: float = np.inf
-    ) -> tuple[DetectorState, tuple[DetectorState, int] | None]:
+    ) -> tuple[DetectorState, tuple[DetectorState, int, tuple[float, float]] | None]:
         """Bet on draws: for each its group (-1 for none) and payoff.
 
-        Returned are the state, and where the log wealth reached ``enough``: the number of draws of the stream by then,
-        and a state that remembers that time best. Neither depends on how a stream is cut into calls.
+        Returned are the state, and where the log wealth reached ``enough``, as :meth:`crossing` takes it: a state that
+        remembers that time best, the number of draws of the stream by then, and the log wealth a block before and then.
+        None of it depends on how a stream is cut into calls.
         """
         first = state.draws - len(state.waiting[0])  # waiting draws get places before the new ones; no block ends there
         within = np.flatnonzero(groups >= 0)
@@ -201,7 +247,7 @@ class Detector:
         ends, kept = _blocks(label, len(self.lows))
         state = replace(state, draws=state.draws + len(groups))
         starts = np.append(0, ends[:-1])
-        alarm: tuple[DetectorState, int] | None = None
+        alarm: tuple[DetectorState, int, tuple[float, float]] | None = None
         block = 0
         while block < len(ends):
             if state.blocks >= state.stakes_until:
@@ -210,9 +256,12 @@ class Detector:
             rows = slice(starts[block], ends[until - 1])
             number = np.repeat(np.arange(until - block), ends[block:until] - starts[block:until])
             finished = place[ends[block:until] - 1]
+            earlier = state
             state, heights = self._bet(state, label[rows], value[rows], kept[rows], number, finished)
             if alarm is None and heights.max() >= enough:
-                alarm = state, int(finished[np.argmax(heights >= enough)])
+                first = int(np.argmax(heights >= enough))
+                before = float(heights[first - 1]) if first else self.height(earlier)
+                alarm = state, int(finished[first]), (before, float(heights[first]))
             block = until
         left = slice(ends[-1] if len(ends) else 0, None)
         keep = kept[left]
@@ -322,22 +371,19 @@ class Detector:
         most = (middles - low) * (high - middles)
         return np.asarray(np.maximum(np.minimum(most, np.maximum(variance, 0.05 * most)), 1e-12 * (high - low) ** 2))
 
-    def onset(self, state: DetectorState, risk: float, alarm: int) -> Onset:
-        """When the claim began to fail, judged at an alarm.
+    def height(self, state: DetectorState) -> float:
+        """The log wealth of the e-detector; minus infinity before it was lent anything."""
+        return float(_pooled(state.owed + state.always[: len(DISTANCES)], ALARM_SHARES))
 
-        Suppose that the claim has failed without a break since a moment ``k``. Then its opposite holds since ``k``, and
-        a bet against that which started at ``k`` reaches ``1/risk`` with probability at most ``risk``: moments from
-        which it did are left out.
-        """
-        seen = state.edges <= alarm
+    def crossing(self, state: DetectorState, draws: int, heights: tuple[float, float]) -> Crossing:
+        """What is known of an alarm that :meth:`observe` gave."""
+        seen = state.edges <= draws
         end = int(np.flatnonzero(seen)[-1])
         won = state.edge_wealth[end] - state.edge_wealth[seen]
-        best = int(np.argmax(_pooled(won[:, : len(DISTANCES)], ALARM_SHARES)))
-        estimate = int(state.edges[best])
-        possible = state.edges[seen][_highest_since(state.edge_wealth[seen][:, len(DISTANCES) :]) < np.log(1.0 / risk)]
-        sums = state.edge_sums[end] - state.edge_sums[best]
-        means = tuple(float(total / count) if count else None for count, total in sums)
-        return Onset(estimate, min(int(possible[0]) if len(possible) else estimate, estimate), alarm, means)
+        against = _pooled(won[:, : len(DISTANCES)], ALARM_SHARES)
+        opposite = _highest_since(state.edge_wealth[seen][:, len(DISTANCES) :])
+        since = state.edge_sums[end] - state.edge_sums[int(np.argmax(against))]
+        return Crossing(draws, heights, state.edges[seen], against, opposite, since)
 
 
 def _highest_since(wealth: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The evidence of a run: one portable file with what was asked, what was measured, and the verdicts, sealed.
+"""The evidence of a run or a watch: one portable file with what was asked, what was measured, and the verdicts, sealed.
 
 It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
 verdicts show. A plain seal is SHA-256 over the canonical JSON. It shows an accident, and a change by somebody who did
@@ -63,13 +63,16 @@ class EvidenceFile:
 
     ``run`` has its ``id``, when it ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its
     ``seed``; ``audit`` the audit file's ``name`` and ``text``, and the texts of the ``files`` that it names.
-    ``seal_problem`` says what is wrong with the seal, and is ``None`` where it is whole.
+    ``watch`` is what a watch has come to, and what it has read; ``None`` where it is the evidence of an audit, in which
+    every check has its own statistics. ``seal_problem`` says what is wrong with the seal, and is ``None`` where it is
+    whole.
     """
 
     run: Mapping[str, Any]
     audit: Mapping[str, Any]
     checks: tuple[CheckEvidence, ...]
     seal_problem: str | None = None
+    watch: Mapping[str, Any] | None = None
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -121,10 +124,13 @@ def evidence_text(evidence: EvidenceFile, key: bytes | None = None) -> str:
     """The file: sealed, with a line for each thing that was measured."""
     checks = [asdict(each) for each in evidence.checks]
     plain = {"format": FORMAT, "version": VERSION, "run": evidence.run, "audit": evidence.audit, "checks": checks}
+    if evidence.watch is not None:
+        plain["watch"] = evidence.watch
     whole = sealed(plain, key)
     head = [f"{_line(name)}: {_line(whole[name])}" for name in ("format", "version", "run", "audit")]
     listed = ",\n".join(map(_check_text, checks))
-    parts = [*head, f'"checks": [\n{listed}\n]', f'"seal": {_line(whole["seal"])}']
+    watched = [] if evidence.watch is None else [f'"watch": {_watch_text(evidence.watch)}']
+    parts = [*head, f'"checks": [\n{listed}\n]', *watched, f'"seal": {_line(whole["seal"])}']
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -158,13 +164,24 @@ def parse_evidence(content: Any, what: str) -> EvidenceFile:
     raw = [each["name"] for each in content["checks"] if any(key.startswith(ANSWER_PREFIX) for key in each["entries"])]
     if raw:
         raise RecordError(f"{what} has raw answers of the model for {raw[0]!r}, which no evidence file holds")
-    return EvidenceFile(content["run"], content["audit"], tuple(CheckEvidence(**each) for each in content["checks"]))
+    checks = tuple(CheckEvidence(**each) for each in content["checks"])
+    return EvidenceFile(content["run"], content["audit"], checks, watch=content.get("watch"))
 
 
 def _check_text(check: Mapping[str, Any]) -> str:
     entries = [f"   {_line(key)}: {_line(entry)}" for key, entry in check["entries"].items()]
     rest = [f" {_line(key)}: {_line(value)}" for key, value in check.items() if key != "entries"]
     return "{" + ",\n ".join([*rest, ' "entries": {\n' + ",\n".join(entries) + "}"]).lstrip() + "}"
+
+
+def _watch_text(watch: Mapping[str, Any]) -> str:
+    """A line for each rate, each alarm and each part that was read."""
+    lines = []
+    for name, value in watch.items():
+        several = isinstance(value, list) and value and isinstance(value[0], Mapping)
+        shown = "[\n  " + ",\n  ".join(map(_line, value)) + "]" if several else _line(value)
+        lines.append(f" {_line(name)}: {shown}")
+    return "{\n" + ",\n".join(lines) + "}"
 
 
 def _line(value: Any) -> str:

@@ -1,14 +1,37 @@
-"""What a watch answers: alarms, and how things stand for the last samples."""
+"""What a watch answers, and from what: alarms, verdicts so far, and how things stand for the last samples.
+
+Every answer is a function of the terms of the watch, which are known beforehand, and of a few statistics of constant
+size. Whoever has both, from a watch at work or from its evidence, comes to the same answers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite, log
+from typing import Any
 
-from isonomia.evidence.detectors import Onset
-from isonomia.records.verdict import Expression, LeafRecord
+from scipy.special import zeta
+
+from isonomia.audits.rates.check import never_happened
+from isonomia.audits.rates.intervals import over_box
+from isonomia.evidence.confidence_sequences import drifting_interval
+from isonomia.evidence.detectors import Crossing, Onset
+from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict
+from isonomia.spec.property import Property
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf
+from isonomia.version import __version__
+from isonomia.watch.claims import WatchedClaim, WatchedSide
+from isonomia.watch.stream import StreamTally
 from isonomia.wording import plural
 
-__all__ = ["Alarm", "Standing"]
+__all__ = ["Alarm", "SideStatistics", "Standing", "WatchStatistics", "WatchTerms"]
+
+SPENDING = 1.1
+"""The window that starts as the k-th has a part of the risk in proportion to k to minus this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +88,272 @@ class Standing:
     leaves: tuple[LeafRecord, ...]
     samples: int
     first: int
+
+
+# ---------------------------------------------------------------------------------------------------------- statistics
+
+
+@dataclass(frozen=True, slots=True)
+class SideStatistics:
+    """What is known of one half-space, as logarithms of wealth.
+
+    ``against`` and ``opposite`` are the highest that bets against the claim, and against its opposite, ever had that
+    started with the first sample; ``height`` is what the e-detector has now.
+    """
+
+    against: float
+    opposite: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatistics:
+    """What all answers are computed from.
+
+    Attributes
+    ----------
+    samples, pending, missing
+        How many samples were judged, wait for an outcome, and were left out for want of one.
+    acknowledged
+        After how many samples alarms were acknowledged, each time.
+    everything, recent
+        The sums of each rate and mean: of the whole stream, and of the last window.
+    sides
+        For each half-space what the bets have come to.
+    crossings
+        For each alarm the number of its half-space, and what its e-detector knew.
+    """
+
+    samples: int
+    pending: int
+    missing: int
+    acknowledged: tuple[int, ...]
+    everything: StreamTally
+    recent: StreamTally
+    sides: tuple[SideStatistics, ...]
+    crossings: tuple[tuple[int, Crossing], ...]
+
+    def epoch(self, sample: int) -> int:
+        """How often alarms had been acknowledged when a sample was judged."""
+        return bisect_left(self.acknowledged, sample)
+
+
+# ------------------------------------------------------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True)
+class WatchTerms:
+    """What is watched, and at which risks; and what follows from statistics.
+
+    Attributes
+    ----------
+    properties, claims
+        What must hold, and the comparisons that it was taken apart into.
+    alpha, run_length, delta, window, seed
+        As :class:`Watch` has them.
+    """
+
+    properties: tuple[Property, ...]
+    claims: tuple[WatchedClaim, ...]
+    alpha: float | None
+    run_length: float | None
+    delta: float
+    window: int
+    seed: int
+
+    @cached_property
+    def sides(self) -> tuple[tuple[int, WatchedSide], ...]:
+        """The half-spaces, each with the number of its comparison."""
+        return tuple((number, side) for number, claim in enumerate(self.claims) for side in claim.sides)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The rates and means in all comparisons, each once."""
+        return tuple(dict.fromkeys(leaf for claim in self.claims for leaf in claim.leaves))
+
+    @cached_property
+    def ranges(self) -> Mapping[Leaf, tuple[float, float]]:
+        """The lowest and highest value of each of them."""
+        return {leaf: span for claim in self.claims for leaf, span in claim.ranges.items()}
+
+    def name(self, claim: WatchedClaim) -> str:
+        """What the property of a comparison is called."""
+        prop = self.properties[claim.number]
+        return prop.name or str(prop)
+
+    # --------------------------------------------------------------------------------------------------------- alarms
+
+    def enough(self, epoch: int) -> float:
+        """The log wealth at which an e-detector gives an alarm, after so many acknowledgements."""
+        count = len(self.sides)
+        if self.run_length is not None:
+            return log(self.run_length * count)
+        if self.alpha is None:
+            raise AssertionError("a watch has alpha or run_length")
+        return log(count / self.alpha) + (epoch + 1) * log(2.0)
+
+    def alarm(self, index: int, crossing: Crossing) -> Alarm:
+        """The alarm that a half-space gave."""
+        number, side = self.sides[index]
+        claim, onset = self.claims[number], crossing.onset(self.delta if self.alpha is None else self.alpha)
+        return Alarm(
+            self.name(claim),
+            claim.group,
+            claim.text,
+            crossing.draws,
+            replace(onset, means=()),
+            _since(side, claim, onset),
+            claim.relation,
+            claim.threshold,
+        )
+
+    # -------------------------------------------------------------------------------------------------------- windows
+
+    def now(self, known: WatchStatistics) -> tuple[Standing, ...]:
+        """Whether each comparison holds for the last samples, as :attr:`Watch.now` says."""
+        tally = known.recent
+        risk = float(self.delta * (tally.number + 1) ** -SPENDING / zeta(SPENDING))
+        leaves = self._leaves(tally, risk)
+        found = []
+        for claim in self.claims:
+            expression = self._expression(claim, leaves)
+            records = tuple(leaves[leaf] for leaf in claim.leaves)
+            samples = known.samples - tally.start
+            found.append(
+                Standing(
+                    self.name(claim),
+                    claim.group,
+                    _WORDS[expression.settled],
+                    expression,
+                    records,
+                    samples,
+                    tally.start,
+                )
+            )
+        return tuple(found)
+
+    def _leaves(self, tally: StreamTally, risk: float) -> dict[Leaf, LeafRecord]:
+        """What is known of each rate and mean; the risk is shared evenly."""
+        share = risk / len(self.leaves)
+        return {leaf: self._leaf(k, leaf, tally, share) for k, leaf in enumerate(self.leaves)}
+
+    def _leaf(self, index: int, leaf: Leaf, tally: StreamTally, risk: float) -> LeafRecord:
+        count, total = float(tally.counts[index]), float(tally.totals[index])
+        low, high = self.ranges[leaf]
+        ends = drifting_interval(min(total, count), count, risk)
+        estimate = None if not count else low + (high - low) * total / count
+        return LeafRecord(
+            to_text(leaf), int(count), estimate, low + (high - low) * ends[0], low + (high - low) * ends[1]
+        )
+
+    def _expression(self, claim: WatchedClaim, leaves: Mapping[Leaf, LeafRecord]) -> Expression:
+        box = {leaf: (leaves[leaf].low, leaves[leaf].high) for leaf in claim.leaves}
+        points = {leaf: leaves[leaf].estimate for leaf in claim.leaves}
+        low, high = (0.0 if abs(end) < 1e-300 else end for end in over_box(claim.quantity, box))
+        estimate = None
+        if all(point is not None for point in points.values()):
+            value, _ = over_box(claim.quantity, {leaf: (point, point) for leaf, point in points.items()})  # type: ignore[misc]
+            estimate = value if isfinite(value) else None
+        return Expression(to_text(claim.quantity), claim.relation, claim.threshold, estimate, low, high)
+
+    # ------------------------------------------------------------------------------------------------------- verdicts
+
+    def verdicts(self, known: WatchStatistics) -> tuple[Verdict, ...]:
+        """Whether each property has held so far."""
+        leaves = self._leaves(known.everything, self.delta)
+        return tuple(self._verdict(number, known, leaves) for number in range(len(self.properties)))
+
+    def _verdict(self, number: int, known: WatchStatistics, leaves: Mapping[Leaf, LeafRecord]) -> Verdict:
+        prop = self.properties[number]
+        claims = [(k, claim) for k, claim in enumerate(self.claims) if claim.number == number]
+        answers = [self._answer(k, known) for k, _ in claims]
+        answer = False if False in answers else True if all(each is True for each in answers) else None
+        expressions = [
+            self._expression(claim, leaves).agreeing(each) for (_, claim), each in zip(claims, answers, strict=True)
+        ]
+        informed = tuple(leaves[leaf] for leaf in dict.fromkeys(leaf for _, claim in claims for leaf in claim.leaves))
+        groups = tuple(
+            GroupRecord(
+                claim.group,
+                _WORDS[each],
+                item.text,
+                item.relation,
+                item.threshold,
+                item.estimate,
+                item.low,
+                item.high,
+                min(leaves[leaf].n for leaf in claim.leaves),
+            )
+            for (_, claim), each, item in zip(claims, answers, expressions, strict=True)
+            if claim.group
+        )
+        return Verdict(
+            text=str(prop),
+            answer=_WORDS[answer],
+            delta=self.delta,
+            risk=self.delta if answer is not None else 0.0,
+            method="bets",
+            samples=known.samples,
+            leaves=informed,
+            expressions=tuple(expressions),
+            stopped=f"after the {known.samples:,} samples that have come so far",
+            assumptions=self._assumptions(),
+            remarks=(_MEANING[answer], *_unseen(informed)),
+            seed=self.seed,
+            seconds=0.0,
+            population={"kind": "stream", "rows": known.samples},
+            name=prop.name,
+            version=__version__,
+            groups=groups,
+        )
+
+    def _answer(self, claim: int, known: WatchStatistics) -> bool | None:
+        """Has a comparison held so far? Violated where a half-space is refuted, holds where every opposite is."""
+        mine = [known.sides[index] for index, (number, _) in enumerate(self.sides) if number == claim]
+        violated = log(len(self.sides) / self.delta)
+        holds = log(len(self.properties) / self.delta)
+        if any(side.against >= violated for side in mine):
+            return False
+        if all(side.opposite >= holds for side in mine):
+            return True
+        return None
+
+    def _assumptions(self) -> tuple[str, ...]:
+        assumed = ["which samples come, and in what order, does not depend on the decisions about later ones"]
+        if any(len(side.channels) > 1 for _, side in self.sides):
+            assumed.append(
+                "the rates do not change within a block, the few samples in which every compared group comes up twice"
+            )
+        return tuple(assumed)
+
+
+_WORDS: dict[bool | None, Any] = {True: "holds", False: "violated", None: "undecided"}
+
+_MEANING = {
+    True: "holds: the samples refute that it was violated the whole time; if the rates never changed, it holds",
+    False: "violated: at some time it did not hold; whether it holds now is said for the last samples",
+    None: "undecided: the samples refute neither that it held the whole time nor that it never did",
+}
+
+
+def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None:
+    """What was compared, since the onset; ``None`` where a group had no samples since, or several rates."""
+    found = {}
+    for channel, factors, mean in zip(side.channels, side.factors, onset.means, strict=True):
+        if len(factors) > 1 or mean is None:
+            return None
+        found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # and not -0
+    if set(found) != set(claim.leaves):
+        return None
+    value, _ = over_box(claim.quantity, found)
+    return value if isfinite(value) else None
+
+
+def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
+    """Groups that nobody was in, and events that nobody had: more often misspelled than impossible."""
+    nobody = [
+        f"no sample so far informs {leaf.text}, so nothing is said of it: is it spelled as the stream has it?"
+        for leaf in leaves
+        if not leaf.n
+    ]
+    return (*nobody, *never_happened(leaves))

@@ -18,6 +18,8 @@ from isonomia.audits.audit_file.reader import (
     FileTable,
     FolderTexts,
     Key,
+    RecordedTexts,
+    Texts,
     check_keys,
     file_text,
 )
@@ -25,13 +27,24 @@ from isonomia.audits.protocol import Permissions
 from isonomia.errors import UsageError, nearest
 from isonomia.models.http import sender_to
 from isonomia.models.process import Command
+from isonomia.models.protocol import Model
 from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText
 from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
-from isonomia.watch.source import DECISIONS, OUTCOMES, Folder, Lines, PostgresTable, SqliteTable, StreamSource
+from isonomia.watch.source import Folder, Lines, PostgresTable, SqliteTable, StreamSource
+from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
-__all__ = ["channels_of", "outcomes_of", "read_watch_file", "sections", "source_of", "store_of", "watch_of"]
+__all__ = [
+    "channels_of",
+    "outcomes_of",
+    "read_watch_file",
+    "recorded_watch_file",
+    "sections",
+    "source_of",
+    "store_of",
+    "watch_of",
+]
 
 TOP: Mapping[str, Key] = {
     "title": Key("text", "what is watched, for the page and for alarms"),
@@ -110,7 +123,21 @@ def read_watch_file(path: str | Path) -> AuditFile:
     """Read a watch file: every key is known, and every value is of the right kind."""
     file = Path(path)
     hint = " It is TOML with alpha or run_length, a [source] table and [[property]] tables."
-    toml = TomlText.parse(file_text(file, "a watch file", hint), str(file))
+    checked = _checked(file, file_text(file, "a watch file", hint), FolderTexts(file.parent))
+    if "source" not in checked.content:
+        raise checked.error(
+            "expected where decisions come from: a table [source] with folder = 'decisions', sqlite, postgres or lines"
+        )
+    return checked
+
+
+def recorded_watch_file(path: str | Path, text: str) -> AuditFile:
+    """A watch file of which a record has the text; it has no source where the watch was made in Python."""
+    return _checked(Path(path), text, RecordedTexts({}))
+
+
+def _checked(file: Path, text: str, texts: Texts) -> AuditFile:
+    toml = TomlText.parse(text, str(file))
     check_keys(toml, toml.content, TOP, "a watch file")
     for name, keys in sections().items():
         if name != "property" and name in toml.content:
@@ -126,15 +153,11 @@ def read_watch_file(path: str | Path) -> AuditFile:
         check_keys(toml, table, PROPERTY, f"property {index + 1}", "property", index)
         if ("check" in table) == ("fairness" in table):
             raise toml.error(f"expected property {index + 1} to have one of check, fairness", "property", index)
-    if "source" not in toml.content:
-        raise toml.error(
-            "expected where decisions come from: a table [source] with folder = 'decisions', sqlite, postgres or lines"
-        )
-    return AuditFile(file, toml, FolderTexts(file.parent))
+    return AuditFile(file, toml, texts)
 
 
-def watch_of(file: AuditFile, permissions: Permissions) -> Watch:
-    """The watch that a file describes, which has seen nothing yet; its model is opened."""
+def watch_of(file: AuditFile, permissions: Permissions, model: Model | None = None) -> Watch:
+    """The watch that a file describes, which has seen nothing yet; its model is opened unless one is given."""
     content, late = file.content, file.content.get("outcomes", {})
     if ("alpha" in content) == ("run_length" in content):
         raise file.error(
@@ -153,7 +176,7 @@ def watch_of(file: AuditFile, permissions: Permissions) -> Watch:
         return Watch(
             properties,
             **{key: content[key] for key in ("alpha", "run_length", "delta", "window", "seed") if key in content},
-            model=models_of(file, permissions, {}).get(DEFAULT),
+            model=models_of(file, permissions, {}).get(DEFAULT) if model is None else model,
             values=content.get("values"),
             ranges={column: (low, high) for column, (low, high) in content.get("ranges", {}).items()},
             outcome=late.get("column"),

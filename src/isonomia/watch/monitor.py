@@ -11,21 +11,26 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError
+from isonomia.audits.audit_file.reader import AuditFile
+from isonomia.errors import DataError, IsonomiaError, ModelError
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
+from isonomia.records.database import versions
+from isonomia.records.evidence import EvidenceFile
+from isonomia.toml import TomlText
 from isonomia.watch.answers import Alarm
-from isonomia.watch.source import OUTCOMES, Part, StreamSource
-from isonomia.watch.store import ACKNOWLEDGED, HistoryPoint, KeptAlarm, LogEntry, WatchStore
+from isonomia.watch.evidence import StreamRecord, watch_evidence
+from isonomia.watch.source import Part, StreamSource
+from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, WatchStore
+from isonomia.watch.stream import OUTCOMES
 from isonomia.watch.watch import Watch
 
-__all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "replayed"]
+__all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "brought_by", "judged"]
 
 SELDOM = 1.0
 """Seconds between two points of the history, where parts have no names of their own."""
@@ -122,9 +127,9 @@ class Monitor:
             return
         self.watch.restore(state)
         log = self.store.log()
-        self.source.resume(_positions(log, self._brings(self.source)))
+        self.source.resume(_positions(log, brought_by(self.source)))
         if self.outcomes is not None:
-            self.outcomes.resume(_positions(log, self._brings(self.outcomes)))
+            self.outcomes.resume(_positions(log, brought_by(self.outcomes)))
 
     def catch_up(self, stop: Event) -> int:
         """Take everything that has come, decisions first; how many rows there were."""
@@ -143,6 +148,27 @@ class Monitor:
             self.watch.acknowledge()
             self.store.acknowledge(self.watch.state)
         return len(waiting)
+
+    def evidence(self, file: AuditFile) -> EvidenceFile:
+        """The evidence of the watch as it stands; ``file`` is its watch file."""
+        log = [
+            {"brings": each.brings, "position": each.position, "rows": each.rows, "digest": each.digest}
+            for each in self.store.log()
+        ]
+        alarms = [
+            {"raised": each.raised, "acknowledged": each.acknowledged, "in": each.label, "began_in": each.began}
+            for each in self.store.alarms()
+        ]
+        run = {"id": self.store.id, "begun": self.store.begun, "ended": datetime.now(UTC).isoformat(timespec="seconds")}
+        return watch_evidence(
+            self.watch.terms,
+            self.watch.statistics,
+            StreamRecord(self.store.source, tuple(log), tuple(alarms)),
+            run={**run, "title": self.title, "versions": versions(), "seed": self.watch.seed},
+            audit={"name": file.path.name, "text": _shareable(file), "files": {}},
+            definitions=[dict(table.content) for table in file.properties()],
+            model=self.watch.model_record,
+        )
 
     def deliver(self) -> bool:
         """Hand alarms to every channel that has not got them; whether all of them have."""
@@ -201,9 +227,26 @@ class Monitor:
             return Counter(str(value)[:10] for value in part.table.column(self.time))
         return {part.label if part.alone else datetime.now(UTC).date().isoformat(): part.rows}
 
-    @staticmethod
-    def _brings(source: StreamSource) -> str | None:
-        return getattr(source, "brings", None)
+
+def _shareable(file: AuditFile) -> str:
+    """The text of a watch file without the path of a webhook, which is often its password."""
+    address = file.content.get("alarm", {}).get("webhook")
+    if address is None:
+        return file.text
+    text = file.text.replace(address, f"https://{urlsplit(address).hostname}/...")
+    if TomlText.parse(text, str(file.path)).content["alarm"]["webhook"] == address:
+        raise file.error(
+            "expected the address of the webhook as it is, without escapes, so that evidence can be written without "
+            "it; or name an environment variable, webhook_env",
+            "alarm",
+            "webhook",
+        )
+    return text
+
+
+def brought_by(source: StreamSource) -> str | None:
+    """What a source brings; ``None`` for one that brings both samples and outcomes."""
+    return getattr(source, "brings", None)
 
 
 def judged(watch: Watch, part: Part) -> tuple[Alarm, ...]:
@@ -227,52 +270,3 @@ def _positions(log: Sequence[LogEntry], brings: str | None) -> list[Mapping[str,
     return [
         entry.position for entry in log if entry.position is not None and (brings is None or entry.brings == brings)
     ]
-
-
-# ------------------------------------------------------------------------------------------------------------ once more
-
-
-def replayed(
-    fresh: Watch, store: WatchStore, source: StreamSource, outcomes: StreamSource | None = None
-) -> tuple[list[str], int]:
-    """Read everything again that a store says was read, with a watch that has seen nothing, and compare.
-
-    Returned are the differences, none where state and alarms are the same bit for bit, and how many rows were read.
-    """
-    expected = store.state()
-    if expected is None:
-        raise RecordError(f"expected a watch that has counted something at {store.path}, but there is none")
-    differences, rows = [], 0
-    before: dict[str | None, Mapping[str, Any]] = {}
-    for entry in store.log():
-        if entry.brings == ACKNOWLEDGED or entry.position is None:
-            fresh.acknowledge()
-            continue
-        mine = outcomes if outcomes is not None and entry.brings == OUTCOMES else source
-        place = Monitor._brings(mine)
-        count = 0
-        for part in mine.again(before.get(place), entry.position, entry.rows):
-            if entry.digest is not None and part.digest != entry.digest:
-                differences.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
-            judged(fresh, part)
-            count += part.rows
-        before[place] = entry.position
-        rows += count
-        if count != entry.rows:
-            where = Path(entry.position["file"]).name if "file" in entry.position else dict(entry.position)
-            differences.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
-    return [*differences, *_compared(fresh, expected)], rows
-
-
-def _compared(fresh: Watch, expected: bytes) -> list[str]:
-    """What differs between a watch and a state: first the alarms, then any bit."""
-    kept, found = json.loads(expected), json.loads(fresh.state)
-    differences = []
-    if kept["alarms"] != found["alarms"]:
-        differences.append(f"the store has {len(kept['alarms'])} alarms, reading again gave {found['alarms']}")
-    if kept["samples"] != found["samples"]:
-        differences.append(f"the store has judged {kept['samples']:,} samples, reading again {found['samples']:,}")
-    if expected != fresh.state and not differences:
-        parts = [name for name in kept if kept[name] != found.get(name)]
-        differences.append(f"the state differs in {', '.join(parts)}")
-    return differences

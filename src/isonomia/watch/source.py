@@ -28,11 +28,10 @@ from isonomia.errors import DataError, UsageError
 from isonomia.models.files import needed
 from isonomia.populations.files import files_in, read_rows, table_of
 from isonomia.populations.table import Table
+from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.wording import excerpt, shortened
 
 __all__ = [
-    "DECISIONS",
-    "OUTCOMES",
     "Folder",
     "Lines",
     "Part",
@@ -41,9 +40,6 @@ __all__ = [
     "SqliteTable",
     "StreamSource",
 ]
-
-DECISIONS, OUTCOMES = "decisions", "outcomes"
-"""What a part brings: samples, or outcomes of samples that came before."""
 
 Position = Mapping[str, Any]
 """How far a source was read, as JSON holds it."""
@@ -149,7 +145,10 @@ class Folder:
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
         """A file once more."""
         del before, rows
-        file = self.path / str(entry["file"])
+        name = Path(str(entry["file"]))
+        if name.is_absolute() or ".." in name.parts:  # as a record from a stranger could have it
+            raise DataError(f"expected the name of a file in {self.path}, but {str(name)!r} is none")
+        file = self.path / name
         if not file.is_file():
             raise DataError(f"expected {file}, which was read before, but it is not there any more")
         part = self._part(file, str(entry["file"]))

@@ -20,15 +20,13 @@ from uuid import uuid4
 from isonomia.errors import RecordError, UsageError, refuse_no_path
 from isonomia.records.database import LOCK_TIMEOUT, record_error, refuse_programs
 from isonomia.watch.answers import Alarm
-from isonomia.watch.source import OUTCOMES, Part, Position
+from isonomia.watch.source import Part, Position
+from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
-__all__ = ["ACKNOWLEDGED", "HistoryPoint", "KeptAlarm", "LogEntry", "WatchStore"]
+__all__ = ["HistoryPoint", "KeptAlarm", "LogEntry", "WatchStore"]
 
 FORMAT = 1
 """The version of the tables."""
-
-ACKNOWLEDGED = "acknowledged"
-"""What stands in the log where alarms were acknowledged: a watch that is run again does so at the same moment."""
 
 MAX_POINTS = 1_000
 """Points of the history that are kept; every second one goes when there are more."""
@@ -130,7 +128,7 @@ class WatchStore:
 
     def __init__(self, path: Path, source: str) -> None:
         refuse_no_path(str(path))
-        self.path, self._source, self._revision = path, source, -1
+        self.path, self.source, self._revision = path, source, -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -157,9 +155,9 @@ class WatchStore:
         if row is None:
             return None
         source, self._revision, state = row
-        if source != self._source:
+        if source != self.source:
             raise RecordError(
-                f"{self.path} holds a watch over {source}, but this file names {self._source}. Choose another store, "
+                f"{self.path} holds a watch over {source}, but this file names {self.source}. Choose another store, "
                 "store = '...', for another watch"
             )
         return bytes(state)
@@ -167,8 +165,16 @@ class WatchStore:
     @property
     def id(self) -> str:
         """What tells this watch from all others, also in its copies."""
+        return self._about("id")
+
+    @property
+    def begun(self) -> str:
+        """When it began, as ISO 8601."""
+        return self._about("begun")
+
+    def _about(self, column: str) -> str:
         with self._explained("read the store"):
-            row = self._database.execute("SELECT id FROM watch").fetchone()
+            row = self._database.execute(f"SELECT {column} FROM watch").fetchone()
         return "" if row is None else str(row[0])
 
     def log(self) -> list[LogEntry]:
@@ -183,7 +189,7 @@ class WatchStore:
         """Write down a watch that has seen nothing yet."""
         with self._transaction("begin the watch") as database:
             database.execute(
-                "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], _now(), self._source, state)
+                "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], _now(), self.source, state)
             )
         self._revision = 0
 

@@ -22,9 +22,25 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 
-__all__ = ["StreamTally", "Sums", "Waiting", "from_plain", "to_plain"]
+__all__ = [
+    "ACKNOWLEDGED",
+    "DECISIONS",
+    "OUTCOMES",
+    "StreamTally",
+    "Sums",
+    "Waiting",
+    "from_plain",
+    "to_plain",
+    "window_start",
+]
 
 Floats = NDArray[np.float64]
+
+DECISIONS, OUTCOMES = "decisions", "outcomes"
+"""What a part of a stream brings: samples, or outcomes of samples that came before."""
+
+ACKNOWLEDGED = "acknowledged"
+"""What stands in the log where alarms were acknowledged: a watch that is run again does so at the same moment."""
 
 PARTS = 4
 """Into how many parts a window is cut: it is between as long as asked for and a part longer."""
@@ -76,6 +92,13 @@ class Sums:
             if now % part == 0:
                 self.parts = [each for each in self.parts if now - each.start < self.window + part]
                 self.parts.append(_empty(now, self.parts[-1].number + 1, len(counts)))
+
+
+def window_start(samples: int, window: int) -> tuple[int, int]:
+    """After how many samples the last window starts, once so many were counted, and how many started before it."""
+    part = max(window // PARTS, 1)
+    number = max((samples // part * part - window - part) // part + 1, 0)
+    return number * part, number
 
 
 def _carried_on(total: float, numbers: Floats) -> float:

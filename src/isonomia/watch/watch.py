@@ -10,46 +10,42 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from math import log
+from datetime import UTC, datetime
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import zeta
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
-from isonomia.audits.rates.check import never_happened
 from isonomia.audits.rates.counting import Reader
-from isonomia.audits.rates.intervals import over_box
+from isonomia.audits.verdicts import about_model
 from isonomia.errors import DataError, IsonomiaError, RecordError, UsageError
-from isonomia.evidence.confidence_sequences import drifting_interval
-from isonomia.evidence.detectors import DetectorState, Loan, Onset
+from isonomia.evidence.detectors import Crossing, DetectorState, Loan, Onset
 from isonomia.models.adapt import adapt
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import without_outcome
 from isonomia.populations.table import Table
-from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict
+from isonomia.records.database import versions
+from isonomia.records.evidence import evidence_text
+from isonomia.records.verdict import Verdict
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property, parse
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Value
 from isonomia.spec.walk import check_names, columns_of, outputs_of
-from isonomia.version import __version__
-from isonomia.watch.answers import Alarm, Standing
-from isonomia.watch.claims import WatchedClaim, WatchedSide, watched_claims
+from isonomia.watch.answers import Alarm, SideStatistics, Standing, WatchStatistics, WatchTerms
+from isonomia.watch.claims import WatchedClaim, watched_claims
+from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
 from isonomia.watch.stream import StreamTally, Sums, Waiting, from_plain, to_plain
 
 __all__ = ["Watch"]
 
 Floats = NDArray[np.float64]
 
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 """The version of the stored state."""
-
-
-SPENDING = 1.1
-"""The window that starts as the k-th has a part of the risk in proportion to k to minus this."""
 
 
 class Watch:
@@ -138,26 +134,27 @@ class Watch:
         self.delta = checked_delta(delta)
         self.window = _checked_window(self._WINDOW if window is None else window)
         self.seed = seed
+        self._given: tuple[Mapping[str, Any], Mapping[str, Any]] = dict(values or {}), dict(ranges or {})
         held = dict.fromkeys(name for prop in self.properties for name in outcomes_of(prop))
         if outcome is not None:
             held[outcome] = None
         self._model: Model | None = None if model is None else without_outcome(adapt(model, features), tuple(held))
         score = None if self._model is None else self._model.score_range
-        self._claims = watched_claims(
+        claims = watched_claims(
             self.properties, values or {}, checked_ranges(ranges or {}), score, Loan(self.run_length is not None)
         )
-        self._sides = tuple((number, side) for number, claim in enumerate(self._claims) for side in claim.sides)
-        self._leaves = tuple(dict.fromkeys(leaf for claim in self._claims for leaf in claim.leaves))
-        self._ranges = {leaf: span for claim in self._claims for leaf, span in claim.ranges.items()}
+        self.terms = WatchTerms(
+            self.properties, claims, self.alpha, self.run_length, self.delta, self.window, self.seed
+        )
         self._names: tuple[str, ...] | None = None
         self._late = None if outcome is None and id is None else Waiting(outcome, id, patience)
-        self._tickets = np.random.default_rng([seed, len(self._sides)])
-        self._states = [side.detector.begin() for _, side in self._sides]
-        self._sums = Sums.empty(len(self._leaves), self.window)
-        self._epoch = 0
+        self._tickets = np.random.default_rng([seed, len(self.terms.sides)])
+        self._states = [side.detector.begin() for _, side in self.terms.sides]
+        self._sums = Sums.empty(len(self.terms.leaves), self.window)
+        self._acknowledged: tuple[int, ...] = ()
+        self._crossings: tuple[tuple[int, Crossing], ...] = ()
         self.samples = 0
         self.alarms: tuple[Alarm, ...] = ()
-        self._open: tuple[Alarm, ...] = ()
 
     # -------------------------------------------------------------------------------------------------------- updates
 
@@ -208,8 +205,8 @@ class Watch:
         """What each rate and mean so far could be at the least and at the most if all outcomes were there."""
         absent = self.pending + self.missing
         found = {}
-        for k, leaf in enumerate(self._leaves):
-            low, high = self._ranges[leaf]
+        for k, leaf in enumerate(self.terms.leaves):
+            low, high = self.terms.ranges[leaf]
             count, total = self._sums.everything.counts[k] + absent, self._sums.everything.totals[k]
             ends = (total / count, (total + absent) / count) if count else (0.0, 1.0)
             found[to_text(leaf)] = low + (high - low) * float(ends[0]), low + (high - low) * float(ends[1])
@@ -225,35 +222,43 @@ class Watch:
 
     def _judge(self, people: Table) -> tuple[Alarm, ...]:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
-        seen = [self._values(leaf, reader) for leaf in self._leaves]  # refuses what is amiss before anything is changed
-        tickets = self._tickets.random(people.rows) if any(side.tickets > 1 for _, side in self._sides) else np.zeros(0)
+        # What is amiss is refused here, before anything is changed.
+        seen = [self._values(leaf, reader) for leaf in self.terms.leaves]
+        several = any(side.tickets > 1 for _, side in self.terms.sides)
+        tickets = self._tickets.random(people.rows) if several else np.zeros(0)
         self._sums.add(self.samples, [inside for inside, _ in seen], [values for _, values in seen], people.rows)
         crossings = []
-        enough = self._enough()
-        for index, (number, side) in enumerate(self._sides):
+        enough = self.terms.enough(len(self._acknowledged))
+        for index, (_, side) in enumerate(self.terms.sides):
             labels, payoffs = side.payoffs(reader, tickets)
             self._states[index], crossed = side.detector.observe(self._states[index], labels, payoffs, enough)
             if crossed:
-                crossings.append((side, self._claims[number], *crossed))
+                crossings.append((index, crossed))
         self.samples += people.rows
-        raised: list[Alarm] = []
-        for side, claim, state, sample in sorted(crossings, key=lambda crossing: crossing[3]):
-            if not self._is_open(claim):
-                raised.append(self._alarm(side, claim, state, sample))
-                self._open = (*self._open, raised[-1])
-        self.alarms = (*self.alarms, *raised)
-        return tuple(raised)
+        before = len(self.alarms)
+        for index, crossed in sorted(crossings, key=lambda crossing: crossing[1][1]):
+            number, side = self.terms.sides[index]
+            if not self._is_open(self.terms.claims[number]):
+                crossing = side.detector.crossing(*crossed)
+                self._crossings = (*self._crossings, (index, crossing))
+                self.alarms = (*self.alarms, self.terms.alarm(index, crossing))
+        return self.alarms[before:]
+
+    @property
+    def open_alarms(self) -> tuple[Alarm, ...]:
+        """The alarms that were not acknowledged."""
+        since = self._acknowledged[-1] if self._acknowledged else 0
+        return tuple(alarm for alarm in self.alarms if alarm.sample > since)
 
     @property
     def alarm(self) -> Alarm | None:
         """The first alarm that was not acknowledged."""
-        return min(self._open, key=lambda alarm: alarm.sample, default=None)
+        return min(self.open_alarms, key=lambda alarm: alarm.sample, default=None)
 
     def acknowledge(self) -> None:
         """Take note of the alarms that there are, and watch on as from now, with half of the risk that is left."""
-        self._open = ()
-        self._epoch += 1
-        for index, (_, side) in enumerate(self._sides):
+        self._acknowledged = (*self._acknowledged, self.samples)
+        for index, (_, side) in enumerate(self.terms.sides):
             fresh = side.detector.begin()
             old = self._states[index]
             self._states[index] = replace(old, owed=fresh.owed)
@@ -263,20 +268,11 @@ class Watch:
         """What is left of the risk after the alarms that were acknowledged, in words."""
         if self.alpha is None:
             return f"the mean number of samples to the next false alarm is {self.run_length:,.0f} or more, as before"
-        left = self.alpha * 0.5**self._epoch
+        left = self.alpha * 0.5 ** len(self._acknowledged)
         return f"of the risk of {self.alpha:g} there is {left:g} left for all alarms from now on"
 
-    def _enough(self) -> float:
-        """The log wealth at which an e-detector gives an alarm."""
-        count = len(self._sides)
-        if self.run_length is not None:
-            return log(self.run_length * count)
-        if self.alpha is None:
-            raise AssertionError("a watch has alpha or run_length")
-        return log(count / self.alpha) + (self._epoch + 1) * log(2.0)
-
     def _is_open(self, claim: WatchedClaim) -> bool:
-        return any((alarm.text, alarm.group) == (claim.text, claim.group) for alarm in self._open)
+        return any((alarm.text, alarm.group) == (claim.text, claim.group) for alarm in self.open_alarms)
 
     def _wanted(self, people: Table, *, first: bool) -> tuple[str, ...]:
         """The columns that the properties name; all of them where there is a model to ask. Missing ones are refused."""
@@ -305,42 +301,13 @@ class Watch:
         answer = Asker(self._model)(people, "score" in outputs, "prediction" in outputs)
         return Batch(people.rows, columns, answer.prediction, answer.score, answer.classes)
 
-    def _alarm(self, side: WatchedSide, claim: WatchedClaim, state: DetectorState, sample: int) -> Alarm:
-        onset = side.detector.onset(state, self.delta if self.alpha is None else self.alpha, sample)
-        return Alarm(
-            self._named(claim),
-            claim.group,
-            claim.text,
-            sample,
-            replace(onset, means=()),
-            self._since(side, claim, onset),
-            claim.relation,
-            claim.threshold,
-        )
-
-    def _since(self, side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None:
-        """What was compared, since the onset; ``None`` where a group had no samples since, or several rates."""
-        found = {}
-        for channel, factors, mean in zip(side.channels, side.factors, onset.means, strict=True):
-            if len(factors) > 1 or mean is None:
-                return None
-            found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # and not -0
-        if set(found) != set(claim.leaves):
-            return None
-        value, _ = over_box(claim.quantity, found)
-        return value if np.isfinite(value) else None
-
-    def _named(self, claim: WatchedClaim) -> str:
-        prop = self.properties[claim.number]
-        return prop.name or str(prop)
-
     # -------------------------------------------------------------------------------------------------------- windows
 
     def _values(self, leaf: Leaf, reader: Reader) -> tuple[NDArray[np.bool_], Floats]:
         """Who is in a leaf's group, and its value for each, between 0 and 1; 0 for others."""
         chosen = reader.members(leaf.given)
         inside = np.ones(reader.batch.rows, dtype=bool) if chosen is None else chosen
-        low, high = self._ranges[leaf]
+        low, high = self.terms.ranges[leaf]
         values = np.zeros(len(inside))
         values[inside] = (reader.numbers(leaf, inside, (low, high)) - low) / (high - low)
         return inside, values
@@ -352,45 +319,7 @@ class Watch:
         Guarantee: with probability at least ``1 - delta`` every interval that is ever shown contains the mean, over
         the samples that it is about, of what the rate was at each of them.
         """
-        tally = self._sums.recent
-        risk = float(self.delta * (tally.number + 1) ** -SPENDING / zeta(SPENDING))
-        leaves = {leaf: self._leaf(k, leaf, tally, risk / len(self._leaves)) for k, leaf in enumerate(self._leaves)}
-        found = []
-        for claim in self._claims:
-            expression = self._expression(claim, leaves)
-            answer = {True: "holds", False: "violated", None: "undecided"}[expression.settled]
-            records = tuple(leaves[leaf] for leaf in claim.leaves)
-            found.append(
-                Standing(
-                    self._named(claim),
-                    claim.group,
-                    answer,
-                    expression,
-                    records,
-                    self.samples - tally.start,
-                    tally.start,
-                )
-            )
-        return tuple(found)
-
-    def _leaf(self, index: int, leaf: Leaf, tally: StreamTally, risk: float) -> LeafRecord:
-        count, total = float(tally.counts[index]), float(tally.totals[index])
-        low, high = self._ranges[leaf]
-        ends = drifting_interval(min(total, count), count, risk)
-        estimate = None if not count else low + (high - low) * total / count
-        return LeafRecord(
-            to_text(leaf), int(count), estimate, low + (high - low) * ends[0], low + (high - low) * ends[1]
-        )
-
-    def _expression(self, claim: WatchedClaim, leaves: Mapping[Leaf, LeafRecord]) -> Expression:
-        box = {leaf: (leaves[leaf].low, leaves[leaf].high) for leaf in claim.leaves}
-        points = {leaf: leaves[leaf].estimate for leaf in claim.leaves}
-        low, high = (0.0 if abs(end) < 1e-300 else end for end in over_box(claim.quantity, box))
-        estimate = None
-        if all(point is not None for point in points.values()):
-            value, _ = over_box(claim.quantity, {leaf: (point, point) for leaf, point in points.items()})  # type: ignore[misc]
-            estimate = value if np.isfinite(value) else None
-        return Expression(to_text(claim.quantity), claim.relation, claim.threshold, estimate, low, high)
+        return self.terms.now(self.statistics)
 
     # ------------------------------------------------------------------------------------------------------- verdicts
 
@@ -402,74 +331,22 @@ class Watch:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Whether each property has held so far."""
-        return tuple(self._verdict(number) for number in range(len(self.properties)))
+        return self.terms.verdicts(self.statistics)
 
-    def _verdict(self, number: int) -> Verdict:
-        prop = self.properties[number]
-        claims = [(k, claim) for k, claim in enumerate(self._claims) if claim.number == number]
-        answers = [self._answer(k) for k, _ in claims]
-        answer = False if False in answers else True if all(each is True for each in answers) else None
-        leaves = {
-            leaf: self._leaf(k, leaf, self._sums.everything, self.delta / len(self._leaves))
-            for k, leaf in enumerate(self._leaves)
-        }
-        expressions = [
-            self._expression(claim, leaves).agreeing(each) for (_, claim), each in zip(claims, answers, strict=True)
-        ]
-        known = tuple(leaves[leaf] for leaf in dict.fromkeys(leaf for _, claim in claims for leaf in claim.leaves))
-        groups = tuple(
-            GroupRecord(
-                claim.group,
-                _WORDS[each],
-                item.text,
-                item.relation,
-                item.threshold,
-                item.estimate,
-                item.low,
-                item.high,
-                min(leaves[leaf].n for leaf in claim.leaves),
-            )
-            for (_, claim), each, item in zip(claims, answers, expressions, strict=True)
-            if claim.group
-        )
-        return Verdict(
-            text=str(prop),
-            answer=_WORDS[answer],
-            delta=self.delta,
-            risk=self.delta if answer is not None else 0.0,
-            method="bets",
+    @property
+    def statistics(self) -> WatchStatistics:
+        """What all answers are computed from, of constant size but for the alarms."""
+        sides = zip(self.terms.sides, self._states, strict=True)
+        return WatchStatistics(
             samples=self.samples,
-            leaves=known,
-            expressions=tuple(expressions),
-            stopped=f"after the {self.samples:,} samples that have come so far",
-            assumptions=self._assumptions(),
-            remarks=(_MEANING[answer], *_unseen(known)),
-            seed=self.seed,
-            seconds=0.0,
-            population={"kind": "stream", "rows": self.samples},
-            name=prop.name,
-            version=__version__,
-            groups=groups,
+            pending=self.pending,
+            missing=self.missing,
+            acknowledged=self._acknowledged,
+            everything=self._sums.everything,
+            recent=self._sums.recent,
+            sides=tuple(SideStatistics(*state.peaks, side.detector.height(state)) for (_, side), state in sides),
+            crossings=self._crossings,
         )
-
-    def _answer(self, claim: int) -> bool | None:
-        """Has a comparison held so far? Violated where a half-space is refuted, holds where every opposite is."""
-        mine = [index for index, (number, _) in enumerate(self._sides) if number == claim]
-        violated = log(len(self._sides) / self.delta)
-        holds = log(len(self.properties) / self.delta)
-        if any(self._states[index].peaks[0] >= violated for index in mine):
-            return False
-        if all(self._states[index].peaks[1] >= holds for index in mine):
-            return True
-        return None
-
-    def _assumptions(self) -> tuple[str, ...]:
-        assumed = ["which samples come, and in what order, does not depend on the decisions about later ones"]
-        if any(len(side.channels) > 1 for _, side in self._sides):
-            assumed.append(
-                "the rates do not change within a block, the few samples in which every compared group comes up twice"
-            )
-        return tuple(assumed)
 
     # ---------------------------------------------------------------------------------------------------------- state
 
@@ -480,14 +357,14 @@ class Watch:
             "format": STATE_FORMAT,
             "watches": self._identity(),
             "samples": self.samples,
-            "epoch": self._epoch,
+            "acknowledged": list(self._acknowledged),
             "tickets": self._tickets.bit_generator.state,
             "states": [to_plain(state) for state in self._states],
             "everything": to_plain(self._sums.everything),
             "parts": [to_plain(each) for each in self._sums.parts],
             "waiting": None if self._late is None else self._late.state(),
             "alarms": [asdict(alarm) for alarm in self.alarms],
-            "open": [self.alarms.index(alarm) for alarm in self._open],
+            "crossings": [[index, to_plain(crossing)] for index, crossing in self._crossings],
         }
         return json.dumps(content, separators=(",", ":")).encode()
 
@@ -509,7 +386,7 @@ class Watch:
                     f"{content['watches']!r}"
                 )
             self.samples = int(content["samples"])
-            self._epoch = int(content["epoch"])
+            self._acknowledged = tuple(map(int, content["acknowledged"]))
             self._tickets.bit_generator.state = content["tickets"]
             self._states = [from_plain(DetectorState, each) for each in content["states"]]
             parts = [from_plain(StreamTally, each) for each in content["parts"]]
@@ -519,15 +396,43 @@ class Watch:
             self.alarms = tuple(
                 Alarm(**{**each, "onset": Onset(**{**each["onset"], "means": ()})}) for each in content["alarms"]
             )
-            self._open = tuple(self.alarms[index] for index in content["open"])
+            self._crossings = tuple((int(index), from_plain(Crossing, each)) for index, each in content["crossings"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise RecordError(f"expected the state of a watch, but it cannot be read: {error}") from error
         return self
 
+    def evidence(self, title: str = "A watch", key: bytes | None = None) -> str:
+        """The text of a sealed evidence file of the watch as it stands, which ``isonomia replay`` takes.
+
+        It holds the statistics from which alarms, verdicts and intervals are computed, and no samples. ``title`` says
+        what is watched; with a ``key`` of at least 16 bytes only somebody who has it can seal a file like it.
+        """
+        late = None
+        if self._late is not None:
+            late = {"column": self._late.outcome, "id": self._late.id, "patience": self._late.patience}
+        text, tables = terms_text(self.terms, title, *self._given, late)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        run = {"id": uuid4().hex[:12], "begun": now, "ended": now, "title": title}
+        evidence = watch_evidence(
+            self.terms,
+            self.statistics,
+            StreamRecord(),
+            run={**run, "versions": versions(), "seed": self.seed},
+            audit={"name": "watch.toml", "text": text, "files": {}},
+            definitions=tables,
+            model=self.model_record,
+        )
+        return evidence_text(evidence, key)
+
+    @property
+    def model_record(self) -> Mapping[str, Any]:
+        """What the model says of itself, for records; empty where none is asked."""
+        return about_model(self._model, None)
+
     def _identity(self) -> dict[str, Any]:
         return {
-            "claims": [claim.text for claim in self._claims],
-            "ranges": [list(self._ranges[leaf]) for leaf in self._leaves],
+            "claims": [claim.text for claim in self.terms.claims],
+            "ranges": [list(self.terms.ranges[leaf]) for leaf in self.terms.leaves],
             "alpha": self.alpha,
             "run_length": self.run_length,
             "delta": self.delta,
@@ -535,25 +440,6 @@ class Watch:
             "seed": self.seed,
             "late": None if self._late is None else [self._late.outcome, self._late.id, self._late.patience],
         }
-
-
-_WORDS: dict[bool | None, Any] = {True: "holds", False: "violated", None: "undecided"}
-
-_MEANING = {
-    True: "holds: the samples refute that it was violated the whole time; if the rates never changed, it holds",
-    False: "violated: at some time it did not hold; whether it holds now is said for the last samples",
-    None: "undecided: the samples refute neither that it held the whole time nor that it never did",
-}
-
-
-def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
-    """Groups that nobody was in, and events that nobody had: more often misspelled than impossible."""
-    nobody = [
-        f"no sample so far informs {leaf.text}, so nothing is said of it: is it spelled as the stream has it?"
-        for leaf in leaves
-        if not leaf.n
-    ]
-    return (*nobody, *never_happened(leaves))
 
 
 def _checked_property(value: Property | str) -> Property:

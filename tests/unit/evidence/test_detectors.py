@@ -91,7 +91,10 @@ def test_how_a_stream_is_cut_does_not_matter(detector: Detector) -> None:
     assert (raised is None) == (alarm is None)
     if alarm and raised:
         assert raised[1] == alarm[1]
-        assert detector.onset(raised[0], 0.05, raised[1]) == detector.onset(alarm[0], 0.05, alarm[1])
+        mine, other = detector.crossing(*raised), detector.crossing(*alarm)
+        assert mine.onset(0.05) == other.onset(0.05)
+        for name in ("draws", "heights", "moments", "against", "opposite", "since"):
+            assert np.array_equal(getattr(mine, name), getattr(other, name)), name
 
 
 def test_the_sum_over_starts_is_that_of_bets_that_start_with_every_draw() -> None:
@@ -140,8 +143,7 @@ def test_a_change_is_found_soon_and_dated() -> None:
     yes = np.concatenate([rng.random(4_000) < 0.25, rng.random(4_000) < 0.5]).astype(float)
     _, alarm = RATE.observe(RATE.begin(), np.zeros(8_000, dtype=np.int64), yes, float(np.log(10_000)))
     assert alarm is not None
-    state, sample = alarm
-    onset = RATE.onset(state, 0.05, sample)
+    sample, onset = alarm[1], RATE.crossing(*alarm).onset(0.05)
     assert 4_000 < sample < 4_400
     assert onset.low <= 4_000 <= onset.high == sample
     assert 3_900 <= onset.estimate <= 4_150

@@ -14,7 +14,8 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, ModelError, RecordError
 from isonomia.watch import store as store_module
-from isonomia.watch.monitor import Monitor, replayed
+from isonomia.watch.monitor import Monitor
+from isonomia.watch.replaying import replayed
 from isonomia.watch.source import Folder
 from isonomia.watch.store import WatchStore
 

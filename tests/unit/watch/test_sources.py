@@ -11,7 +11,8 @@ from threading import Event
 import pytest
 
 from isonomia.errors import DataError, UsageError
-from isonomia.watch.source import DECISIONS, OUTCOMES, Folder, Lines, SqliteTable
+from isonomia.watch.source import Folder, Lines, SqliteTable
+from isonomia.watch.stream import DECISIONS, OUTCOMES
 
 
 def _taken(source) -> list:

@@ -75,6 +75,7 @@ def check_allowed(
     given: Collection[str] = (),
     writes: Collection[str] = (),
     elsewhere: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Refuse an audit file that wants what nobody allowed.
 
@@ -93,13 +94,15 @@ def check_allowed(
         person said something else.
     elsewhere
         Whether a person said where the model is asked, so that the key ``executor`` is not followed.
+    quiet
+        Whether nobody is told of alarms, so that the table ``[alarm]`` of a watch file is not followed.
 
     Raises
     ------
     NotAllowedError
         With a line for everything that it wants.
     """
-    needs = [*needs_of(file, given, writes=writes), *([] if elsewhere else _executor_needs(file))]
+    needs = [*needs_of(file, given, writes=writes, quiet=quiet), *([] if elsewhere else _executor_needs(file))]
     lacking = [need for need in needs if not _allows(permissions, need)]
     if not lacking:
         return
@@ -132,12 +135,15 @@ def _allows(permissions: Permissions, need: Need) -> bool:
 # ---------------------------------------------------------------------------------------------------- what a file wants
 
 
-def needs_of(file: AuditFile, given: Collection[str] = (), *, writes: Collection[str] = ()) -> list[Need]:
+def needs_of(
+    file: AuditFile, given: Collection[str] = (), *, writes: Collection[str] = (), quiet: bool = False
+) -> list[Need]:
     """Everything that a file wants and that needs permission, in the order of its lines; as for :func:`check_allowed`.
 
     Only texts inside the folder of the file are read for it.
     """
-    return sorted(dict.fromkeys(_needs(file, given, writes)), key=lambda need: need.line)
+    found = [*_needs(file, given, writes), *([] if quiet else _alarm_needs(file))]
+    return sorted(dict.fromkeys(found), key=lambda need: need.line)
 
 
 def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> Iterator[Need]:
@@ -170,7 +176,7 @@ def _executor_needs(file: AuditFile) -> Iterator[Need]:
 
 
 def _stream_needs(file: AuditFile) -> Iterator[Need]:
-    """What a watch file wants besides: to read and connect to sources, to run and call somebody at an alarm."""
+    """What a watch file wants besides: to read and connect to sources."""
     for name in ("source", "outcomes"):
         entry = _table(file, name)
         for key in ("folder", "sqlite"):
@@ -178,6 +184,10 @@ def _stream_needs(file: AuditFile) -> Iterator[Need]:
         for key in ("postgres", "postgres_env"):
             if key in entry.content:
                 yield _need("code", entry, key, "connects to a database, and reads a table of it")
+
+
+def _alarm_needs(file: AuditFile) -> Iterator[Need]:
+    """Whom a watch file runs or calls at an alarm."""
     alarm = _table(file, "alarm")
     if "command" in alarm.content:
         words = " ".join(map(str, alarm.get("command")))

@@ -20,6 +20,8 @@ __all__ = [
     "FileTable",
     "FolderTexts",
     "Key",
+    "RecordedTexts",
+    "Texts",
     "check_keys",
     "file_text",
     "read_audit_file",

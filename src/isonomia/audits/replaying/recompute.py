@@ -29,7 +29,18 @@ from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 from isonomia.wording import visible
 
-__all__ = ["Rebuilt", "Recomputed", "closings", "compared", "rebuilt", "recomputed", "stand_in"]
+__all__ = [
+    "ROUNDING",
+    "Rebuilt",
+    "Recomputed",
+    "attempt",
+    "closings",
+    "compared",
+    "plain_verdict",
+    "rebuilt",
+    "recomputed",
+    "stand_in",
+]
 
 TIME_LIMIT = 120.0
 """Seconds that computing one property of a record may take, unless somebody says otherwise: most take some
@@ -70,7 +81,7 @@ def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIM
         began = perf_counter()
         compute = partial(_recompute, evidence, each, check, began + seconds)
         try:
-            result = _attempt(check, compute)
+            result = attempt(check, compute)
         except TimeoutError:
             message = (
                 f"computing it took more than {seconds:g} seconds, which records seldom need. If you trust whoever "
@@ -90,7 +101,9 @@ def compared(
     yield from differences(check.definition, planned.definition, "definition")
     yield from differences(recorded, options, "options", ROUNDING)
     yield from differences(check.verdict["version"], evidence.run["versions"].get("isonomia"), "version")
-    yield from differences({"looks": "any", **_plain(check.verdict)}, _plain(verdict.to_dict()), "", ROUNDING)
+    yield from differences(
+        {"looks": "any", **plain_verdict(check.verdict)}, plain_verdict(verdict.to_dict()), "", ROUNDING
+    )
 
 
 def _recompute(
@@ -144,7 +157,7 @@ def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
             raise RecordError(f"its statistics contradict each other: {counts.where} counts {list(parts)!r:.60}{limit}")
 
 
-def _attempt(
+def attempt(
     check: CheckEvidence, compute: Callable[[], tuple[tuple[ValueDifference, ...], str | None]]
 ) -> tuple[str, Verdict | None, tuple[ValueDifference, ...], str | None]:
     """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
@@ -165,7 +178,7 @@ def _attempt(
     return check.name, verdict, (), failure
 
 
-def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
+def plain_verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """As JSON gives it back, without what is not compared."""
     told: dict[str, Any] = json.loads(json.dumps(verdict))
     return {key: value for key, value in told.items() if key not in _NOT_COMPARED}

@@ -1,0 +1,378 @@
+"""The evidence of a watch: the statistics that its answers are computed from, the answers, and what was read.
+
+It is an evidence file like that of a run, with a part of its own. Of constant size but for the list of what was read
+and for the alarms, it holds sums and the wealth of bets at the moments that matter, and no samples. *Guarantee*: where
+nothing differs, alarms, verdicts and intervals follow from these statistics. What is not implied is that the statistics
+are those of the stream, since wealth cannot be computed without the samples: only reading them again shows that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import exp, inf, isfinite, isinf
+from typing import Any
+
+import numpy as np
+
+from isonomia.errors import RecordError
+from isonomia.evidence.detectors import Crossing
+from isonomia.records.evidence import CheckEvidence, EvidenceFile
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Rate
+from isonomia.toml import toml_key, toml_value
+from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchTerms
+from isonomia.watch.claims import WatchedSide
+from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, OUTCOMES, StreamTally, window_start
+from isonomia.wording import plural
+
+__all__ = [
+    "StreamRecord",
+    "contradictions",
+    "options_of",
+    "statistics_in",
+    "terms_text",
+    "watch_evidence",
+    "watch_part",
+]
+
+MAX_SAMPLES = 2**53
+"""More samples than any stream has: beyond, whole numbers are not exact as floats."""
+
+CLOSE = 1e-9
+"""By which part of themselves sums may differ, and the log wealth of an alarm from its threshold: rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """What is known of a stream besides its statistics; nothing of one whose samples came from Python.
+
+    Attributes
+    ----------
+    source
+        What it is, in words.
+    log
+        What was read, in order, and where alarms were acknowledged: ``brings``, ``position``, ``rows``, ``digest``.
+    alarms
+        For each alarm when it was ``raised`` and ``acknowledged``, in which part it came, ``in``, and ``began_in``.
+    """
+
+    source: str | None = None
+    log: tuple[Mapping[str, Any], ...] = ()
+    alarms: tuple[Mapping[str, Any], ...] = ()
+
+
+def watch_evidence(
+    terms: WatchTerms,
+    known: WatchStatistics,
+    stream: StreamRecord,
+    *,
+    run: Mapping[str, Any],
+    audit: Mapping[str, Any],
+    definitions: Sequence[Mapping[str, Any]],
+    model: Mapping[str, Any],
+) -> EvidenceFile:
+    """The evidence of a watch.
+
+    Parameters
+    ----------
+    terms, known, stream
+        What is watched, what came of it, and what was read.
+    run, audit
+        As :class:`EvidenceFile` has them; ``audit`` is the watch file.
+    definitions
+        The table of each property in the watch file.
+    model
+        What the model says of itself; empty where none is asked.
+    """
+    entries = {"model": model} if model else {}
+    checks = tuple(
+        CheckEvidence(verdict.name or verdict.text, definition, options, entries, _finite(verdict.to_dict()))
+        for definition, options, verdict in zip(definitions, options_of(terms), terms.verdicts(known), strict=True)
+    )
+    part = watch_part(terms, known)
+    nothing = {"raised": None, "acknowledged": None, "in": None, "began_in": None}
+    told = stream.alarms or (nothing,) * len(part["alarms"])
+    part["alarms"] = [{**alarm, **when} for alarm, when in zip(part["alarms"], told, strict=True)]
+    watch = {"source": stream.source, **part, "log": [dict(entry) for entry in stream.log]}
+    return EvidenceFile(run, audit, checks, watch=watch)
+
+
+def watch_part(terms: WatchTerms, known: WatchStatistics) -> dict[str, Any]:
+    """Statistics and what follows from them, as the evidence of a watch has them."""
+    return {
+        "samples": known.samples,
+        "pending": known.pending,
+        "missing": known.missing,
+        "acknowledged": list(known.acknowledged),
+        "rates": _rates(terms, known),
+        "sides": [_side(terms, *each) for each in zip(terms.sides, known.sides, strict=True)],
+        "now": _now(terms, known),
+        "alarms": [
+            {**_alarm(terms.alarm(index, crossing)), **_plain_crossing(index, crossing)}
+            for index, crossing in known.crossings
+        ],
+    }
+
+
+def options_of(terms: WatchTerms) -> list[dict[str, Any]]:
+    """How each property is watched, and what it says in plain English."""
+    risks = {"alpha": terms.alpha, "run_length": terms.run_length, "delta": terms.delta}
+    shared = {name: None if risk is None else float(risk) for name, risk in risks.items()} | {"window": terms.window}
+    return [{**shared, "explanation": prop.explain()} for prop in terms.properties]
+
+
+def _alarm(alarm: Alarm) -> dict[str, Any]:
+    content = asdict(alarm)
+    content["onset"] = {name: content["onset"][name] for name in ("estimate", "low", "high")}
+    return content
+
+
+def _side(terms: WatchTerms, watched: tuple[int, WatchedSide], side: SideStatistics) -> dict[str, Any]:
+    """What is known of a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
+    violated, holds = len(terms.sides) * exp(-side.against), len(terms.properties) * exp(-side.opposite)
+    return {
+        "text": terms.claims[watched[0]].text,
+        "against": side.against,
+        "opposite": side.opposite,
+        "height": _or_none(side.height),
+        "risk_violated": min(violated, 1.0),
+        "risk_holds": min(holds, 1.0),
+    }
+
+
+def _now(terms: WatchTerms, known: WatchStatistics) -> list[dict[str, Any]]:
+    found = []
+    for each in terms.now(known):
+        expression = {key: _or_none(value) for key, value in asdict(each.expression).items()}
+        about = {"property": each.property, "group": each.group, "answer": each.answer}
+        found.append({**about, **expression, "samples": each.samples, "first": each.first})
+    return found
+
+
+def _rates(terms: WatchTerms, known: WatchStatistics) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": to_text(leaf),
+            "n": int(known.everything.counts[k]),
+            "sum": float(known.everything.totals[k]),
+            "recent_n": int(known.recent.counts[k]),
+            "recent_sum": float(known.recent.totals[k]),
+        }
+        for k, leaf in enumerate(terms.leaves)
+    ]
+
+
+def _plain_crossing(index: int, crossing: Crossing) -> dict[str, Any]:
+    return {
+        "side": index,
+        "heights": [_or_none(height) for height in crossing.heights],
+        "moments": crossing.moments.tolist(),
+        "against": crossing.against.tolist(),
+        "opposite": crossing.opposite.tolist(),
+        "since": crossing.since.tolist(),
+    }
+
+
+def _or_none(value: Any) -> Any:
+    """A number that JSON can hold: nothing in place of an infinite one."""
+    return None if isinstance(value, float) and isinf(value) else value
+
+
+def _finite(verdict: dict[str, Any]) -> dict[str, Any]:
+    """As JSON gives it back: lists in place of tuples."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in verdict.items()}
+
+
+# ---------------------------------------------------------------------------------------------------------- read again
+
+
+def statistics_in(watch: Mapping[str, Any], terms: WatchTerms) -> WatchStatistics:
+    """The statistics in the evidence of a watch; a ``RecordError`` where they are of another."""
+    texts = [to_text(leaf) for leaf in terms.leaves]
+    if [each["text"] for each in watch["rates"]] != texts:
+        raise RecordError(f"expected sums of {', '.join(texts):.200}, which the watch file speaks of, in this order")
+    if len(watch["sides"]) != len(terms.sides):
+        raise RecordError(f"expected what is known of {len(terms.sides)} half-spaces, but it is of another number")
+    samples = watch["samples"]
+    if not 0 <= samples <= MAX_SAMPLES:
+        raise RecordError(f"expected a number of samples that a stream can have, but got {samples}")
+    start, number = window_start(samples, terms.window)
+    return WatchStatistics(
+        samples=samples,
+        pending=watch["pending"],
+        missing=watch["missing"],
+        acknowledged=tuple(watch["acknowledged"]),
+        everything=_tally(watch["rates"], "n", "sum", 0, 0),
+        recent=_tally(watch["rates"], "recent_n", "recent_sum", start, number),
+        sides=tuple(
+            SideStatistics(each["against"], each["opposite"], _or_lowest(each["height"])) for each in watch["sides"]
+        ),
+        crossings=tuple(_crossing(each, terms) for each in watch["alarms"]),
+    )
+
+
+def _tally(rates: Sequence[Mapping[str, Any]], count: str, total: str, start: int, number: int) -> StreamTally:
+    counts, totals = (np.asarray([each[key] for each in rates], dtype=float) for key in (count, total))
+    return StreamTally(start, number, counts, totals)
+
+
+def _crossing(alarm: Mapping[str, Any], terms: WatchTerms) -> tuple[int, Crossing]:
+    index, moments = alarm["side"], np.asarray(alarm["moments"], dtype=np.int64)
+    against, opposite = (np.asarray(alarm[key], dtype=float) for key in ("against", "opposite"))
+    if not 0 <= index < len(terms.sides):
+        raise RecordError(f"expected an alarm of one of {plural(len(terms.sides), 'half-space')}, but got {index}")
+    groups = len(terms.sides[index][1].channels)
+    if not len(moments) == len(against) == len(opposite) > 0 or len(alarm["since"]) != groups:
+        raise RecordError(f"expected as much of every moment and group of alarm {alarm['sample']}, but it has not")
+    before, after = (_or_lowest(height) for height in alarm["heights"])
+    since = np.asarray(alarm["since"], dtype=float)
+    return index, Crossing(int(moments[-1]), (before, after), moments, against, opposite, since)
+
+
+def _or_lowest(value: float | None) -> float:
+    return -inf if value is None else float(value)
+
+
+# ------------------------------------------------------------------------------------------------------ contradictions
+
+
+def contradictions(watch: Mapping[str, Any], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
+    """What no stream can come to, in words: the arithmetic takes statistics as they are."""
+    yield from _impossible_sums(terms, known)
+    yield from _impossible_alarms(watch["alarms"], terms, known)
+    if watch["source"] is not None:
+        yield from _other_log(watch, known)
+
+
+def _impossible_sums(terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
+    if min(known.pending, known.missing) < 0:
+        yield f"{known.pending} samples are pending and {known.missing} were left out"
+    groups: dict[Any, tuple[float, float]] = {}
+    window = known.samples - known.recent.start
+    for k, leaf in enumerate(terms.leaves):
+        counts = float(known.everything.counts[k]), float(known.recent.counts[k])
+        totals = float(known.everything.totals[k]), float(known.recent.totals[k])
+        text, earlier = to_text(leaf), (counts[0] - counts[1], totals[0] - totals[1])
+        whole = all(value.is_integer() for value in totals) if isinstance(leaf, Rate) else True
+        parts = [*zip(counts, totals, strict=True), earlier]
+        if not whole or any(not _possible(count, total) for count, total in parts):
+            yield f"of {text} there are sums {totals} of {counts} samples, in all and in the last window"
+        if counts[0] > known.samples or counts[1] > window or (not known.recent.start and counts[0] != counts[1]):
+            yield f"{text} is informed by {counts} samples of {known.samples} and {window}"
+        if leaf.given is None and counts != (known.samples, window):
+            yield f"{text} is about everybody, but informed by {counts} samples of {known.samples} and {window}"
+        if groups.setdefault(leaf.given, counts) != counts:
+            yield f"{text} is informed by {counts} samples, another rate of the same group by {groups[leaf.given]}"
+
+
+def _possible(count: float, total: float) -> bool:
+    """Whether so many values between 0 and 1 can have this sum."""
+    close = CLOSE * max(1.0, abs(count))
+    return count >= 0 and -close <= total <= count + close
+
+
+def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
+    times = known.acknowledged
+    if any(later < sooner for sooner, later in pairwise((0, *times, known.samples))):
+        yield f"alarms were acknowledged after {list(times)!r:.80} of {known.samples} samples"
+    drawn = [crossing.draws for _, crossing in known.crossings]
+    if any(later < sooner for sooner, later in pairwise((0, *drawn, known.samples))):
+        yield f"alarms came after {drawn!r:.80} of {known.samples} samples"
+    given = set()
+    for told, (index, crossing) in zip(alarms, known.crossings, strict=True):
+        epoch, claim = known.epoch(crossing.draws), terms.claims[terms.sides[index][0]]
+        what, (before, after) = f"the alarm after {crossing.draws:,} samples", crossing.heights
+        enough = terms.enough(epoch)
+        if not before - CLOSE * abs(enough) < enough <= after + CLOSE * abs(enough) or not isfinite(after):
+            yield f"{what} needs a log wealth of {enough:.6g}, but it was {before:.6g} and then {after:.6g}"
+        if crossing.moments[0] < 0 or (np.diff(crossing.moments) <= 0).any():
+            yield f"the remembered moments of {what} are not in order"
+        if max(abs(crossing.against[-1]), abs(crossing.opposite[-1])) > CLOSE or (crossing.opposite < -CLOSE).any():
+            yield f"bets of {what} that have just started have won or lost something"
+        if not _possible_since(terms, index, crossing):
+            yield f"{what} has {crossing.since.tolist()!r:.80} as draws and sums since it began"
+        if (epoch, claim.text, claim.group) in given:
+            yield f"{what} came while one of the same kind was open"
+        given.add((epoch, claim.text, claim.group))
+        acknowledged, times_known = epoch < len(times), told["raised"] is not None
+        if times_known and acknowledged != (told["acknowledged"] is not None):
+            yield f"{what} was acknowledged: {told['acknowledged'] is not None}, and {acknowledged} by its number"
+    for (number, _), side in zip(terms.sides, known.sides, strict=True):
+        claim = terms.claims[number]
+        if side.height > terms.enough(len(times)) + CLOSE and (len(times), claim.text, claim.group) not in given:
+            yield f"{claim.text} has an e-detector with a log wealth of {side.height:.6g}, and no alarm"
+        if min(side.against, side.opposite) < -CLOSE:
+            yield f"the highest wealth of {claim.text} is below what everybody starts with"
+
+
+def _possible_since(terms: WatchTerms, index: int, crossing: Crossing) -> bool:
+    """Whether the draws since the onset are so many, and their payoffs within their range."""
+    detector, (counts, sums) = terms.sides[index][1].detector, crossing.since.T
+    room = crossing.draws - crossing.moments[crossing.best]
+    close = CLOSE * np.maximum(1.0, counts)
+    low, high = np.asarray(detector.lows) * counts - close, np.asarray(detector.highs) * counts + close
+    whole = bool((counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum() <= room)
+    return whole and bool(((low <= sums) & (sums <= high)).all())
+
+
+def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str]:
+    """Where what was read does not add up to what was judged."""
+    rows, acknowledged, files = 0, [], []
+    for entry in watch["log"]:
+        if entry["rows"] < 0:
+            yield f"{entry['rows']} rows were read"
+        if entry["brings"] == ACKNOWLEDGED:
+            acknowledged.append(rows)
+        elif entry["brings"] == DECISIONS:
+            files.append((rows, rows + entry["rows"], (entry["position"] or {}).get("file")))
+            rows += entry["rows"]
+    judged = known.samples + known.pending + known.missing
+    if rows != judged:
+        yield f"{plural(rows, 'decision')} were read, but {judged:,} were judged, are pending or were left out"
+    late = any(entry["brings"] == OUTCOMES for entry in watch["log"]) or known.pending or known.missing
+    times = list(known.acknowledged)
+    if len(acknowledged) != len(times) or (not late and acknowledged != times):
+        yield f"alarms were acknowledged after {acknowledged!r:.80} decisions by the log, and after {times!r:.80}"
+    for alarm in () if late else watch["alarms"]:
+        name = next((name for before, upto, name in files if before < alarm["sample"] <= upto), None)
+        if name is not None and alarm["in"] != name:
+            yield f"the alarm after {alarm['sample']:,} samples came in {alarm['in']}, but that sample is in {name}"
+
+
+# ----------------------------------------------------------------------------------------------- a watch made in Python
+
+
+def terms_text(
+    terms: WatchTerms,
+    title: str,
+    values: Mapping[str, Sequence[Any]],
+    ranges: Mapping[str, Sequence[float]],
+    late: Mapping[str, Any] | None,
+) -> tuple[str, list[dict[str, Any]]]:
+    """The watch file of a watch that was made in Python, without its source; and the table of each property."""
+    names = [{} if prop.name is None else {"name": prop.name} for prop in terms.properties]
+    tables: list[dict[str, Any]] = [
+        {**name, "check": str(prop)} for name, prop in zip(names, terms.properties, strict=True)
+    ]
+    top = {"title": title, "alpha": terms.alpha, "run_length": terms.run_length, "delta": terms.delta}
+    top |= {"window": terms.window, "seed": terms.seed}
+    parts = [_lines(top)]
+    for name, table in (("values", values), ("ranges", ranges), ("outcomes", late or {})):
+        if table:
+            parts.append(f"[{name}]\n{_lines(table)}")
+    parts += [f"[[property]]\n{_lines(table)}" for table in tables]
+    return "\n".join(parts), tables
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    given = {key: value for key, value in table.items() if value is not None}
+    return "".join(f"{toml_key(key)} = {toml_value(_listed(value))}\n" for key, value in given.items())
+
+
+def _listed(value: Any) -> Any:
+    """Values of Python's and NumPy's as TOML has them."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return value.item() if isinstance(value, np.generic) else value
+    return [_listed(each) for each in value]

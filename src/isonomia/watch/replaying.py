@@ -1,0 +1,297 @@
+"""A watch once more: from the statistics of its evidence, or with everything that it has read.
+
+What comes from an evidence file is not believed: nothing of it is run, opened or looked up on disk, unless somebody
+asks for that and allows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from isonomia.audits.audit_file.permissions import check_allowed
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
+from isonomia.audits.protocol import Permissions
+from isonomia.audits.replaying.recompute import ROUNDING, Recomputed, attempt, plain_verdict
+from isonomia.audits.replaying.rerun import Anew
+from isonomia.audits.verdicts import recorded_model
+from isonomia.errors import IsonomiaError, RecordError, UsageError
+from isonomia.models.protocol import Model
+from isonomia.records.compare import ValueDifference, differences
+from isonomia.records.evidence import EvidenceFile
+from isonomia.records.verdict import Verdict
+from isonomia.watch.answers import Alarm, WatchStatistics, WatchTerms
+from isonomia.watch.evidence import contradictions, options_of, statistics_in, watch_part
+from isonomia.watch.file import outcomes_of, recorded_watch_file, source_of, watch_of
+from isonomia.watch.monitor import brought_by, judged
+from isonomia.watch.source import StreamSource
+from isonomia.watch.store import LogEntry, WatchStore
+from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
+from isonomia.watch.watch import Watch
+from isonomia.wording import visible
+
+__all__ = ["ReadAnew", "RebuiltWatch", "read_anew", "rebuilt_watch", "recomputed_watch", "replayed"]
+
+
+# ------------------------------------------------------------------------------------------------ from statistics alone
+
+
+EACH = ("sides", "now", "alarms")
+"""What the evidence of a watch has for each property; the rest is counted once for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """What came of a watch once more: its verdicts, and all else as evidence has it."""
+
+    verdicts: tuple[Verdict, ...]
+    part: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, terms: WatchTerms, known: WatchStatistics) -> _Again:
+        return cls(terms.verdicts(known), watch_part(terms, known))
+
+
+@dataclass(frozen=True)
+class RebuiltWatch:
+    """What the watch file in the evidence of a watch says, with the statistics beside it."""
+
+    evidence: EvidenceFile
+    file: AuditFile
+    terms: WatchTerms
+
+    @property
+    def watch(self) -> Mapping[str, Any]:
+        """The part of the evidence that only a watch has."""
+        assert self.evidence.watch is not None
+        return self.evidence.watch
+
+    @cached_property
+    def known(self) -> WatchStatistics:
+        """The statistics; a ``RecordError`` where they are not of this watch."""
+        return statistics_in(self.watch, self.terms)
+
+    @cached_property
+    def again(self) -> _Again:
+        """What follows from them."""
+        return _Again.of(self.terms, self.known)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The alarms that follow from them."""
+        return tuple(self.terms.alarm(index, crossing) for index, crossing in self.known.crossings)
+
+    @property
+    def open_alarms(self) -> tuple[Alarm, ...]:
+        """Those that were not acknowledged."""
+        known = self.known
+        return tuple(each for each in self.alarms if known.epoch(each.sample) == len(known.acknowledged))
+
+    @cached_property
+    def contradictions(self) -> tuple[object, ...]:
+        """Where the record contradicts itself; nothing where it cannot be read, which every property tells."""
+        run, title = self.evidence.run, self.file.content.get("title") or self.file.path.stem
+        said = {"title": run["title"], "seed": run["seed"]}
+        found: list[object] = list(differences(said, {"title": title, "seed": self.terms.seed}, "run"))
+        try:
+            found += contradictions(self.watch, self.terms, self.known)
+        except Exception:  # whatever a stranger wrote; told property by property
+            return tuple(found)
+        return tuple(found)
+
+
+def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
+    """Read the watch file in the evidence of a watch. The text decides; what is said twice must be said alike."""
+    audit = evidence.audit
+    try:
+        file = recorded_watch_file(audit["name"], audit["text"])
+        model = recorded_model(evidence.checks[0].entries) if evidence.checks else None
+        if model is None and "model" in file.content:
+            raise RecordError("the watch file names a model, but nothing that it said of itself is there")
+        terms = watch_of(file, Permissions(), model).terms
+    except (IsonomiaError, RecursionError, LookupError, TypeError, ValueError) as error:
+        raise RecordError(
+            f"expected a watch file in the record, but it cannot be read: {visible(str(error))}"
+        ) from error
+    names = [prop.name or str(prop) for prop in terms.properties]
+    if names != [check.name for check in evidence.checks] or any(check.verdict is None for check in evidence.checks):
+        raise RecordError(f"expected what came of {', '.join(names):.200}, the properties of the watch file, in order")
+    return RebuiltWatch(evidence, file, terms)
+
+
+def recomputed_watch(watch: RebuiltWatch) -> Iterator[Recomputed]:
+    """Compute every verdict, alarm and interval once more from the statistics alone."""
+    for number, check in enumerate(watch.evidence.checks):
+        began = perf_counter()
+        result = attempt(check, partial(_recompute, watch, number))
+        yield Recomputed(*result, perf_counter() - began)
+
+
+def _recompute(watch: RebuiltWatch, number: int) -> tuple[tuple[ValueDifference, ...], str | None]:
+    check, table = watch.evidence.checks[number], watch.file.properties()[number]
+    found = [
+        *differences(check.definition, dict(table.content), "definition"),
+        *differences(check.options, options_of(watch.terms)[number], "options", ROUNDING),
+        *differences(check.entries, watch.evidence.checks[0].entries, "entries"),
+        *_differences(watch, number, watch.again),
+    ]
+    return tuple(found), None
+
+
+def _differences(watch: RebuiltWatch, number: int, again: _Again) -> Iterator[ValueDifference]:
+    """Where what is recorded of one property differs from what came once more."""
+    check = watch.evidence.checks[number]
+    assert check.verdict is not None
+    yield from differences(check.verdict["version"], watch.evidence.run["versions"].get("isonomia"), "version")
+    verdict = again.verdicts[number]
+    yield from differences(plain_verdict(check.verdict), plain_verdict(verdict.to_dict()), "", ROUNDING)
+    for name in EACH:
+        before, after = watch.watch[name], again.part[name]
+        if len(before) != len(after):
+            yield ValueDifference(f"{name}, how many", len(before), len(after))
+        for index, (old, new) in enumerate(zip(before, after, strict=False)):
+            if _property(watch.terms, name, index, new) == number:
+                kept = {key: value for key, value in old.items() if key in new}
+                yield from differences(kept, new, f"{name}[{index}]", ROUNDING)
+
+
+def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any]) -> int:
+    """Of which property an item of the evidence is."""
+    if name == "now":
+        return terms.claims[index].number
+    side = item["side"] if name == "alarms" else index
+    return terms.claims[terms.sides[side][0]].number
+
+
+# --------------------------------------------------------------------------------------- with everything that was read
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnew:
+    """What came of reading everything again: how many rows, where source and counts differ, and each property."""
+
+    rows: int
+    differences: tuple[object, ...]
+    properties: tuple[Anew, ...]
+
+
+def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> ReadAnew:
+    """Read everything again that the evidence says was read, and compare what comes of it, number by number.
+
+    Parameters
+    ----------
+    watch
+        The evidence; its texts are used, not those on disk.
+    folder
+        Where the data and the model are that it names.
+    permissions
+        What may be done that needs permission. Nobody is told of alarms.
+    models
+        The model to ask in place of the one that it names.
+
+    Raises
+    ------
+    UsageError
+        Where nothing can be read again: standard input, and samples that came from Python.
+    """
+    evidence = watch.evidence
+    file = recorded_watch_file(folder / evidence.audit["name"], evidence.audit["text"])
+    _need_source(file)
+    check_allowed(file, permissions, _ADVICE, given=models, quiet=True)
+    fresh = watch_of(file, permissions, models.get(DEFAULT))
+    log = [
+        LogEntry(number, entry["brings"], entry["position"], entry["rows"], entry["digest"])
+        for number, entry in enumerate(watch.watch["log"])
+    ]
+    try:
+        found, rows = _read_again(fresh, log, source_of(file, permissions), outcomes_of(file, permissions))
+    except (LookupError, TypeError, ValueError) as error:
+        raise RecordError(f"expected positions in the source that can be read again, but: {error!r}") from error
+    again = _Again.of(fresh.terms, fresh.statistics)
+    shared = {name: value for name, value in again.part.items() if name not in EACH}
+    counted = differences({name: watch.watch[name] for name in shared}, shared, "", ROUNDING)
+    then = evidence.checks[0].entries.get("model", {}).get("fingerprint")
+    others = ("model",) if fresh.model_record.get("fingerprint") != then else ()
+    properties = tuple(
+        Anew(check.name, verdict, others, tuple(_differences(watch, number, again)))
+        for number, (check, verdict) in enumerate(zip(evidence.checks, again.verdicts, strict=True))
+    )
+    return ReadAnew(rows, (*found, *counted), properties)
+
+
+_ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
+
+
+def _need_source(file: AuditFile) -> None:
+    """Refuse what cannot be read again."""
+    source = file.content.get("source")
+    if source is None:
+        raise UsageError(
+            "expected a source to read again, but the samples of this watch came from Python: --full cannot do more "
+            "than replay does without it"
+        )
+    if "lines" in source and not source.get("again", False):
+        raise UsageError(
+            "expected a source to read again, but this watch has read standard input, of which nothing is kept: --full "
+            "cannot do more than replay does without it. A folder, SQLite and PostgreSQL can be read again, and "
+            "standard input with again = true, where the sender begins with the first line each time"
+        )
+
+
+def replayed(
+    fresh: Watch, store: WatchStore, source: StreamSource, outcomes: StreamSource | None = None
+) -> tuple[list[str], int]:
+    """Read everything again that a store says was read, with a watch that has seen nothing, and compare.
+
+    Returned are the differences, none where state and alarms are the same bit for bit, and how many rows were read.
+    """
+    expected = store.state()
+    if expected is None:
+        raise RecordError(f"expected a watch that has counted something at {store.path}, but there is none")
+    found, rows = _read_again(fresh, store.log(), source, outcomes)
+    return [*found, *_compared(fresh, expected)], rows
+
+
+def _read_again(
+    fresh: Watch, log: Sequence[LogEntry], source: StreamSource, outcomes: StreamSource | None
+) -> tuple[list[str], int]:
+    """Let a watch judge everything again that was read; where the source differs, and how many rows there were."""
+    found, rows = [], 0
+    before: dict[str | None, Mapping[str, Any]] = {}
+    for entry in log:
+        if entry.brings == ACKNOWLEDGED or entry.position is None:
+            fresh.acknowledge()
+            continue
+        mine = outcomes if outcomes is not None and entry.brings == OUTCOMES else source
+        place = brought_by(mine)
+        count = 0
+        for part in mine.again(before.get(place), entry.position, entry.rows):
+            if entry.digest is not None and part.digest != entry.digest:
+                found.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
+            judged(fresh, part)
+            count += part.rows
+        before[place] = entry.position
+        rows += count
+        if count != entry.rows:
+            where = Path(entry.position["file"]).name if "file" in entry.position else dict(entry.position)
+            found.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
+    return found, rows
+
+
+def _compared(fresh: Watch, expected: bytes) -> list[str]:
+    """What differs between a watch and a state: first the alarms, then any bit."""
+    kept, found = json.loads(expected), json.loads(fresh.state)
+    differences = []
+    if kept["alarms"] != found["alarms"]:
+        differences.append(f"the store has {len(kept['alarms'])} alarms, reading again gave {found['alarms']}")
+    if kept["samples"] != found["samples"]:
+        differences.append(f"the store has judged {kept['samples']:,} samples, reading again {found['samples']:,}")
+    if expected != fresh.state and not differences:
+        parts = [name for name in kept if kept[name] != found.get(name)]
+        differences.append(f"the state differs in {', '.join(parts)}")
+    return differences
