@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +94,11 @@ def variants(value: Any) -> list[Any]:
         return [packed(np.where(np.arange(len(numbers)) == k, numbers + 1, numbers)) for k in range(len(numbers))]
     if isinstance(value, str) and value.isdigit():
         return [str(int(value) + 1)]
+    if isinstance(value, str) and value.startswith("0x"):
+        number = float.fromhex(value)
+        return [other.hex() for other in (number * 1.01, number - 0.01) if other != number]
+    if isinstance(value, str) and re.fullmatch(r"\d+/\d+", value):
+        return [str(Fraction(value) * Fraction(101, 100))]
     return [value + 1] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
@@ -256,7 +263,7 @@ CASES: Mapping[str, AuditCases] = {
     "rates": AuditCases(
         rates_cases.CHECKS,
         RATES,
-        tampered=("exact", "an exact mean", "without replacement"),
+        tampered=("exact", "proved", "an exact mean", "without replacement"),
         beside=_beside_draws,
         timed=frozenset({"a budget of time"}),
         slow=frozenset({"a mean", "overlapping groups", "drawn, then everybody", "verifair"}),
@@ -265,7 +272,7 @@ CASES: Mapping[str, AuditCases] = {
     "principal fairness": AuditCases(
         principal_cases.CHECKS,
         PRINCIPAL,
-        tampered=("principal, exact",),
+        tampered=("principal, exact", "principal, exact by proof"),
         beside=_beside_draws,
         slow=frozenset(name for name in principal_cases.CHECKS if "exact" not in name),
         most_cuts=2,

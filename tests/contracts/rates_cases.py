@@ -34,11 +34,24 @@ SAMPLE: Callable[[], Any] = lambda: iso.Sample(people())  # noqa: E731
 CENSUS: Callable[[], Any] = lambda: iso.Census(people())  # noqa: E731
 DRAWN: Callable[[], Any] = lambda: iso.Census(people(), exact=False)  # noqa: E731
 UNLIMITED: Callable[[], Any] = lambda: iso.Generator(draw)  # noqa: E731
+WORLD: Callable[[], Any] = lambda: iso.Causal(  # noqa: E731
+    {
+        "sex": iso.Categories({"F": 0.5, "M": 0.5}),
+        "points": "gaussian(0, 1)",
+        "passed": "1 if points > 0 else 0",
+        "prediction": "1 if points > (0.6 if sex == 'F' else 0.2) else 0",
+    }
+)
 
 
 def check(prop: Any, population: Any, **options: Any) -> Repeatable:
     """A check whose model must answer alike; in batches that grow quickly, unless ``growth`` says otherwise."""
     return Repeatable(prop, model, population, {"seed": 5, "random_model": False, "growth": 1.3, **options})
+
+
+def proved(prop: Any) -> Repeatable:
+    """A check of a program whose every way is followed."""
+    return Repeatable(prop, None, WORLD(), {"seed": 5})
 
 
 CHECKS: dict[str, Callable[[], Repeatable]] = {
@@ -56,6 +69,7 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "a generator within a budget": lambda: check("P[prediction == 1] >= 0.6", UNLIMITED(), budget=900),
     "a budget of time": lambda: check("P[prediction == 1] >= 0.6", UNLIMITED(), budget="0.02s"),
     "exact": lambda: check(PARITY, CENSUS()),
+    "proved": lambda: proved(PARITY),
     "an exact mean": lambda: check("E[points | sex == 'F'] <= 0.52", CENSUS()),
     "an exact mean of tenths": lambda: check("E[points / 10 | sex == 'F'] <= 0.052", CENSUS()),
     "exact with an empty group": lambda: check("P[prediction == 1 | points > 1000] >= 0.5", CENSUS()),

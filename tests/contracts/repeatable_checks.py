@@ -58,7 +58,7 @@ class Repeatable:
             self.calls += 1
             return self.model(rows)
 
-        return new_check(self.prop, model, self.population, **self._options)
+        return new_check(self.prop, None if self.model is None else model, self.population, **self._options)
 
     def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:
         """Repeat it from what leaves the house, without data, model and permissions."""

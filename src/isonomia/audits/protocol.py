@@ -122,14 +122,14 @@ class Check(Generic[P]):
         return self.model
 
 
-def refuse_rates_options(check: Check[Any], what: str) -> None:
-    """Refuse what only properties about rates have."""
+def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
+    """Refuse what only properties about rates have; ``others`` are methods that an audit has besides bets."""
     if check.control != "family":
         raise UsageError(
             f"expected control='family' for {what}, but got control={check.control!r}: it says how the groups of a "
             "property about rates are named"
         )
-    if check.method not in {"auto", "bets"} or check.ranges:
+    if check.method not in {"auto", "bets", *others} or check.ranges:
         raise UsageError(
             f"expected method='auto' and no ranges for {what}, but got method={check.method!r} and "
             f"ranges={check.ranges!r}: its bets have no alternative, and no means are asked for"

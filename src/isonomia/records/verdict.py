@@ -245,7 +245,7 @@ class Verdict:
     @property
     def proved(self) -> bool:
         """Whether the answer was computed from a program, so that nobody was drawn or asked about."""
-        return self.method == "exact" and not self.samples and bool(self.leaves)
+        return self.method == "exact" and not self.samples and bool(self.leaves or self.details.get("ways"))
 
     @property
     def worst(self) -> GroupRecord | None:

@@ -57,7 +57,7 @@ def _key(block: Subgroups, marks: StripMarks) -> Text:
     """How to read the strips."""
     limit = f"{marks.limit} the margin" if block.margin else f"{marks.limit} zero"
     if block.exact:
-        return Text(f"{marks.sample * 3} the values that the counts allow   {limit}", style="dim")
+        return Text(f"{marks.sample * 3} the values that the table allows   {limit}", style="dim")
     words = f"{marks.interval * 3} not refuted   {marks.sample * 3} what the sample's own shares allow   {limit}"
     return Text(words, style="dim")
 
@@ -65,7 +65,7 @@ def _key(block: Subgroups, marks: StripMarks) -> Text:
 def _heading(item: SubgroupBounds, fancy: bool) -> Text:
     line = Text(f"{SIGNS[item.answer]} " if fancy else "", style=COLOURS[item.answer])
     line.append(item.name, style="bold default")
-    line.append(f"  {item.people:,} people, ", style="default")
+    line.append(f"  {item.size}, ", style="default")
     line.append(item.answer, style=COLOURS[item.answer])
     if item.evidence is not None:
         line.append(f", evidence {item.evidence}", style="dim")

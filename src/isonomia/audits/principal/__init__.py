@@ -48,8 +48,8 @@ class PrincipalAudit:
         return ()
 
     def prepare(self, check: Check[PrincipalFairness]) -> Check[PrincipalFairness]:
-        """Its bets have no alternative."""
-        refuse_rates_options(check, "principal fairness")
+        """It is decided by bets, or exactly."""
+        refuse_rates_options(check, "principal fairness", "exact")
         return check
 
     def check_names(self, check: Check[PrincipalFairness]) -> None:
@@ -62,7 +62,7 @@ class PrincipalAudit:
             need_columns(check.prop, check.population, check.model)
 
     def run(self, check: Check[PrincipalFairness], observer: Observer) -> Verdict:
-        """Count everybody, or bet against every fair world."""
+        """Count everybody, prove it of a program, or bet against every fair world."""
         from isonomia.audits.principal.check import check_principal
 
         return check_principal(check, observer)

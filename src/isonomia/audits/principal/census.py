@@ -10,7 +10,7 @@ import numpy as np
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.pieces import Counter, by_workers
-from isonomia.audits.principal.findings import Finding, answer_of, subgroup
+from isonomia.audits.principal.findings import Finding, from_table, subgroup
 from isonomia.audits.principal.question import Key, PrincipalQuestion
 from isonomia.audits.principal.sampling import Counts, count
 from isonomia.audits.rates.census import batch_size
@@ -19,11 +19,12 @@ from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
+from isonomia.evidence.strata.worlds import Observed
 from isonomia.executors import Pool
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 
-__all__ = ["PrincipalCensus", "count_everybody"]
+__all__ = ["PrincipalCensus", "count_everybody", "in_order", "nobody_with"]
 
 KEY = "everybody"
 """Under which the counts of everybody are kept in a journal."""
@@ -67,7 +68,7 @@ def count_everybody(
         journal.keep(KEY, lambda: _packed(people, counts))
     else:
         people, counts = _unpacked(question, kept)
-    keys = sorted(counts, key=_order)
+    keys = sorted(counts, key=in_order)
     return PrincipalCensus(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
 
 
@@ -142,25 +143,20 @@ def _unpacked(question: PrincipalQuestion, entry: Entry) -> tuple[int, Counts]:
 def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> Finding:
     people = counts[key].sum(axis=1)
     if not people.all():
-        missing = question.attribute.values[int(np.argmin(people))]
-        raise DataError(
-            f"expected people with every value of {question.attribute.name} in each subgroup, but nobody in "
-            f"{subgroup(question, key)} has {missing!r}: leave a column out of given, or merge its values"
-        )
-    table = answer_of(question, counts[key])
-    unknown = (None,) * len(question.effects)
-    return Finding(
-        key,
-        counts[key],
-        table.holds,
-        table,
-        tuple(reach.unnormalised for reach in table.reaches) or unknown,
-        tuple(reach.normalised for reach in table.reaches) or unknown,
-        None,
+        raise nobody_with(question, key, int(np.argmin(people)))
+    return from_table(question, key, Observed.from_counts(counts[key].reshape(question.shape.table)), counts[key])
+
+
+def nobody_with(question: PrincipalQuestion, key: Key, value: int) -> DataError:
+    """A subgroup in which nothing can be compared, since an attribute value has nobody."""
+    return DataError(
+        f"expected people with every value of {question.attribute.name} in each subgroup, but nobody in "
+        f"{subgroup(question, key)} has {question.attribute.values[value]!r}: leave a column out of given, or merge "
+        "its values"
     )
 
 
-def _order(key: Key) -> tuple[tuple[bool, object], ...]:
+def in_order(key: Key) -> tuple[tuple[bool, object], ...]:
     """Numbers before text, each ascending."""
     return tuple((isinstance(value, str), value) for value in key)
 

@@ -11,15 +11,27 @@ import numpy as np
 from isonomia.audits.answers import Asker
 from isonomia.audits.principal.census import PrincipalCensus, count_everybody
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
+from isonomia.audits.principal.programs import ProvedTables, prove_tables
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
 from isonomia.audits.protocol import Check
+from isonomia.audits.rates.programs import (
+    EITHER,
+    EVERY_WAY,
+    QUICK,
+    THOROUGH,
+    ProofEffort,
+    asks_for_proof,
+    no_proof,
+    proved_by,
+    sampled_since,
+)
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import introduce, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Keeping, once
+from isonomia.engine.journal import Entry, Keeping, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
@@ -44,9 +56,64 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
     table, census = _table_of(check), census_of(check.population)
     if table is not None:
         check_table(question, table)
-    exact = once(check.journal, "exact", lambda: {"exact": census is not None and census.exact})["exact"]
+    began = monotonic()
+    try:
+        proof = _proof(check, question, observer)
+    except KeyboardInterrupt:  # nothing of a proof is kept before it is whole
+        introduce(check.population, check.model, check.journal)
+        stopped = why_stopped("interrupted")
+        return _verdict(check, question, None, (), method="exact", overall={}, stopped=stopped, remarks=())
+    if proof is not None and not proof.reason:
+        introduce(check.population, check.model, check.journal)
+        return _proved(check, question, proof, began)
+    counted = census is not None and (census.exact or check.method == "exact")
+    exact = once(check.journal, "exact", lambda: {"exact": counted})["exact"]
+    if check.method == "exact" and not exact:
+        raise no_proof(check, "" if proof is None else proof.reason)
     introduce(check.population, check.model, check.journal)
-    return _exact(check, question, observer) if exact else _sampled(check, question, observer)
+    if exact:
+        return _exact(check, question, observer)
+    return _sampled(check, question, observer, () if proof is None else (sampled_since(proof.reason),))
+
+
+def _proof(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> ProvedTables | None:
+    """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
+    if not asks_for_proof(check):
+        return None
+    observer.begin(str(check.prop))
+    try:
+        effort = THOROUGH if check.method == "exact" else QUICK
+        entry = once(check.journal, "proof", lambda: _decisive(check, question, observer, effort))
+    except NothingMoreError:
+        return None  # a record from before programs were proved
+    finally:
+        observer.end()
+    return ProvedTables.unpack(entry, question)
+
+
+def _decisive(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, effort: ProofEffort
+) -> Entry:
+    """A proof as it is kept: one that leaves the answer open is none where draws could still tell."""
+    proof = prove_tables(check, question, observer, effort)
+    decided = proof.reason or proof.narrow or check.method == "exact" or proof.census(question).holds is not None
+    return (proof if decided else ProvedTables(reason=EITHER)).pack()
+
+
+def _proved(check: Check[PrincipalFairness], question: PrincipalQuestion, proof: ProvedTables, began: float) -> Verdict:
+    counted = proof.census(question)
+    return _verdict(
+        check,
+        question,
+        counted.holds,
+        counted.findings,
+        method="exact",
+        stopped=EVERY_WAY,
+        remarks=(proved_by(proof.ways), *exact_remarks(question, counted.holds, counted.findings)),
+        seconds=monotonic() - began,
+        overall=_exact_overall(counted),
+        ways=proof.ways,
+    )
 
 
 def _table_of(check: Check[PrincipalFairness]) -> Table | None:
@@ -85,7 +152,9 @@ def _exact_overall(counted: PrincipalCensus) -> dict[str, Any]:
     return {"violating": sum(finding.holds is False for finding in counted.findings)}
 
 
-def _sampled(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> Verdict:
+def _sampled(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, remarks: tuple[str, ...]
+) -> Verdict:
     work = _work(check, question)
     limit = once(check.journal, "available", lambda: {"people": _available(check)})["people"]
     budget, available = check.budget, float("inf") if limit is None else float(limit)
@@ -104,7 +173,7 @@ def _sampled(check: Check[PrincipalFairness], question: PrincipalQuestion, obser
     if check.population.kind == "census" and outcome.reason == "exhausted":
         # Independent draws as many as there are rows did not decide it: everybody is asked after all.
         return _exact(check, question, observer, before=outcome.samples)
-    return _concluded(check, question, work, outcome)
+    return _concluded(check, question, work, outcome, remarks)
 
 
 def _available(check: Check[PrincipalFairness]) -> int | None:
@@ -118,6 +187,7 @@ def _concluded(
     question: PrincipalQuestion,
     work: PrincipalSampling,
     outcome: Outcome[PrincipalState],
+    remarks: tuple[str, ...],
 ) -> Verdict:
     began, state = monotonic(), outcome.state
     answer, refuted = work.answer(state), work.contradicted(state)
@@ -137,7 +207,7 @@ def _concluded(
         method="bets",
         samples=outcome.samples,
         stopped="the assumptions are refuted" if refuted else why_stopped(outcome.reason),
-        remarks=sampled_remarks(question, answer, findings, check.delta, refuted),
+        remarks=(*remarks, *sampled_remarks(question, answer, findings, check.delta, refuted)),
         seconds=outcome.seconds + monotonic() - began,
         overall={"now": state.fair.log_wealth, "peak": state.fair.peak, "need": work.need},
     )
@@ -199,6 +269,7 @@ def _verdict(
     findings: tuple[Finding, ...],
     *,
     overall: dict[str, Any],
+    ways: int = 0,
     **content: Any,
 ) -> Verdict:
     return new_verdict(
@@ -206,7 +277,7 @@ def _verdict(
         answer,
         expressions=_expressions(question, answer, findings),
         assumptions=assumptions(check, question, findings),
-        details=_details(question, findings, overall),
+        details={**_details(question, findings, overall), **({"ways": ways} if ways else {})},
         **content,
     )
 

@@ -42,6 +42,7 @@ __all__ = [
     "effect_name",
     "find",
     "first_effect",
+    "from_table",
     "largest_effect",
     "subgroup",
 ]
@@ -95,13 +96,12 @@ class TableAnswer:
         return not self.reaches
 
 
-def answer_of(question: PrincipalQuestion, counts: Floats) -> TableAnswer:
-    """Answer for a table of counts in which every attribute value occurs.
+def answer_of(question: PrincipalQuestion, observed: Observed) -> TableAnswer:
+    """Answer for a table, or for all the tables between two.
 
     Guarantee: ``False`` comes with a proof that was checked apart from the solver; ``True`` means that the checked
     bounds of every effect lie within the margin, up to ``1e-9``.
     """
-    observed = Observed.from_counts(counts.reshape(question.shape.table))
     reaches = []
     for effect in question.effects:
         found = _reach(question, observed, effect)
@@ -264,6 +264,9 @@ class Finding:
         ``None`` where the assumptions are refuted.
     bet
         The bets; ``None`` for a census.
+    probabilities
+        The ends of each cell's probability, shape ``(attributes, cells, 2)``, where the table of a program was proved:
+        then nobody is counted. Else ``None``.
     """
 
     key: Key
@@ -273,6 +276,7 @@ class Finding:
     intervals: tuple[Ends | None, ...]
     inside: tuple[Ends | None, ...]
     bet: SubgroupWealth | None
+    probabilities: Floats | None = None
 
     @property
     def silent(self) -> tuple[int, ...]:
@@ -309,11 +313,13 @@ class Finding:
         """Everything as values that JSON can hold."""
         plug_in = None if self.table is None else self.table.holds
         proof = None if self.table is None or self.table.proof is None else self.table.proof.violation
+        known = self.probabilities
         return {
             "subgroup": subgroup(question, self.key),
             "where": dict(zip(question.given, self.key, strict=True)),
             "people": int(self.counts.sum()),
             "counts": self.counts.reshape(question.shape.table).astype(int).tolist(),
+            **({} if known is None else {"probabilities": known.reshape(*question.shape.table, 2).tolist()}),
             "answer": ANSWERS[self.holds],
             "plug_in": ANSWERS[plug_in],
             "certificate": proof,
@@ -337,6 +343,24 @@ class Finding:
         return found
 
 
+def from_table(
+    question: PrincipalQuestion, key: Key, observed: Observed, counts: Floats, probabilities: Floats | None = None
+) -> Finding:
+    """What a subgroup's table says that is the truth: that of a census, or the enclosed one of a program."""
+    table = answer_of(question, observed)
+    unknown = (None,) * len(question.effects)
+    return Finding(
+        key,
+        counts,
+        table.holds,
+        table,
+        tuple(reach.unnormalised for reach in table.reaches) or unknown,
+        tuple(reach.normalised for reach in table.reaches) or unknown,
+        None,
+        probabilities,
+    )
+
+
 def find(
     question: PrincipalQuestion,
     keys: Sequence[Key],
@@ -353,7 +377,7 @@ def find(
     findings = []
     for key, seen, answer, bet in zip(keys, counts, holds, bets, strict=True):
         everybody = bool((seen.sum(axis=1) > 0).all())
-        table = answer_of(question, seen) if everybody else None
+        table = answer_of(question, Observed.from_counts(seen.reshape(question.shape.table))) if everybody else None
         intervals, inside = (_confidence(question, seen, delta, normalised) for normalised in (False, True))
         findings.append(Finding(key, seen, answer, table, intervals, inside, bet))
     return findings

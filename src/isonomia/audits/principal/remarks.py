@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import PrincipalQuestion
 from isonomia.audits.protocol import Check
+from isonomia.audits.rates.programs import REAL_NUMBERS
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.wording import chance, first_few
@@ -23,14 +24,16 @@ def assumptions(
     """What the guarantee rests on; of anything but a census also that no subgroup was missed."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
+    proved = any(finding.probabilities is not None for finding in findings)
     words = [
         *check.population.assumptions,
+        *((REAL_NUMBERS,) if proved else ()),
         f"{where}{attribute} is independent of the predictions and outcomes that people would have under its values "
         "(Assumption 1 of the paper: no common cause is left out of given)",
         f"the prediction and the outcome that are seen are those under the person's own {attribute}",
-        f"there are no other values: {coded(question)}",
+        *(() if proved else (f"there are no other values: {coded(question)}",)),
     ]
-    if question.given and check.population.kind != "census":
+    if question.given and check.population.kind != "census" and not proved:
         seen = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
         words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {seen}")
     if check.model is not None:
@@ -63,12 +66,12 @@ def sampled_remarks(
 
 
 def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Of a census."""
+    """Of a census, or of a program."""
     broken = [finding for finding in findings if finding.table and finding.table.contradicts]
     words = [*_refuted(bool(broken)), *_directions(question, answer, findings, "")]
     words += [
-        f"{subgroup(question, finding.key)}: no fair world produces these counts; the proof (multipliers of a linear "
-        f"program, checked apart from the solver) shows them off by at least {finding.table.proof.violation:.3g}"
+        f"{subgroup(question, finding.key)}: no fair world produces this table; the proof (multipliers of a linear "
+        f"program, checked apart from the solver) shows it off by at least {finding.table.proof.violation:.3g}"
         for finding in findings[:MOST_TOLD]
         if finding.holds is False and finding.table is not None and finding.table.proof is not None
     ]

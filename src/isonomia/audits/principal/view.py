@@ -16,6 +16,7 @@ from isonomia.records.display.view import (
 )
 from isonomia.records.display.words import compared_finding, quantity_finding
 from isonomia.records.verdict import Verdict
+from isonomia.wording import plural
 
 __all__ = ["VIEW"]
 
@@ -60,12 +61,20 @@ def _blocks(verdict: Verdict) -> tuple[Block, ...]:
 def _subgroup(item: Mapping[str, Any], verdict: Verdict) -> SubgroupBounds:
     return SubgroupBounds(
         name=item["subgroup"],
-        people=item["people"],
+        size=_size_of(item),
         answer=item["answer"],
         evidence=None if item["bet"] is None else _evidence(item["bet"], verdict.details["overall"]["need"]),
         proof=item["certificate"] if verdict.method == "exact" else None,
         effects=(*_size(item), *(_effect(effect, verdict.details["normalised"]) for effect in item["effects"])),
     )
+
+
+def _size_of(item: Mapping[str, Any]) -> str:
+    """How many people a subgroup has; of a program, how probable it is."""
+    if "probabilities" not in item:
+        return plural(item["people"], "person", "people")
+    low, high = (sum(pair[end] for a in item["probabilities"] for s in a for pair in s) for end in (0, 1))
+    return f"probability {(low + high) / 2:.4g}"
 
 
 def _size(item: Mapping[str, Any]) -> tuple[EffectBounds, ...]:

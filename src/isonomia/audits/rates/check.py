@@ -15,7 +15,19 @@ from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_gr
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
-from isonomia.audits.rates.programs import QUICK, THOROUGH, Proof, prove
+from isonomia.audits.rates.programs import (
+    EITHER,
+    EVERY_WAY,
+    QUICK,
+    REAL_NUMBERS,
+    THOROUGH,
+    Proof,
+    asks_for_proof,
+    no_proof,
+    prove,
+    proved_by,
+    sampled_since,
+)
 from isonomia.audits.rates.question import (
     Question,
     ask_about,
@@ -31,7 +43,7 @@ from isonomia.engine.journal import Entry, Keeping, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng, root
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.region import LeafTally
@@ -43,13 +55,11 @@ from isonomia.spec.tensors import host
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
-from isonomia.wording import plural
 
 __all__ = ["check_rates", "never_happened"]
 
 
 EVERYBODY = "everybody was asked"
-REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 NARROWEST = "the value is too near the threshold for floats to tell"
 
 MANY = 2**20
@@ -81,26 +91,19 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
         return _proved(check, question, proof, began)
     exact = once(check.journal, "exact", lambda: {"exact": _is_counted(check, question)})["exact"]
     if check.method == "exact" and not exact:
-        raise UsageError(
-            "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
-            f"{'the people are a ' + check.population.kind if proof is None else proof.reason}: leave out the method"
-        )
+        raise no_proof(check, "" if proof is None else proof.reason)
     # A second person is drawn from everybody, so a stream of one group has none to offer.
     if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
         check = replace(check, population=check.population.focused(question.groups), sharing=None)
     introduce(check.population, check.model, check.journal)
     if exact:
         return _exact(check, question, observer)
-    return _sampled(check, question, observer, () if proof is None else (f"it was sampled, since {proof.reason}",))
+    return _sampled(check, question, observer, () if proof is None else (sampled_since(proof.reason),))
 
 
 def _proof(check: Check[Property], question: Question, observer: Observer) -> Proof | None:
     """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
-    drawn_by_equations = check.population.kind in {"program", "causal"}
-    asked_for = check.method == "exact" or (check.method == "auto" and check.looks == "any" and check.stop == "decided")
-    if check.method == "auto" and getattr(check.population, "device", None) is not None:
-        return None  # who names a device wants draws
-    if not drawn_by_equations or not asked_for:
+    if not asks_for_proof(check):
         return None
     # A second person, and so pairs, cannot be followed; nothing need be kept then.
     observer.begin(str(check.prop))
@@ -120,7 +123,7 @@ def _decisive(check: Check[Property], proof: Proof, question: Question) -> Entry
     """A proof as it is kept: one that leaves the claim open is none where draws could still tell."""
     open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
     if open_ and check.method != "exact" and not proof.narrow:
-        proof = Proof(reason="what could be proved allows either answer")
+        proof = Proof(reason=EITHER)
     return proof.pack()
 
 
@@ -145,7 +148,7 @@ def _proved(check: Check[Property], question: Question, proof: Proof, began: flo
         ),
         groups=group_records(question.claims, known, dict.fromkeys(question.leaves, 0)),
         remarks=(
-            f"proved: {plural(proof.ways, 'way', 'ways')} through the program, each with its probability",
+            proved_by(proof.ways),
             *(("any other threshold is decided: move it by a little",) if answer is None and not empty else ()),
             *(
                 f"nobody with {to_text(given)} can appear: the probability is 0"
@@ -153,7 +156,7 @@ def _proved(check: Check[Property], question: Question, proof: Proof, began: flo
                 if given is not None
             ),
         ),
-        stopped="every way was followed" if answer is not None else "a group is empty" if empty else NARROWEST,
+        stopped=EVERY_WAY if answer is not None else "a group is empty" if empty else NARROWEST,
         seconds=monotonic() - began,
     )
 

@@ -7,12 +7,12 @@ enclosures are as narrow as the effort allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry, exact_fraction
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
-from isonomia.errors import DataError
+from isonomia.errors import DataError, UsageError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.intervals import Interval, enclose, judge
@@ -29,14 +29,43 @@ from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.models.structure import readable
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
+from isonomia.populations.protocol import Wanted
 from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Do, Formula, Leaf, Mean, Quantity, Row, Version
 from isonomia.spec.walk import columns_of, leaves_of, versions_of
+from isonomia.wording import plural
 
-__all__ = ["QUICK", "THOROUGH", "Proof", "ProofEffort", "prove"]
+__all__ = [
+    "EITHER",
+    "EVERY_WAY",
+    "QUICK",
+    "REAL_NUMBERS",
+    "THOROUGH",
+    "TOO_FAR_APART",
+    "Known",
+    "Proof",
+    "ProofEffort",
+    "Ways",
+    "asks_for_proof",
+    "follow",
+    "following",
+    "met",
+    "narrowed_down",
+    "no_proof",
+    "packed_number",
+    "prove",
+    "proved_by",
+    "sampled_since",
+    "unpacked_number",
+]
+
+TOO_FAR_APART = "its numbers are too far apart for floats"
+EITHER = "what could be proved allows either answer"
+EVERY_WAY = "every way was followed"
+REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 
 TOLERANCES = (1e-3, 1e-6, 1e-9)
 """How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
@@ -121,10 +150,7 @@ class Proof:
 
     def pack(self) -> Entry:
         """As a journal keeps it: fractions as text, floats without loss."""
-        leaves = [
-            None if value is None else [None if value[0] is None else str(value[0]), value[1].hex(), value[2].hex()]
-            for value in self.leaves.values()
-        ]
+        leaves = [None if value is None else packed_number(value) for value in self.leaves.values()]
         return {"reason": self.reason, "ways": self.ways, "leaves": leaves}
 
     @classmethod
@@ -138,7 +164,8 @@ class Proof:
                 "another property"
             )
         values = {
-            leaf: None if kept is None else _unpacked(kept) for leaf, kept in zip(leaves, entry["leaves"], strict=True)
+            leaf: None if kept is None else unpacked_number(kept)
+            for leaf, kept in zip(leaves, entry["leaves"], strict=True)
         }
         return cls(values, ways=int(entry["ways"]))
 
@@ -150,97 +177,181 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float | None
     return (low + high) / 2 if isfinite(low) and isfinite(high) else None, low, high
 
 
-def _unpacked(kept: Sequence[Any]) -> Known:
+def packed_number(value: Known) -> list[str | None]:
+    """An enclosed number as a journal keeps it."""
+    return [None if value[0] is None else str(value[0]), value[1].hex(), value[2].hex()]
+
+
+def unpacked_number(kept: Sequence[Any]) -> Known:
+    """The enclosed number that a journal kept."""
     exact, low, high = kept
     ends = float.fromhex(low), float.fromhex(high)
-    if not ends[0] <= ends[1]:
+    value = None if exact is None else exact_fraction(exact)
+    if not ends[0] <= ends[1] or (value is not None and ends != around(value)):
         raise DataError(
-            f"expected the lower end of a rate before the upper one in the record of a proof, but got {kept!r}"
+            f"expected a number between its two ends in the record of a proof, the lower one first, but got {kept!r}"
         )
-    return None if exact is None else exact_fraction(exact), *ends
+    return value, *ends
+
+
+def around(value: Fraction) -> tuple[float, float]:
+    """The floats on either side of a fraction."""
+    near = value.numerator / value.denominator
+    return nextafter(near, -inf), nextafter(near, inf)
+
+
+def asks_for_proof(check: Check[Any]) -> bool:
+    """Whether a check is to be proved if it can be: who names a device, a width or planned looks wants draws."""
+    if check.population.kind not in {"program", "causal"}:
+        return False
+    device = getattr(check.population, "device", None)
+    return check.method == "exact" or (
+        check.method == "auto" and check.looks == "any" and check.stop == "decided" and device is None
+    )
+
+
+def no_proof(check: Check[Any], reason: str) -> UsageError:
+    """There is no exact answer, and why: the reason of the proof that failed, or what kind of people there are."""
+    return UsageError(
+        "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
+        f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
+    )
+
+
+def proved_by(ways: int) -> str:
+    """How it was proved, for readers."""
+    return f"proved: {plural(ways, 'way', 'ways')} through the program, each with its probability"
+
+
+def sampled_since(reason: str) -> str:
+    """Why it was not proved, for readers."""
+    return f"it was sampled, since {reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Every way through a program, and what reads expressions on them: the model, and the columns by version.
+
+    ``among`` is the condition to which a causal model is limited.
+    """
+
+    finder: PathFinder
+    paths: Sequence[ProgramPath]
+    answer: Answer | None
+    among: Row | None
+    versions: Mapping[Version, Sequence[str]]
+
+
+def follow(
+    check: Check[Any], wanted: Wanted, columns: Mapping[Version | None, Sequence[str]], effort: ProofEffort
+) -> Ways:
+    """Follow every way through a program, as far as the columns of each version, and the model, need it.
+
+    Raises :class:`NotExactError` where that cannot be done; it says why.
+    """
+    population = check.population
+    if not isinstance(population, Program | Causal):
+        raise NotExactError("only programs and causal models can be followed draw by draw")
+    if check.random_model and check.model is not None:
+        raise NotExactError("the model may answer at random")
+    population.open(root(check.seed), wanted)  # refuses interventions that mean nothing here
+    answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
+    named = [*dict.fromkeys((*columns[None], *reads))]
+    versions = {
+        version: [*dict.fromkeys((*asked, *reads))] for version, asked in columns.items() if version is not None
+    }
+    if any(not isinstance(version, Do) for version in versions):
+        raise NotExactError("the property speaks of a second person")
+    among = population.among if isinstance(population, Causal) else None
+    if among is not None:
+        named = [*dict.fromkeys((*named, *columns_of(among)))]
+    began = monotonic()
+    finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
+    return Ways(finder, finder.paths(named, list(versions)), answer, among, versions)  # type: ignore[arg-type]
 
 
 def prove(check: Check[Property], question: Question, observer: Observer, effort: ProofEffort) -> Proof:
     """Enclose every leaf of a question about a program, or say why that cannot be done."""
-    population = check.population
-    if not isinstance(population, Program | Causal):
-        return Proof(reason="only programs and causal models can be followed draw by draw")
-    if check.random_model:
-        return Proof(reason="the model may answer at random")
-    population.open(root(check.seed), question.wanted)  # refuses interventions that mean nothing here
+    columns = {version: asked.columns for version, asked in question.asked.items()}
+    began = monotonic()
     try:
-        answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
-        named = [*dict.fromkeys((*question.asked[None].columns, *reads))]
-        versions = {
-            version: [*dict.fromkeys((*asked.columns, *reads))]
-            for version, asked in question.asked.items()
-            if version is not None
-        }
-        others = [version for version in versions if not isinstance(version, Do)]
-        if others:
-            raise NotExactError("the property speaks of a second person")
-        among = population.among if isinstance(population, Causal) else None
-        if among is not None:
-            named = [*dict.fromkeys((*named, *columns_of(among)))]
-        began = monotonic()
-        finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
-        ways = finder.paths(named, list(versions))  # type: ignore[arg-type]
-        cells = {leaf: _cells_of(leaf, ways, finder, versions, among, answer) for leaf in question.leaves}
-        return _enclosed(question, cells, observer, effort, finder, len(ways))
+        ways = follow(check, question.wanted, columns, effort)
+        cells = {leaf: _cells_of(leaf, ways) for leaf in question.leaves}
+        return narrowed_down(
+            lambda masses: _once(question, cells, masses, observer, len(ways.paths), began),
+            lambda proof: proof.truth(question.formula) is not None,
+            ways.finder.late,
+            effort,
+        )
     except (NotExactError, TooManyCellsError) as error:
         return Proof(reason=str(error))
     except OverflowError:
-        return Proof(reason="its numbers are too far apart for floats")
+        return Proof(reason=TOO_FAR_APART)
 
 
-def _cells_of(
-    leaf: Leaf,
-    ways: Sequence[ProgramPath],
-    finder: PathFinder,
-    versions: Mapping[Version, Sequence[str]],
-    among: Row | None,
-    answer: Answer | None,
-) -> dict[Fraction, list[DrawCell]]:
+T = TypeVar("T")
+
+
+def narrowed_down(
+    measure: Callable[[Masses], T], decided: Callable[[T], bool], late: Callable[[], bool], effort: ProofEffort
+) -> T:
+    """Enclose probabilities: narrowly at once where that is quick, else step by step until the claim is decided."""
+    best, reason = None, ""
+    for tolerance, points in ((TOLERANCES[-1], QUICK.points), *((each, effort.points) for each in TOLERANCES)):
+        try:
+            best = measure(Masses(tolerance, points, late))
+        except TooManyCellsError as error:
+            reason = f"it takes {error}"
+            if error.hopeless and points == effort.points:
+                break
+            continue
+        if tolerance == TOLERANCES[-1] or decided(best):
+            break
+    if best is None:
+        raise NotExactError(reason)
+    return best
+
+
+def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
     """The cells in which a leaf's condition holds, by the value of its event, or of its term, there.
 
     The condition comes first, and interventions after it: nobody else need be followed under them.
     """
     found: dict[Fraction, list[DrawCell]] = {}
     count = 0
-    for way in ways:
-        for value, cell in _leaf_values(leaf, way, finder, versions, among, answer):
+    for way in ways.paths:
+        for value, cell in _leaf_values(leaf, way, ways):
             found.setdefault(value, []).append(cell)
             count += 1
-            finder.check(count)
+            ways.finder.check(count)
     return found
 
 
-def _leaf_values(
-    leaf: Leaf,
-    way: ProgramPath,
-    finder: PathFinder,
-    versions: Mapping[Version, Sequence[str]],
-    among: Row | None,
-    answer: Answer | None,
-) -> Iterator[tuple[Fraction, DrawCell]]:
+def _leaf_values(leaf: Leaf, way: ProgramPath, ways: Ways) -> Iterator[tuple[Fraction, DrawCell]]:
     paths = [way]
-    for row in (among, leaf.given, leaf.term if isinstance(leaf, Mean) else leaf.event):
+    for row in (ways.among, leaf.given, leaf.term if isinstance(leaf, Mean) else leaf.event):
         if row is None:
             continue
         for version in versions_of(row):
             if version not in way.versions and version not in paths[0].versions:
-                paths = [after for path in paths for after in finder.under(path, version, versions[version])]  # type: ignore[arg-type]
+                paths = [after for path in paths for after in ways.finder.under(path, version, ways.versions[version])]  # type: ignore[arg-type]
             if not paths:
                 return
-        if row is leaf.given or row is among:
-            met = [(path, found) for path in paths for found in row_values(row, path, answer, path.cell)]
-            paths = [replace(path, cell=cell) for path, (value, cell) in met if _is_true(value)]
+        if row is leaf.given or row is ways.among:
+            paths = [after for path in paths for after in met(row, path, ways)]
             if not paths:
                 return
             continue
         for path in paths:
-            for value, cell in row_values(row, path, answer, path.cell):
+            for value, cell in row_values(row, path, ways.answer, path.cell):
                 yield _value_of(leaf, value), cell
+
+
+def met(condition: Row, path: ProgramPath, ways: Ways) -> Iterator[ProgramPath]:
+    """The parts of a way on which a condition holds."""
+    for value, cell in row_values(condition, path, ways.answer, path.cell):
+        if _is_true(value):
+            yield replace(path, cell=cell)
 
 
 def _value_of(leaf: Leaf, value: Any) -> Fraction:
@@ -259,29 +370,6 @@ def _is_true(value: Any) -> bool:
     return bool(value.constant)
 
 
-def _enclosed(
-    question: Question,
-    cells: Mapping[Leaf, Mapping[Fraction, Sequence[DrawCell]]],
-    observer: Observer,
-    effort: ProofEffort,
-    finder: PathFinder,
-    ways: int,
-) -> Proof:
-    """Enclose the leaves: narrowly at once where that is quick, else step by step until the claim is decided."""
-    began, best = monotonic(), None
-    for tolerance, points in ((TOLERANCES[-1], QUICK.points), *((each, effort.points) for each in TOLERANCES)):
-        try:
-            best = _once(question, cells, Masses(tolerance, points, finder.late), observer, ways, began)
-        except TooManyCellsError as error:
-            reason = f"it takes {error}"
-            if error.hopeless and points == effort.points:
-                break
-            continue
-        if tolerance == TOLERANCES[-1] or best.truth(question.formula) is not None:
-            break
-    return best or Proof(reason=reason)
-
-
 def _once(
     question: Question,
     cells: Mapping[Leaf, Mapping[Fraction, Sequence[DrawCell]]],
@@ -296,13 +384,14 @@ def _once(
         for value, listed in cells[leaf].items():
             parts[value] = total_mass([masses.of(cell) for cell in listed])
             observer.advance(
-                Progress(0, inf, len(values) / len(question.leaves), monotonic() - began, _following, question.counted)
+                Progress(0, inf, len(values) / len(question.leaves), monotonic() - began, following, question.counted)
             )
         values[leaf] = _mean(parts)
     return Proof(values, ways=ways)
 
 
-def _following() -> str:
+def following() -> str:
+    """What is being done, for the display of progress."""
     return "following every way through the program"
 
 
@@ -319,8 +408,7 @@ def _mean(
         if not whole:
             return None
         mean = sum((value * mass for value, mass in exact.items()), Fraction(0)) / whole
-        near = mean.numerator / mean.denominator
-        return mean, nextafter(near, -inf), nextafter(near, inf)
+        return mean, *around(mean)
     if sum(low for _, low, _ in parts.values()) <= 0:
         if sum(high for _, _, high in parts.values()) <= 1e-300:
             return None

@@ -145,14 +145,20 @@ def fair_world(
 def _program(
     observed: Observed, row: Floats, zero: Sequence[PrincipalEffect], assumptions: Sequence[LinearAssumption]
 ) -> LinearProgram:
-    """Minimise ``row @ w`` over the worlds that produce the table."""
+    """Minimise ``row @ w`` over the worlds that produce the table, or one of the tables between its ends."""
     shape = observed.shape
     fixed = effect_rows(shape, zero)
     below, bound = assumption_rows(shape, assumptions)
+    shown = observation(shape).reshape(-1, shape.worlds)
+    equal, right = shown, observed.probabilities.ravel()
+    if observed.ends is not None:
+        low, high = (end.ravel() for end in observed.ends)
+        equal, right = np.ones((1, shape.worlds)), np.ones(1)
+        below, bound = np.vstack([shown, -shown, below]), np.concatenate([high, -low, bound])
     return LinearProgram(
         cost=row,
-        equal=np.vstack([observation(shape).reshape(-1, shape.worlds), fixed]),
-        right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fixed))]),
+        equal=np.vstack([equal, fixed]),
+        right=np.concatenate([right, np.zeros(len(fixed))]),
         below=below,
         bound=bound,
     )

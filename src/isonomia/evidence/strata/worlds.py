@@ -112,10 +112,14 @@ class Observed:
         Shape ``(attributes, predictions, outcomes)``; for each attribute value non-negative with sum 1.
     shares
         Shape ``(attributes,)``, non-negative with sum 1. No bound depends on them, only what a repair costs.
+    ends
+        The numbers between which each probability lies, where that is all that is known: two arrays of the same shape.
+        Bounds are then those of all the tables in between together.
     """
 
     probabilities: Floats
     shares: Floats
+    ends: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of(cls, probabilities: ArrayLike, shares: ArrayLike | None = None) -> Observed:
@@ -149,6 +153,16 @@ class Observed:
                 "leave the value out, or merge subgroups"
             )
         return cls.of(numbers / people[:, None, None], people / people.sum())
+
+    @classmethod
+    def between(cls, low: Floats, high: Floats) -> Observed:
+        """A table of which each probability is known to lie between two numbers.
+
+        The shares are not asked for: no bound depends on them.
+        """
+        middle = (low + high) / 2
+        table = cls.of(middle / middle.sum((1, 2), keepdims=True))
+        return table if np.array_equal(low, high) else cls(table.probabilities, table.shares, (low, high))
 
     @property
     def shape(self) -> TableShape:

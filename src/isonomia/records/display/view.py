@@ -97,10 +97,10 @@ class EffectBounds:
 
 @dataclass(frozen=True, slots=True)
 class SubgroupBounds:
-    """One subgroup: its people, its answer, the evidence in words, the size of an exact proof, and its effects."""
+    """One subgroup: its size in words, its answer, the evidence in words, the size of an exact proof, its effects."""
 
     name: str
-    people: int
+    size: str
     answer: str
     evidence: str | None
     proof: float | None

@@ -364,9 +364,9 @@ def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Dr
         f"Difference in treatment: {effects[0].words}",
         "; ".join(f"{row['label']}: {row['told']}, {row['answer']}" for row in rows[:6]),
         tuple(rows),
-        ("subgroup", "people", "answer", "not refuted", "in the sample"),
+        ("subgroup", "size", "answer", "not refuted", "in the sample"),
         tuple(
-            (short(item.name, 200), f"{item.people:,}", item.answer, bounds(effect.interval), bounds(effect.sample))
+            (short(item.name, 200), item.size, item.answer, bounds(effect.interval), bounds(effect.sample))
             for item, effect in zip(shown, effects, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
@@ -381,7 +381,7 @@ def _bounds_row(place: int, item: SubgroupBounds, index: int, block: Subgroups) 
     return {
         "place": place,
         "label": short(item.name, 160),
-        "size": f"{item.people:,} people",
+        "size": item.size,
         "answer": item.answer,
         "low": low,
         "high": high,

@@ -13,13 +13,17 @@ import isonomia as iso
 from isonomia.audits.principal.findings import answer_of
 from isonomia.audits.principal.question import PrincipalQuestion, ask_about
 from isonomia.evidence.strata.effects import effect_row, stratum_row
-from isonomia.evidence.strata.worlds import observation
+from isonomia.evidence.strata.worlds import Observed, observation
 
 ROWS = {"sex": ["F", "M"], "passed": [0, 1], "prediction": [0, 1]}
 
 
 def question(**changed: Any) -> PrincipalQuestion:
     return ask_about(iso.PrincipalFairness(attribute="sex", outcome="passed", **changed), iso.Sample(ROWS), None)
+
+
+def observed(counts: np.ndarray) -> Observed:
+    return Observed.from_counts(counts.reshape(2, 2, 2))
 
 
 def tables(number: int) -> np.ndarray:
@@ -46,14 +50,14 @@ def test_the_answer_is_that_of_a_search_over_worlds(within: float, normalised: b
         fair = feasible(asked, counts, signed, [0.0] * len(signed))
         unfair = fair and any(feasible(asked, counts, [-row], [-1e-5]) for row in signed)
         expected = False if not fair else None if unfair else True
-        assert answer_of(asked, counts).holds is expected
+        assert answer_of(asked, observed(counts)).holds is expected
         answers.add(expected)
     assert answers >= ({False, None} if within == 0.0 else {True, False, None})
 
 
 def test_a_violation_comes_with_a_proof() -> None:
     counts = np.asarray([[53.0, 4, 11, 32], [90, 2, 3, 5]])
-    found = answer_of(question(definition=2), counts)
+    found = answer_of(question(definition=2), observed(counts))
     assert found.holds is False
     assert found.proof is not None
     assert found.proof.violation > 1e-3
@@ -62,12 +66,12 @@ def test_a_violation_comes_with_a_proof() -> None:
 
 def test_a_table_that_contradicts_an_assumption_answers_nothing() -> None:
     counts = np.asarray([[0.0, 10, 0, 90], [90, 0, 10, 0]])
-    found = answer_of(question(assumptions=["outcome never falls"]), counts)
+    found = answer_of(question(assumptions=["outcome never falls"]), observed(counts))
     assert found.contradicts
     assert found.holds is None
 
 
 def test_an_assumption_can_make_a_table_decide() -> None:
     counts = np.asarray([[60.0, 5, 5, 30], [50, 5, 15, 30]])
-    assert answer_of(question(definition=1), counts).holds is None
-    assert answer_of(question(definition=1, assumptions=["outcome never changes"]), counts).holds is False
+    assert answer_of(question(definition=1), observed(counts)).holds is None
+    assert answer_of(question(definition=1, assumptions=["outcome never changes"]), observed(counts)).holds is False
