@@ -69,7 +69,9 @@ def decimal_tables(number: int) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("changed", [{}, {"definition": 3, "within": 0.2}, {"within": 0.1}, {"within": 0.3, "normalised": True}])
+@pytest.mark.parametrize(
+    "changed", [{}, {"definition": 3, "within": 0.2}, {"within": 0.1}, {"within": 0.3, "normalised": True}]
+)
 def test_a_program_in_steps_answers_as_everybody_of_it_does(changed: dict[str, Any]) -> None:
     answers = set()
     for counts in decimal_tables(12):
