@@ -1,4 +1,4 @@
-"""Forty checks over the four audits, with models that every worker can open, for ``benchmarks.executors`` and its test.
+"""Checks over the four audits, with models that every worker can open, for ``benchmarks.executors`` and its test.
 
 Each is a function without arguments that gives what ``iso.check`` takes; the same seed is used wherever it runs.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 import isonomia as iso
 from isonomia.interventions import Feature, Interventions
+from isonomia.populations.domains import Function
 
 __all__ = ["CHECKS", "FEW", "Arguments", "plain", "run"]
 
@@ -111,8 +112,52 @@ def _rates() -> dict[str, Callable[[], Arguments]]:
     return made
 
 
+SPEC = """
+input x1;
+{before}
+requires age(x1) < 79;
+var x2 := setFeat(x1, "age", age(x1) + randInt(1, 80 - age(x1)));
+output d1;
+output d2;
+{{
+    d1 = predict(x1)
+    d2 = predict(x2)
+}}
+ensures d1 <= d2{more};
+"""
+
+
+def age(row: Any) -> int:
+    """A function of one case."""
+    return int(row["age"])
+
+
+def jitter(row: Any, seed: int) -> int:
+    """A function of one case that draws."""
+    return int(np.random.default_rng(seed).integers(-1, 1)) * int(row["age"] > 30)
+
+
+FUNCTIONS = {"age": Function(age, 1, "number", single=True), "jitter": Function(jitter, 1, "number", True, True)}
+JITTERED = "var step := randInt(0, 5) + jitter(x1);\nrequires step >= 0;"
+CODE = "    answers = []\n    for x in (x1, x2):\n        answers.append(predict(x))\n    d1, d2 = answers"
+
+
+def spec(before: str = "", more: str = "", code: bool = False, **options: Any) -> Any:
+    """A property with functions of one case."""
+    text = SPEC.format(before=before, more=more)
+    text = text.replace("    d1 = predict(x1)\n    d2 = predict(x2)", CODE) if code else text
+    return iso.safety.property(text, functions=FUNCTIONS, allow_code=code, **options)
+
+
 def _safety() -> dict[str, Callable[[], Arguments]]:
-    made: dict[str, Callable[[], Arguments]] = {}
+    people = iso.Census(SMALL)
+    made: dict[str, Callable[[], Arguments]] = {
+        "functions, listed": lambda: (spec(), steps, people, {}),
+        "functions, drawn": lambda: (spec(enumerate=False), rises, people, {"budget": 400}),
+        "functions, fresh people": lambda: (spec(JITTERED, corners=False), steps, iso.Generator(draw), {"budget": 300}),
+        "functions, a rate": lambda: (spec(JITTERED, " in 68% of cases"), steps, iso.Census(PEOPLE), {"budget": 1000}),
+        "a block that is code": lambda: (spec(code=True, enumerate=False), rises, people, {"budget": 150}),
+    }
     for number, model in enumerate((steps, rises)):
         census = {"seed": 3, "budget": 600}
         for listed in (True, False):
@@ -192,6 +237,7 @@ FEW = (
     "rates: mean score above 0.4",
     "rates: a census, drawn",
     "k-safety: monotone, steps, drawn",
+    "k-safety: functions, drawn",
     "responsiveness: drawn, at least 0.2",
     "principal: definition 1, drawn",
 )

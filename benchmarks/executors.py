@@ -3,7 +3,7 @@
     python -m benchmarks.executors [--only equality kills efficiency files slow] [--engines threads processes dask ray]
         [--workers 1 2 5] [--processes 1 2 4 8 16] [--samples 6400000] [--rows 10000000] [--json FILE]
 
-- **equality**: forty checks over the four audits (``benchmarks.executor_checks``) with each engine and number of
+- **equality**: forty-five checks over the four audits (``benchmarks.executor_checks``) with each engine and number of
   workers, compared bit for bit with the check that has no executor.
 - **kills**: a worker is killed (SIGKILL) in the middle of a check, ten times for each engine that has processes.
 - **efficiency**: a model that computes for 10 ms a thousand rows. Overhead is what one process takes longer than no

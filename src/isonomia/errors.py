@@ -23,6 +23,7 @@ __all__ = [
     "ChangingModelError",
     "DataError",
     "IsonomiaError",
+    "LostWorkerError",
     "ModelError",
     "NotAllowedError",
     "NumericalError",
@@ -134,6 +135,10 @@ class UnreliableModelError(ModelError):
 
 class ChangingModelError(UnreliableModelError):
     """The model gave another answer to the same question: what it said before is not to be relied on either."""
+
+
+class LostWorkerError(UnreliableModelError):
+    """The workers of an executor are lost again and again with a piece of work: it is not tried anywhere else."""
 
 
 class RecordError(IsonomiaError):

@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
-from isonomia.errors import ModelError, UsageError
+from isonomia.errors import LostWorkerError, UsageError
 from isonomia.executors.worker import Reply, done, work
 from isonomia.wording import words_of
 
@@ -114,7 +114,7 @@ class Shared:
 
 def _dumped(value: Any, name: str) -> bytes:
     try:
-        whole = bytes(_pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        whole = bytes(pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
         # A worker that began earlier looks for modules where this process did then.
         return pickle.dumps(([os.path.abspath(path) for path in sys.path], whole))
     except Exception as error:  # each class has its own
@@ -124,7 +124,7 @@ def _dumped(value: Any, name: str) -> bytes:
         ) from error
 
 
-def _pickler() -> Any:
+def pickler() -> Any:
     """cloudpickle, which Dask, Ray and loky bring along: functions without a module, as of a notebook, are sent whole.
 
     Where it is not installed, Python's own pickle sends them by name.
@@ -262,7 +262,7 @@ class Pool:
         task.tries += 1
         if task.tries >= TRIES and not self.executing.here:
             self._begin_anew()
-            raise ModelError(
+            raise LostWorkerError(
                 f"{tasks.shared.name} was asked {TRIES} times in {self.executing.name}, and each time the worker was "
                 f"lost ({type(error).__name__}: {words_of(error)}). It may end its process, or need more memory than "
                 "there is: look at what it printed, or ask it in threads"
@@ -281,7 +281,7 @@ class Pool:
             self._fruitless += 1
             if self._fruitless > REMADE:
                 self._begin_anew()
-                raise ModelError(
+                raise LostWorkerError(
                     f"{self.executing.name} cannot be used: it was opened {REMADE} times, and no work came back "
                     f"({type(error).__name__}: {words_of(error)}). Look at its workers, or use another executor"
                 ) from error

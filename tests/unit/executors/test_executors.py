@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -15,19 +16,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.executor_checks import CHECKS, FEW, lends, plain, run
+from benchmarks.executor_checks import CHECKS, FEW, FUNCTIONS, SMALL, SPEC, age, lends, plain, rises, run, steps
 
 import isonomia as iso
 from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.check import new_check, run_check
+from isonomia.audits.ksafety.cases import draw_choices, prepare
+from isonomia.audits.ksafety.choices import RandomChoices
+from isonomia.audits.ksafety.compiler import compile_spec
+from isonomia.audits.ksafety.functions import RANDOM
+from isonomia.audits.ksafety.workers import ExecutorWarning
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Progress
-from isonomia.errors import ModelError, NotAllowedError, UsageError
+from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
 from isonomia.executors import Shared, close_pools, pool_for
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
+from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.table import Table
+from isonomia.spec.nomos import parse_nomos
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 
@@ -283,6 +292,153 @@ def test_an_error_about_people_who_were_asked_ahead_in_vain_does_not_count() -> 
     assert plain(iso.check(claim, fails_later, sample, seed=1, random_model=True, workers=4)) == plain(quiet)
 
 
+# ------------------------------------------------------------------------------------------- cases and their functions
+
+
+class _Inline(Executor):
+    """Workers that are elsewhere as far as anybody can see: everything is packed and unpacked."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name.startswith("k-safety")])
+def test_cases_that_workers_judge_give_the_verdict_of_one_process(name: str) -> None:
+    assert run(name, _Inline()) == alone(name)
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Whether this is another process than the one that asks."""
+
+    main: int = field(default_factory=os.getpid)
+
+    def __call__(self, row: Any) -> bool:
+        return bool(row["age"]) and os.getpid() != self.main
+
+
+def _with(function: Any, ensures: str = "d1 <= d2", **options: Any) -> Any:
+    text = SPEC.format(before="var extra := own(x1);", more=f" && {ensures}")
+    functions = {**FUNCTIONS, "own": function}
+    return iso.safety.property(text, functions=functions, **options)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_functions_of_a_specification_are_computed_by_workers(listed: bool) -> None:
+    prop = _with(_Elsewhere(), "extra == true", enumerate=listed)
+    there = iso.check(prop, rises, iso.Census(SMALL), seed=1, executor="processes:2")
+    assert there.answer == "holds"
+    assert iso.check(prop, rises, iso.Census(SMALL), seed=1).answer == "violated"
+
+
+@dataclass(frozen=True)
+class _DeadlyFunction:
+    """A function that ends its process, unless that is the one that asks: once, or whenever it is called."""
+
+    mark: Path | None
+    main: int = field(default_factory=os.getpid)
+
+    def __call__(self, row: Any) -> int:
+        if os.getpid() != self.main and row["age"] > 60 and (self.mark is None or not self.mark.exists()):
+            if self.mark is not None:
+                self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int(row["age"] > 50)
+
+
+def test_cases_that_a_lost_worker_had_are_judged_again(tmp_path: Path) -> None:
+    prop = _with(_DeadlyFunction(tmp_path / "mark"), "extra <= 1", enumerate=False)
+    found = iso.check(prop, steps, iso.Census(SMALL), seed=1, budget=400, executor="processes:2")
+    assert (tmp_path / "mark").exists()
+    assert plain(found) == plain(iso.check(prop, steps, iso.Census(SMALL), seed=1, budget=400))
+
+
+def test_a_function_that_ends_every_process_is_an_error_and_not_tried_here() -> None:
+    with pytest.raises(ModelError, match=r"lost|cannot be used"):
+        iso.check(_with(_DeadlyFunction(None)), steps, iso.Census(SMALL), seed=1, executor="processes:2")
+
+
+def test_a_function_that_cannot_be_sent_is_computed_here_and_that_is_said() -> None:
+    lock = threading.Lock()
+
+    def locked(row: Any) -> int:
+        with lock:
+            return int(row["age"])
+
+    prop = _with(locked, "extra >= 18")
+    with pytest.warns(ExecutorWarning, match=r"cases are computed in this process.*cannot be sent"):
+        there = iso.check(prop, steps, iso.Census(SMALL), seed=1, executor="processes:1")
+    assert plain(there) == plain(iso.check(prop, steps, iso.Census(SMALL), seed=1))
+
+
+def _sometimes(row: Any) -> Any:
+    return None if row["age"] % 7 == 0 else int(row["age"]) if row["age"] % 2 else float(row["age"]) / 2
+
+
+def _fails_at_times(row: Any) -> float:
+    return 1.0 / (int(row["age"]) % 5)
+
+
+def _large(row: Any) -> int:
+    return 2**61 if row["age"] < 70 else 2**62
+
+
+@pytest.mark.parametrize("function", [_sometimes, _fails_at_times, _large])
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_depends_on_a_whole_batch_is_as_in_one_process(function: Any, listed: bool) -> None:
+    prop = _with(function, "extra + 1 != 2305843009213693953 ", enumerate=listed)
+    arguments: Any = (prop, rises if function is _fails_at_times else steps, iso.Census(SMALL))
+    assert plain(iso.check(*arguments, seed=1, budget=900, executor=_Inline())) == plain(
+        iso.check(*arguments, seed=1, budget=900)
+    )
+
+
+def test_a_model_that_changes_its_answers_is_found_by_workers() -> None:
+    with pytest.raises(ChangingModelError, match="should give the same answer"):
+        iso.check(_with(age), _guesses, iso.Census(SMALL), seed=1, executor="processes:2")
+
+
+def _guesses(table: Any) -> Any:
+    return np.random.default_rng().integers(0, 2, len(table["age"]))
+
+
+def test_choices_are_drawn_as_they_are_where_everything_is_computed() -> None:
+    text = SPEC.format(
+        before="var a := randInt(0, 9) + jitter(x1);\nvar b := randReal(a, age(x1));\nvar f := randFeat(x1, 'sex');\n"
+        "requires randInt(0, randInt(1, 3)) < b || jitter(x1) < 1;",
+        more="",
+    )
+    domain = table_domain(Table.of(SMALL), groups={}, orders={}, label=None, functions=FUNCTIONS)
+    program = compile_spec(parse_nomos(text), RANDOM | {"jitter"})
+    rows = (np.arange(40, dtype=np.intp),)
+    whole, only = (RandomChoices(np.random.default_rng(3)) for _ in range(2))
+    prepare(program, domain, rows, whole)
+    draw_choices(program, domain, rows, only)
+    assert len(whole.choices) == 8
+    for column, other in zip((*whole.choices, *whole.empty), (*only.choices, *only.empty), strict=True):
+        assert np.array_equal(column, other)
+    assert whole.rng.bit_generator.state == only.rng.bit_generator.state
+
+
+def test_cases_are_drawn_ahead_and_what_is_not_used_is_counted() -> None:
+    seen: list[Progress] = []
+
+    class Noting:
+        def begin(self, text: str) -> None: ...
+
+        def advance(self, progress: Progress) -> None:
+            seen.append(progress)
+
+        def end(self) -> None: ...
+
+    prop, model, population, own = CHECKS["k-safety: functions, a rate"]()
+    ahead = iso.check(prop, model, population, seed=11, executor=_Inline(), observer=Noting(), **own)
+    assert plain(ahead) == alone("k-safety: functions, a rate")
+    assert 0 < max(progress.unused for progress in seen) <= ahead.samples
+
+
 # ------------------------------------------------------------------------------------------- journals and audit files
 
 
@@ -316,14 +472,22 @@ class _Stopping:
     def end(self) -> None: ...
 
 
-@pytest.mark.parametrize("name", [FEW[0], FEW[5]])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rates: ratio 0.8 of a generator",
+        "principal: definition 1, drawn",
+        "k-safety: functions, a rate",
+        "k-safety: functions, listed",
+    ],
+)
 def test_a_check_that_was_interrupted_goes_on_on_another_executor(name: str) -> None:
     journal = _Kept()
-    for batches, executor in ((7, "threads:3"), (4, "processes:2"), (10**6, None)):
+    for batches, executor in ((3, "threads:3"), (7, "processes:2"), (10**6, None)):
         prop, model, population, own = CHECKS[name]()
         check = new_check(prop, model, population, seed=11, executor=executor, **own).with_journal(journal)
         verdict = run_check(check, _Stopping(batches))
-        assert (verdict.stopped == "interrupted") == (batches < 10**6)
+        assert (verdict.stopped == "interrupted") == (batches < 10**6) or "listed" in name
     assert plain(verdict) == alone(name)
 
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.blocks import run_block
+from isonomia.audits.ksafety.choices import Booleans, Choices, GivenChoices, OpenChoiceError, RandomChoices
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
     Answers,
-    Booleans,
-    Choices,
     Evaluation,
-    GivenChoices,
-    OpenChoiceError,
     Value,
     evaluate,
     is_column,
@@ -31,13 +28,26 @@ from isonomia.audits.ksafety.evaluate import (
     tested,
 )
 from isonomia.audits.ksafety.evidence import Cells, Tally, weight_of
-from isonomia.audits.ksafety.functions import call_function
+from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
-from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var
+from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
 
-__all__ = ["Cases", "Judgement", "Runner", "all_cases", "every_choice", "joined_cases", "prepare", "prepare_known"]
+__all__ = [
+    "Cases",
+    "Judgement",
+    "JudgesCases",
+    "PreparedCases",
+    "Runner",
+    "all_cases",
+    "draw_choices",
+    "every_choice",
+    "joined_cases",
+    "prepare",
+    "prepare_known",
+    "prepared_cases",
+]
 
 CHUNK = 2**17
 """How many cases are held in memory together while they are listed."""
@@ -118,6 +128,32 @@ def prepare_known(program: CompiledSpec, domain: Domain, values: dict[str, Value
     return batch
 
 
+def draw_choices(
+    program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: RandomChoices
+) -> None:
+    """Make the choices that :func:`prepare` would make, in its order; only what their ranges need is computed."""
+    values = {name: Value(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
+    batch = Evaluation(len(inputs[0]), domain, values, choices, call_function)
+    needed = _needed_for_ranges(program, domain)
+    for step in program.preparation:
+        if isinstance(step, Var) and step.name in needed:
+            batch.values[step.name] = evaluate(step.value, batch)
+        else:
+            draw_only(batch, step.value if isinstance(step, Var) else step.condition)
+
+
+def _needed_for_ranges(program: CompiledSpec, domain: Domain) -> set[str]:
+    """The variables that the ends of a range are made of, and those that these are made of."""
+    steps = [step.value if isinstance(step, Var) else step.condition for step in program.preparation]
+    ranges = {"randInt", "randReal"} - set(domain.functions)
+    calls = [call for node in steps for call in calls_in(node) if call.function in ranges]
+    needed = {name.name for call in calls for argument in call.arguments for name in names_in(argument)}
+    for step in reversed(program.preparation):
+        if isinstance(step, Var) and step.name in needed:
+            needed |= {name.name for name in names_in(step.value)}
+    return needed
+
+
 def _take(step: Var | Requires, batch: Evaluation) -> None:
     if isinstance(step, Var):
         batch.values[step.name] = evaluate(step.value, batch)
@@ -186,6 +222,39 @@ class Judgement:
         return tally
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedCases:
+    """Which cases are accepted, how many a precondition rejects, and how many had nothing to choose from."""
+
+    accepted: Booleans
+    rejected: int
+    without_choice: int
+
+
+class JudgesCases(Protocol):
+    """Who judges cases in place of this process."""
+
+    def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
+        """What came of cases whose choices are made; ``None`` where that has to be found out here."""
+        ...
+
+    def prepare(
+        self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
+    ) -> PreparedCases | None:
+        """Which cases are accepted; ``None`` where that has to be found out here.
+
+        Raises
+        ------
+        OpenChoiceError
+            Where a choice is not made yet.
+        """
+        ...
+
+    def asker_here(self) -> Asker | None:
+        """Who answers for the model where a question cannot be answered elsewhere."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Runner:
     """A compiled specification with a model.
@@ -201,15 +270,23 @@ class Runner:
         The time for one case of a block that is code.
     draws
         Whether the block is code that draws; then the last choice of a case is the seed of its draws.
+    workers
+        Who judges cases in place of this process; ``None`` where nobody does.
     """
 
     program: CompiledSpec
     asker: Asker | None
     seconds: float
     draws: bool
+    workers: JudgesCases | None = None
 
     def run(self, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases by their choices; all are accepted unless a choice is out of range."""
+        if self.workers is not None:
+            judged = self.workers.judge(domain, cases)
+            if judged is not None:
+                return judged
+            return replace(self, asker=self.workers.asker_here(), workers=None).run(domain, cases)
         batch = prepare(self.program, domain, cases.inputs, GivenChoices(cases.choices))
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
@@ -365,7 +442,26 @@ def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> N
     return total
 
 
-def all_cases(program: CompiledSpec, domain: Domain, max_n: float, tally: Tally) -> list[Cases] | None:
+def prepared_cases(
+    program: CompiledSpec, domain: Domain, cases: Cases, workers: JudgesCases | None = None
+) -> PreparedCases:
+    """Which of some cases are accepted.
+
+    Raises
+    ------
+    OpenChoiceError
+        Where a choice is not made yet.
+    """
+    found = None if workers is None else workers.prepare(domain, cases.inputs, cases.choices)
+    if found is not None:
+        return found
+    batch = prepare(program, domain, cases.inputs, GivenChoices(cases.choices))
+    return PreparedCases(batch.accepted, batch.rejected, batch.without_choice)
+
+
+def all_cases(
+    program: CompiledSpec, domain: Domain, max_n: float, tally: Tally, workers: JudgesCases | None = None
+) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
     ``None`` where there are more than ``max_n``, or a choice is not from a finite range.
@@ -379,30 +475,37 @@ def all_cases(program: CompiledSpec, domain: Domain, max_n: float, tally: Tally)
         numbers = np.arange(start, min(start + CHUNK, total))
         columns = tuple(part.astype(np.intp) for part in np.unravel_index(numbers, (domain.size,) * inputs))
         begun = Cases(columns, (), np.ones(len(numbers), dtype=np.int64))
-        completed = every_choice(program, domain, begun, max_n - sum(map(len, parts)), tally)
+        completed = every_choice(program, domain, begun, max_n - sum(map(len, parts)), tally, workers)
         if completed is None:
             return None
         parts += completed
     return parts
 
 
-def every_choice(program: CompiledSpec, domain: Domain, begun: Cases, max_n: float, tally: Tally) -> list[Cases] | None:
+def every_choice(
+    program: CompiledSpec,
+    domain: Domain,
+    begun: Cases,
+    max_n: float,
+    tally: Tally,
+    workers: JudgesCases | None = None,
+) -> list[Cases] | None:
     """Every way to complete cases whose first choices are made, in parts; ``None`` where there are too many."""
     parts: list[Cases] = []
     waiting = [begun]
     while waiting:
         cases = waiting.pop()
         try:
-            batch = prepare(program, domain, cases.inputs, GivenChoices(cases.choices))
+            prepared = prepared_cases(program, domain, cases, workers)
         except OpenChoiceError as choice:
             completed = _completed(cases, choice, max_n, tally)
             if completed is None:
                 return None
             waiting += completed
             continue
-        tally.rejected += batch.rejected
-        tally.without_choice += batch.without_choice
-        accepted = cases.take(np.flatnonzero(batch.accepted))
+        tally.rejected += prepared.rejected
+        tally.without_choice += prepared.without_choice
+        accepted = cases.take(np.flatnonzero(prepared.accepted))
         max_n -= len(accepted)
         if max_n < 0:
             return None

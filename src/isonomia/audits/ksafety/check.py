@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.ksafety.cases import Cases, Runner, all_cases, prepare_known
-from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, missing
+from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
+from isonomia.audits.ksafety.evaluate import Value, missing
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.imports import with_inputs
 from isonomia.audits.ksafety.sampling import draw_cases, draw_each_row
@@ -203,7 +204,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
     tally = Tally.empty(len(setup.program.ensures))
     max_n = inf if prop.enumerate else limit
-    listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally)
+    listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally, runner.workers)
     if listed is None:
         if prop.enumerate:
             raise UsageError("expected finitely many cases to try all of, but a choice is not from a finite range")

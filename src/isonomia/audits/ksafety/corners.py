@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Runner, prepare
-from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
+from isonomia.audits.ksafety.choices import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
 from isonomia.audits.ksafety.setup import FreshInputs, Inputs, Setup, worth_drawing
 from isonomia.audits.ksafety.violations import (
@@ -197,7 +196,7 @@ def _corner_cases(
 ) -> tuple[Domain, Cases]:
     """Cases at the ends of ranges, no two of them the same, and the domain of their inputs."""
     program = runner.program
-    domain, rows = _inputs_at_ends(program, inputs, domain, max_n, pool, rng)
+    domain, rows = _inputs_at_ends(runner, inputs, domain, max_n, pool, rng)
     columns = tuple(_in_turns(rows, max_n, index, rng) for index in range(len(program.spec.inputs)))
     if not len(rows):
         return domain, Cases(columns)
@@ -212,15 +211,16 @@ def _corner_cases(
 
 
 def _inputs_at_ends(
-    program: CompiledSpec, inputs: Inputs, domain: Domain, max_n: int, pool: int, rng: np.random.Generator
+    runner: Runner, inputs: Inputs, domain: Domain, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, NDArray[np.intp]]:
     """Inputs that exist: of a table some of its rows; of an unlimited population people whom it names, or has drawn."""
+    program, workers = runner.program, runner.workers
     if isinstance(inputs, FreshInputs):
         own = getattr(inputs.source, "corners", lambda *_: None)(TURNS * max_n, rng)
         domain = inputs.domain_of(inputs.source.batch(0, pool, rng) if own is None else own)
-        rows = worth_drawing(program, domain)
+        rows = worth_drawing(program, domain, workers)
         return domain, rows if own is not None else _at_ends(domain, rows, max_n, rng)
-    rows = worth_drawing(program, domain) if inputs.once else inputs.rows
+    rows = worth_drawing(program, domain, workers) if inputs.once else inputs.rows
     return domain, _at_ends(domain, rows, max_n, rng)
 
 

@@ -7,15 +7,15 @@ drawn, or given beforehand.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
-from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.ksafety.choices import Booleans, Choices
 from isonomia.errors import Place, SpecError
 from isonomia.populations.domains import Domain
 from isonomia.spec.nomos.block import LARGEST_BITS
@@ -34,15 +34,8 @@ from isonomia.spec.nomos.tree import (
 
 __all__ = [
     "LONGEST_TEXT",
-    "SEEDS",
     "Answers",
-    "Booleans",
-    "ChoiceKind",
-    "Choices",
     "Evaluation",
-    "GivenChoices",
-    "OpenChoiceError",
-    "RandomChoices",
     "Value",
     "arithmetic",
     "compare",
@@ -59,18 +52,8 @@ __all__ = [
     "write_feature",
 ]
 
-Booleans = NDArray[np.bool_]
-
-Floats = NDArray[np.float64]
-
 Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
 """What the model answered for some records, and why there is no answer for one, where there is none for some."""
-
-ChoiceKind: TypeAlias = OneOf["whole", "real", "seed"]
-"""What is chosen: a whole number, a real number, or the seed of a function that draws for itself."""
-
-SEEDS = 2**32
-"""How many seeds there are."""
 
 _LARGE = 2.0**62
 """Whole numbers below this are added and multiplied exactly."""
@@ -150,6 +133,8 @@ class Evaluation:
         What could not be computed, in words, and for which cases.
     characters
         How many characters the texts have that were put together so far.
+    types
+        The type of every column so far, in the order of computing; ``None`` stands for records.
     """
 
     n: int
@@ -163,6 +148,7 @@ class Evaluation:
     empty: Booleans = field(init=False)
     faults: list[tuple[str, Booleans]] = field(default_factory=list)
     characters: int = 0
+    types: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.accepted = np.ones(self.n, dtype=bool)
@@ -184,7 +170,7 @@ class Evaluation:
         values = {name: value.take(keep) for name, value in self.values.items()}
         part = Evaluation(len(keep), self.domain, values, self.choices, self.call)
         part.unclear = self.unclear[keep]
-        part.faults = [(why, bad[keep]) for why, bad in self.faults]
+        part.faults, part.types = [(why, bad[keep]) for why, bad in self.faults], self.types
         return part
 
     def joined(self, texts: NDArray[Any], place: Place | None) -> NDArray[Any]:
@@ -204,6 +190,12 @@ class Evaluation:
 
 def evaluate(node: Expression, batch: Evaluation) -> Value:
     """The value of an expression for every case of a batch."""
+    value = _computed(node, batch)
+    batch.types.append(getattr(value.data, "dtype", None))
+    return value
+
+
+def _computed(node: Expression, batch: Evaluation) -> Value:
     match node:
         case ScalarLiteral():
             return Value(constant_column(node.value, batch.n))
@@ -510,81 +502,3 @@ def either(*masks: Booleans | None) -> Booleans | None:
     if not present:
         return None
     return np.asarray(np.logical_or.reduce(present))
-
-
-class OpenChoiceError(Exception):
-    """No choice is given yet at this point; carries what could be chosen, a case at a time.
-
-    ``rejected`` says which cases a precondition has turned away already.
-    """
-
-    def __init__(self, kind: ChoiceKind, low: Floats, high: Floats) -> None:
-        super().__init__(kind)
-        self.kind, self.low, self.high = kind, low, high
-        self.rejected = np.zeros(len(low), dtype=bool)
-
-
-@dataclass(slots=True)
-class RandomChoices:
-    """Choices drawn independently and uniformly, or at the ends of their ranges; what was chosen is kept.
-
-    At the ends: the lowest, the highest, zero or what is nearest to it, any. Each of these four is chosen for a fourth
-    of the cases, in an order of its own for every choice.
-    """
-
-    rng: np.random.Generator
-    at_ends: bool = False
-    choices: list[NDArray[Any]] = field(default_factory=list)
-    bounded: bool = False
-    """Whether there was a choice that has ends."""
-
-    def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
-        """A choice for each case from its range, both ends included, and for which cases the range is empty."""
-        values, empty = self._drawn(kind, low, high)
-        if kind != "seed":
-            self.bounded = True
-            if self.at_ends:
-                first, last = (np.ceil(low), np.floor(high)) if kind == "whole" else (low, high)
-                first, last = (np.where(empty, 0, end).astype(values.dtype) for end in (first, last))
-                which = self.rng.permutation(len(values)) % 4
-                zero = np.clip(np.zeros_like(values), first, last)
-                values = np.select([which == 0, which == 1, which == 2], [first, last, zero], values)
-        self.choices.append(values)
-        return values, empty
-
-    def _drawn(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
-        rng = self.rng
-        if kind == "seed":
-            return rng.integers(0, SEEDS, size=len(low)), np.zeros(len(low), dtype=bool)
-        if kind == "real":
-            empty = ~(low <= high)
-            return np.where(empty, 0.0, rng.uniform(np.where(empty, 0.0, low), np.where(empty, 0.0, high))), empty
-        first, last = np.ceil(low), np.floor(high)
-        empty = ~(first <= last)
-        least, largest = (np.where(empty, 0, end).astype(np.int64) for end in (first, last))
-        return rng.integers(least, largest, endpoint=True), empty
-
-
-@dataclass(slots=True)
-class GivenChoices:
-    """Choices fixed beforehand; at the first that is not, ``OpenChoiceError`` says what could be chosen there."""
-
-    choices: Sequence[NDArray[Any]]
-    used: int = 0
-
-    def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
-        """The next choice; there is none where it lies outside the range or is no whole number, as a stored one may."""
-        if self.used == len(self.choices):
-            raise OpenChoiceError(kind, low, high)
-        values = self.choices[self.used]
-        self.used += 1
-        if kind == "seed":
-            return values, np.zeros(len(values), dtype=bool)
-        outside = ~((values >= low) & (values <= high))
-        if kind == "whole" and values.dtype.kind == "f":
-            outside |= values != np.floor(values)
-        return values, outside
-
-
-Choices: TypeAlias = RandomChoices | GivenChoices
-"""Where random choices come from, in the order in which a specification makes them."""

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.ksafety.choices import Booleans, ChoiceKind
 from isonomia.audits.ksafety.evaluate import (
     LONGEST_TEXT,
     Answers,
-    Booleans,
-    ChoiceKind,
     Evaluation,
     Value,
     either,
@@ -27,9 +26,9 @@ from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.columns import column_from
 from isonomia.populations.domains.protocol import Function
 from isonomia.populations.table import Table
-from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
+from isonomia.spec.nomos.tree import Binary, Expression, FeatureRead, FunctionCall, Name, ScalarLiteral, Unary, Update
 
-__all__ = ["BUILT_IN", "RANDOM", "call_function", "objects_column"]
+__all__ = ["BUILT_IN", "RANDOM", "call_function", "draw_only", "objects_column"]
 
 
 BUILT_IN: Mapping[str, int] = {
@@ -80,6 +79,37 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
             return Value(np.abs(number.data), number.bad)
         case _:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
+
+
+def draw_only(batch: Evaluation, node: Expression) -> None:
+    """Make the random choices of an expression, in the order in which it makes them, and compute nothing else of it.
+
+    What the ends of a range are made of is computed, and must be among the values of the batch.
+    """
+    match node:
+        case FunctionCall():
+            custom = batch.domain.functions.get(node.function)
+            if custom is None and node.function in {"randInt", "randReal"}:
+                evaluate(node, batch)
+                return
+            for argument in node.arguments:
+                draw_only(batch, argument)
+            if custom is None and node.function == "randFeat":
+                _any_value(batch, node, Value(np.zeros(batch.n)))
+            elif custom is not None and custom.random:
+                batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
+        case FeatureRead():
+            draw_only(batch, node.record)
+        case Update():
+            draw_only(batch, node.record)
+            draw_only(batch, node.value)
+        case Unary():
+            draw_only(batch, node.operand)
+        case Binary():
+            draw_only(batch, node.left)
+            draw_only(batch, node.right)
+        case ScalarLiteral() | Name():
+            pass
 
 
 def _feature_of(call: FunctionCall) -> str | int:

@@ -7,26 +7,32 @@ preconditions turned some draws away, the bets are settled piece by piece.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import Cases, Judgement, prepare
+from isonomia.audits.ksafety.cases import Cases, Judgement, draw_choices, prepare
+from isonomia.audits.ksafety.choices import SEEDS, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
-from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
+from isonomia.audits.ksafety.evaluate import Evaluation
 from isonomia.audits.ksafety.evidence import RateState, Tally, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
+from isonomia.audits.ksafety.workers import BegunCases, CaseWorkers, JudgedCases
 from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
+from isonomia.errors import IsonomiaError
+from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression
 
 __all__ = ["SampledCases", "draw_cases", "draw_each_row"]
@@ -130,49 +136,97 @@ class SampledCases:
 
         ``draws`` is how many draws it took, where it is measured once more: then it ends there, whatever the time.
         """
+        return self._judged(plan, self._begin(plan), draws)
+
+    def _begin(self, plan: Plan) -> _Piece:
+        """Draw the first piece of a batch, and let workers begin with it, where there are some."""
         rng = batch_rng(self.setup.check.seed, plan.index, 0)
+        return self._drawn_piece(f"batch {plan.index} piece 0", plan.start, plan.n, rng)
+
+    def _judged(self, plan: Plan, piece: _Piece, draws: int | None = None) -> tuple[SampledBatch, list[Judgement]]:
+        """Go on from the first piece of a batch to its end."""
         batch = SampledBatch(plan.index, plan.start)
         judgements: list[Judgement] = []
-        size, start = plan.n, plan.start
-        while batch.tested < plan.n:
+        start, number = plan.start, 0
+        while True:
             before = batch.draws
-            judgements += self._draw_piece(batch, start, size, plan.n - batch.tested, rng)
+            judgements += self._judge_piece(batch, piece, plan.n - batch.tested)
             drawn = batch.draws - before
             if self.setup.subject.sample or drawn == 0 or self._is_enough(batch, draws):
                 break
             self._refuse_unmet(batch)
+            if batch.tested >= plan.n:
+                break
             size = _next_size(plan.n - batch.tested, batch.tested, batch.draws)
-            start += drawn
+            start, number = start + drawn, number + 1
+            piece = self._drawn_piece(f"batch {plan.index} piece {number}", start, size, piece.rng)
         return batch, judgements
+
+    def together(self, plans: Sequence[Plan]) -> _BatchesBegun:
+        """Draw batches, and let workers begin with all of them."""
+        return _BatchesBegun(self, plans, [self._begin(plan) for plan in plans])
 
     def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
         return monotonic() >= self.until if draws is None else batch.draws >= draws
 
-    def _draw_piece(
-        self, batch: SampledBatch, start: int, size: int, wanted: int, rng: np.random.Generator
-    ) -> list[Judgement]:
-        """Draw once, and judge what is accepted but no more than is wanted; at most one judgement."""
-        runner = self.setup.runner
-        program = runner.program
-        domain, rows = self.setup.inputs.draw(start, size, len(program.spec.inputs), rng)
-        n = len(rows[0])
-        if n == 0:
+    def _drawn_piece(self, key: str, start: int, size: int, rng: np.random.Generator) -> _Piece:
+        """Draw once. Workers get the cases as soon as their choices are made."""
+        setup, runner = self.setup, self.setup.runner
+        workers = runner.workers if isinstance(runner.workers, CaseWorkers) else None
+        before = deepcopy(rng)
+        domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
+        if not len(rows[0]):
+            return _Piece(key, domain, Cases(rows), rng)
+        drawn, prepared = RandomChoices(rng), None
+        if workers is not None and workers.active:
+            try:
+                draw_choices(runner.program, domain, rows, drawn)
+            except IsonomiaError:
+                workers = None  # what comes before it may have another error, which is then the first
+                rng.bit_generator.state = before.bit_generator.state
+                domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
+        if workers is None or not workers.active:
+            drawn = RandomChoices(rng)
+            prepared = prepare(runner.program, domain, rows, drawn)
+        seeds = rng.integers(0, SEEDS, size=len(rows[0]))
+        cases = Cases(rows, (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices))
+        piece = _Piece(key, domain, cases, rng, tuple(drawn.empty), prepared)
+        if workers is not None and prepared is None:
+            piece.begun = workers.begin(domain, cases, piece.empty, key)
+        return piece
+
+    def _judge_piece(self, batch: SampledBatch, piece: _Piece, wanted: int) -> list[Judgement]:
+        """Judge what is accepted but no more than is wanted; at most one judgement."""
+        if not len(piece.cases):
             return []
-        drawn = RandomChoices(rng)
-        prepared = prepare(program, domain, rows, drawn)
-        seeds = rng.integers(0, SEEDS, size=n)
-        batch.draws += n
-        batch.rejected += prepared.rejected
-        batch.without_choice += prepared.without_choice
-        prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
-        choices = (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices)
-        cases = Cases(rows, choices).take(np.flatnonzero(prepared.accepted))
-        if not len(cases):
+        judged = self._by_workers(piece, wanted) or self._here(piece, wanted)
+        batch.draws += len(piece.cases)
+        batch.rejected += judged.rejected
+        batch.without_choice += judged.without_choice
+        judgement = judged.judgement
+        if not len(judgement.cases):
             return []
-        judgement = runner.judge(prepared, cases)
         cells = self.setup.evidence.cells(judgement.violates, judgement.failed)
         batch.pieces.append(judgement.tally(cells))
         return [judgement]
+
+    def _by_workers(self, piece: _Piece, wanted: int) -> JudgedCases | None:
+        workers = self.setup.runner.workers
+        if piece.begun is None or not isinstance(workers, CaseWorkers):
+            return None
+        return workers.finish(piece.begun, wanted)
+
+    def _here(self, piece: _Piece, wanted: int) -> JudgedCases:
+        runner, cases, prepared = self.setup.runner, piece.cases, piece.prepared
+        if isinstance(runner.workers, CaseWorkers):
+            runner = replace(runner, asker=runner.workers.here(piece.key), workers=None)
+        if prepared is None:
+            choices = GivenChoices(cases.choices, piece.empty)
+            prepared = prepare(runner.program, piece.domain, cases.inputs, choices)
+        rejected, without_choice = prepared.rejected, prepared.without_choice
+        prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
+        judgement = runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted)))
+        return JudgedCases(judgement, rejected, without_choice)
 
     def _refuse_unmet(self, batch: SampledBatch) -> None:
         if batch.tested == 0 and batch.draws >= SEARCH:
@@ -226,6 +280,57 @@ class SampledCases:
         share = drawn_share(state.tally, 0, self.setup.evidence.delta)
         eps = None if state.tally.by_ensures[0] else self.setup.check.prop.eps
         return compared_share(self.setup.program.spec.ensures[0], share, eps)
+
+
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Cases that were drawn together.
+
+    Attributes
+    ----------
+    key
+        What their answers are kept under.
+    domain, cases
+        Their inputs and choices, also of those that a precondition will turn away.
+    rng
+        The randomness of the batch, from here on.
+    empty
+        For each choice, where there was nothing to choose from.
+    prepared
+        What needs no model, where it was computed here.
+    begun
+        Their cases in the hands of workers.
+    """
+
+    key: str
+    domain: Domain
+    cases: Cases
+    rng: np.random.Generator
+    empty: tuple[NDArray[np.bool_], ...] = ()
+    prepared: Evaluation | None = None
+    begun: BegunCases | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _BatchesBegun:
+    """Batches that were drawn, and with whose cases workers have begun."""
+
+    work: SampledCases
+    plans: Sequence[Plan]
+    pieces: list[_Piece]
+
+    def reading(self, number: int) -> SampledBatch:
+        """What one of them comes to; waits for the workers."""
+        batch, judgements = self.work._judged(self.plans[number], self.pieces[number])
+        self.work._note(judgements)
+        return batch
+
+    def drop(self) -> None:
+        """Nobody needs the rest."""
+        workers = self.work.setup.runner.workers
+        for piece in self.pieces:
+            if piece.begun is not None and isinstance(workers, CaseWorkers):
+                workers.drop(piece.begun)
 
 
 def _next_size(wanted: int, tested: int, drawn: int) -> int:
@@ -304,7 +409,17 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
         setup.prepare()
     keeping: Keeping[SampledBatch] = Keeping(setup.journal, SampledBatch.pack, work.unpack)
     available = setup.subject.cases(len(setup.program.spec.inputs)) if setup.subject.sample else inf
-    return run(work, schedule, budget, setup.observer, available=available, counted="cases", keeping=keeping)
+    workers = None if setup.finished else setup.runner.workers
+    return run(
+        work,
+        schedule,
+        budget,
+        setup.observer,
+        available=available,
+        counted="cases",
+        keeping=keeping,
+        ahead=None if workers is None else work,
+    )
 
 
 def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:

@@ -8,6 +8,7 @@ answers are kept as well, so that it is not asked again, and violations are foun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import monotonic
@@ -17,19 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Runner, prepare
+from isonomia.audits.ksafety.cases import Cases, JudgesCases, Runner, prepared_cases
+from isonomia.audits.ksafety.choices import OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
-from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
+from isonomia.audits.ksafety.workers import CaseWorkers, FreshDraw, SpreadState, ToldCases
 from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
+from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers
+from isonomia.models.wrappers import Steady
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
@@ -81,6 +85,7 @@ class Setup:
     violations: Violations = field(default_factory=Violations)
     began: float = field(default_factory=monotonic)
     _askers: list[Asker] = field(default_factory=list)
+    _spread: SpreadState = field(default_factory=SpreadState)
 
     @property
     def journal(self) -> Journal:
@@ -132,7 +137,7 @@ class Setup:
     @cached_property
     def inputs(self) -> Inputs:
         """Where inputs are drawn from."""
-        return _inputs_of(self.check, self.program, self.domain, self.make)
+        return _inputs_of(self.check, self.program, self.domain, self.make, self.runner.workers, self._spread)
 
     @cached_property
     def runner(self) -> Runner:
@@ -155,8 +160,43 @@ class Setup:
             model = VectorAnswers(model)
         asker = None if model is None else Asker(model, journal)
         self._askers += [] if asker is None else [asker]
-        draws = program.code is not None and bool(program.code.reads & (self.subject.random | _RANDOM_WORDS))
-        return Runner(program, asker, check.prop.seconds, draws)
+        workers = None
+        if self._told is not None and check.pool is not None:
+            watched = isinstance(check.model, Steady)
+            nobody: Any = None
+            watch = Steady(nobody) if watched else None
+            workers = CaseWorkers(check.pool, self._told, journal, model, watch, self._spread)
+        return Runner(program, asker, check.prop.seconds, self._draws, workers)
+
+    @property
+    def _draws(self) -> bool:
+        """Whether the block is code that draws."""
+        code = self.program.code
+        return code is not None and bool(code.reads & (self.subject.random | _RANDOM_WORDS))
+
+    @cached_property
+    def _told(self) -> Shared | None:
+        """What workers are told who judge cases; ``None`` where there are none, or they share this process.
+
+        A function may not bear several threads, which would gain nothing either. A model with a cache stays here, where
+        one process keeps it for all.
+        """
+        check = self.check
+        spread = None if check.model is None else Asker(check.model).workers
+        if check.pool is None or check.pool.executing.here or (check.model is not None and spread is None):
+            return None
+        told = ToldCases(
+            self.program,
+            check.prop.seconds,
+            self._draws,
+            None if spread is None else spread.model,
+            getattr(self.domain, "continuous", False),
+            self.domain,
+            None if self.make is None else check.population,
+            self.make,
+            check.seed,
+        )
+        return Shared(told, "the specification")
 
     def compile(self) -> None:
         """Build what every check needs: a specification that cannot be computed is refused at once."""
@@ -187,6 +227,8 @@ class Setup:
             # The check that goes on asks other questions here: these answers must not stand for theirs.
             if self.runner.asker is not None:
                 self.runner.asker.journal = Blank()
+            if isinstance(self.runner.workers, CaseWorkers):
+                self.runner.workers.journal = Blank()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
@@ -329,10 +371,13 @@ class FreshInputs:
 
     source: Source
     domain_of: Callable[[Table], Domain]
+    spread: SpreadState = field(default_factory=SpreadState)
 
     def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
-        """Draw a table of them, and make a domain of it."""
+        """Draw a table of them, and make a domain of it; workers are told how, so that they have the same."""
+        draw = FreshDraw(start * k, n * k, deepcopy(rng))
         domain = self.domain_of(self.source.batch(start * k, n * k, rng))
+        self.spread.draws[domain] = draw
         numbers = np.arange(n * k).reshape(n, k)
         return domain, tuple(numbers[:, column].astype(np.intp) for column in range(k))
 
@@ -341,22 +386,27 @@ Inputs: TypeAlias = FiniteInputs | FreshInputs
 
 
 def _inputs_of(
-    check: Check[Safety], program: CompiledSpec, domain: Domain, make: Callable[[Table], Domain] | None
+    check: Check[Safety],
+    program: CompiledSpec,
+    domain: Domain,
+    make: Callable[[Table], Domain] | None,
+    workers: JudgesCases | None,
+    spread: SpreadState,
 ) -> Inputs:
     """Where inputs are drawn from: a census with replacement, a sample once each, anything else without end."""
     population = check.population
     if make is not None:
-        return FreshInputs(population.open(root(check.seed)), make)
+        return FreshInputs(population.open(root(check.seed)), make, spread)
     if isinstance(population, Sample):
         order = random_order(domain.size, root(check.seed)) if population.shuffle else np.arange(domain.size)
         return FiniteInputs(domain, order.astype(np.intp), once=True)
-    rows = worth_drawing(program, domain)
+    rows = worth_drawing(program, domain, workers)
     if not len(rows):
         raise program.no_case(f"each of the {domain.size:,} inputs is rejected")
     return FiniteInputs(domain, rows, once=False)
 
 
-def worth_drawing(program: CompiledSpec, domain: Domain) -> NDArray[np.intp]:
+def worth_drawing(program: CompiledSpec, domain: Domain, workers: JudgesCases | None = None) -> NDArray[np.intp]:
     """The inputs that are not certain to be rejected.
 
     Drawing from these only, and rejecting as before, gives every accepted case the same probability as drawing from
@@ -366,7 +416,7 @@ def worth_drawing(program: CompiledSpec, domain: Domain) -> NDArray[np.intp]:
     if len(program.spec.inputs) > 1:
         return everyone
     try:
-        return everyone[prepare(program, domain, (everyone,), GivenChoices([])).accepted]
+        return everyone[prepared_cases(program, domain, Cases((everyone,)), workers).accepted]
     except OpenChoiceError as choice:
         possible = ~choice.rejected
         if choice.kind == "whole":

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, every_choice, joined_cases, prepare
+from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, is_column
+from isonomia.audits.ksafety.evaluate import Value, is_column
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
@@ -438,7 +439,7 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
         return violation
     begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
     tally = Tally.empty(len(runner.program.ensures))
-    choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally)
+    choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally, runner.workers)
     if choices is None:
         return _moved(runner, violation)
     for cases in choices:

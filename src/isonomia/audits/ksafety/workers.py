@@ -1,0 +1,571 @@
+"""Cases judged by the workers of an executor.
+
+Each worker has the specification, the inputs and the model once. It is given the inputs and the choices of some cases,
+computes everything that a case needs, asks its own copy of the model, and sends back which cases violate. Choices are
+made beforehand, by the caller, in the order in which one process alone would make them.
+
+What comes of a case depends on that case alone, with few exceptions: the type of a column may depend on all of its
+values, and why something failed is told for a batch. So a batch whose parts do not fit together, or in which something
+failed, is computed here once more, and from then on the workers are asked about the model only. The verdict is that of
+one process, whatever happens.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Container, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.answers import Asker
+from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, Runner, prepare
+from isonomia.audits.ksafety.choices import Booleans, ChoiceKind, GivenChoices, OpenChoiceError
+from isonomia.audits.ksafety.compiler import CompiledSpec
+from isonomia.audits.ksafety.evaluate import MOST_TEXT, Evaluation, Value, is_column
+from isonomia.audits.ksafety.functions import call_function
+from isonomia.engine.journal import Apart, Blank, Entry, Journal
+from isonomia.engine.seeds import root
+from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
+from isonomia.executors import Pool, Shared, Tasks
+from isonomia.executors.pool import pickler
+from isonomia.models.decoder import VectorAnswers
+from isonomia.models.parallel import borders
+from isonomia.models.protocol import Model
+from isonomia.models.wrappers import Steady
+from isonomia.populations.domains import Domain
+from isonomia.populations.table import Table
+
+__all__ = ["BegunCases", "CaseWorkers", "ExecutorWarning", "FreshDraw", "JudgedCases", "SpreadState", "ToldCases"]
+
+DRAWN = 4
+"""How many draws of fresh inputs a worker keeps; others are drawn again, and come out the same."""
+
+_lock = threading.RLock()
+"""Functions of a user may not bear two threads: a process computes one slice at a time."""
+
+
+class ExecutorWarning(UserWarning):
+    """Something cannot be sent to the workers of an executor, so that this process computes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreshDraw:
+    """How inputs were drawn, so that a worker can draw the same ones.
+
+    Attributes
+    ----------
+    start, n
+        How many inputs came before, and how many there are.
+    rng
+        The randomness before the draw.
+    """
+
+    start: int
+    n: int
+    rng: np.random.Generator
+
+
+@dataclass(slots=True, eq=False)
+class ToldCases:
+    """What every worker is told once.
+
+    Attributes
+    ----------
+    program, seconds, draws
+        As a :class:`Runner` has them.
+    model
+        The model; ``None`` where none is asked.
+    vectors
+        Whether the model answers with several numbers for each row.
+    domain
+        The inputs; of an unlimited population some that show what they are like.
+    population, make, seed
+        For fresh inputs, where they are drawn, and how a domain is made of them.
+    """
+
+    program: CompiledSpec
+    seconds: float
+    draws: bool
+    model: Model | None
+    vectors: bool
+    domain: Domain
+    population: Any = None
+    make: Callable[[Table], Domain] | None = None
+    seed: int = 0
+    _drawn: OrderedDict[str, Domain] = field(default_factory=OrderedDict)
+
+    def domain_of(self, draw: FreshDraw | None) -> Domain:
+        """The inputs of some cases."""
+        if draw is None or self.make is None:
+            return self.domain
+        key = repr((draw.start, draw.n, draw.rng.bit_generator.state))
+        if key not in self._drawn:
+            source = self.population.open(root(self.seed))
+            self._drawn[key] = self.make(source.batch(draw.start, draw.n, deepcopy(draw.rng)))
+            while len(self._drawn) > DRAWN:
+                self._drawn.popitem(last=False)
+        return self._drawn[key]
+
+    def runner(self, journal: Journal, watch: Steady | None) -> tuple[Runner, Steady | None]:
+        """Who judges cases, and who watches the model meanwhile."""
+        if self.model is None:
+            return Runner(self.program, None, self.seconds, self.draws), None
+        watched = None if watch is None else replace(watch, model=self.model)
+        model: Model = self.model if watched is None else watched
+        asker = Asker(VectorAnswers(model) if self.vectors else model, journal)
+        return Runner(self.program, asker, self.seconds, self.draws), watched
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseSlice:
+    """Some cases of a batch.
+
+    Attributes
+    ----------
+    cases
+        Their inputs and choices.
+    empty
+        For each choice that was drawn, where there was nothing to choose from; nothing where choices were given.
+    draw
+        How their inputs were drawn, where they are fresh.
+    watch
+        Who watches the model, without the model; ``None`` where nobody does.
+    keep, known
+        Whether answers are to be sent back, and those that were kept before.
+    """
+
+    cases: Cases
+    empty: tuple[Booleans, ...] = ()
+    draw: FreshDraw | None = None
+    watch: Any = None
+    keep: bool = False
+    known: Entry = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedSlice:
+    """What a worker says of a slice.
+
+    Attributes
+    ----------
+    accepted, rejected, without_choice
+        Which cases are accepted, and how many are not.
+    violates, vacuous, changed
+        As a :class:`Judgement` of the accepted ones has them.
+    failed
+        Whether something could not be computed in one of them.
+    values
+        Everything that was computed for those that violate, packed.
+    types, judged_types
+        The types of all columns in the order of computing, before the model was asked; and of those after it, ``None``
+        where no case was accepted.
+    characters
+        How many characters were put together.
+    answers
+        What the model said.
+    watch
+        Who watched it, without the model.
+    """
+
+    accepted: Booleans
+    rejected: int
+    without_choice: int
+    violates: NDArray[np.bool_]
+    vacuous: Booleans
+    changed: NDArray[np.float64]
+    failed: bool
+    values: bytes
+    types: tuple[Any, ...]
+    judged_types: tuple[Any, ...] | None
+    characters: int
+    answers: Entry
+    watch: Any
+
+
+@dataclass(slots=True)
+class _Answers:
+    """A journal that a worker has for one slice."""
+
+    entries: dict[str, Entry]
+    keeps: bool
+
+    def recall(self, key: str) -> Entry | None:
+        return self.entries.get(key)
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        if self.keeps:
+            self.entries[key] = make()
+
+
+def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
+    """What a worker does with some cases."""
+    with _lock:
+        journal = _Answers(dict(item.known), item.keep)
+        runner, watched = told.runner(journal, item.watch)
+        domain, cases = told.domain_of(item.draw), item.cases
+        batch = prepare(told.program, domain, cases.inputs, GivenChoices(cases.choices, item.empty))
+        accepted, rejected, without_choice = batch.accepted.copy(), batch.rejected, batch.without_choice
+        types = _types(batch)
+        judgement = runner.judge(batch, cases.take(np.flatnonzero(accepted)))
+        bad = np.flatnonzero(judgement.violating)
+        values = {name: value.take(bad) for name, value in judgement.batch.values.items()}
+        return JudgedSlice(
+            accepted,
+            rejected,
+            without_choice,
+            judgement.violates,
+            judgement.vacuous,
+            judgement.changed,
+            bool(judgement.failed.any()) or bool(judgement.reasons),
+            _packed(values, domain) if len(bad) else b"",
+            types,
+            _types(judgement.batch) if len(judgement.cases) else None,
+            batch.characters + judgement.batch.characters,
+            {} if item.known or not item.keep else journal.entries,
+            None if watched is None else _without_model(watched),
+        )
+
+
+def prepare_slice(told: ToldCases, item: CaseSlice) -> PreparedSlice:
+    """What a worker does with cases that are not put to the model."""
+    with _lock:
+        domain, cases = told.domain_of(item.draw), item.cases
+        try:
+            batch = prepare(told.program, domain, cases.inputs, GivenChoices(cases.choices))
+        except OpenChoiceError as choice:
+            return PreparedSlice(choice.rejected, 0, 0, (), 0, (choice.kind, choice.low, choice.high))
+        rejected, without_choice = batch.rejected, batch.without_choice
+        return PreparedSlice(batch.accepted, rejected, without_choice, _types(batch), batch.characters)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedSlice:
+    """What a worker says of cases that are not put to the model; where a choice is open, what could be chosen."""
+
+    accepted: Booleans
+    rejected: int
+    without_choice: int
+    types: tuple[Any, ...]
+    characters: int
+    choice: tuple[ChoiceKind, NDArray[np.float64], NDArray[np.float64]] | None = None
+
+
+def _types(batch: Evaluation) -> tuple[Any, ...]:
+    """The types of all columns. Texts and objects of any length are alike."""
+    types = [None if kind is None else kind.kind if kind.kind in "USO" else kind.str for kind in batch.types]
+    changed = [
+        (name, {column: values.dtype.kind for column, values in getattr(value.data, "changed", {}).items()})
+        for name, value in batch.values.items()
+        if not is_column(value)
+    ]
+    return (*types, *changed)
+
+
+def _without_model(watched: Steady) -> Any:
+    nobody: Any = None
+    return replace(watched, model=nobody)
+
+
+# -------------------------------------------------------------------------------------------------- what is sent back
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOfDomain:
+    """Stands for something that the domain has, at both ends of the way."""
+
+    name: str
+
+
+def _packed(values: Mapping[str, Value], domain: Domain) -> bytes:
+    """Values as bytes, without the inputs that records may refer to: these are there already."""
+    names = {id(part): name for name, part in _parts_of(domain).items()}
+    detached = {
+        name: replace(value, data=_replaced(value.data, lambda part: _PartOfDomain(names[id(part)]), names))
+        for name, value in values.items()
+    }
+    return bytes(pickler().dumps(detached, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def _unpacked(packed: bytes, domain: Domain) -> dict[str, Value]:
+    """The values that were packed, of the same inputs here."""
+    parts = _parts_of(domain)
+    values: dict[str, Value] = pickle.loads(packed)
+    return {
+        name: replace(value, data=_replaced(value.data, lambda part: parts[part.name]))
+        for name, value in values.items()
+    }
+
+
+def _parts_of(domain: Any) -> dict[str, Any]:
+    inner = getattr(domain, "domain", domain)
+    return {each.name: getattr(inner, each.name) for each in fields(inner)} if is_dataclass(inner) else {}
+
+
+def _replaced(records: Any, other: Callable[[Any], Any], known: Container[int] = ()) -> Any:
+    """Records with other things in place of those that are known, or that stand for some."""
+    if not is_dataclass(records) or isinstance(records, type):
+        return records
+    own = {each.name: getattr(records, each.name) for each in fields(records)}
+    return replace(
+        records,
+        **{name: other(part) for name, part in own.items() if id(part) in known or isinstance(part, _PartOfDomain)},
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- who asks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedCases:
+    """What came of cases, and how many were turned away before."""
+
+    judgement: Judgement
+    rejected: int
+    without_choice: int
+
+
+@dataclass(slots=True, eq=False)
+class BegunCases:
+    """Cases that workers have begun with."""
+
+    domain: Domain
+    cases: Cases
+    keys: list[str]
+    tasks: Tasks
+    watch: Any
+
+
+@dataclass(slots=True, eq=False)
+class CaseWorkers:
+    """Lets workers judge cases, and joins what they say.
+
+    Attributes
+    ----------
+    pool, shared
+        The workers, and what they are told once.
+    journal
+        Where answers are kept.
+    model
+        Who is asked where cases have to be judged here; ``None`` where no model is asked.
+    watch
+        Who watches the model, without it; ``None`` where nobody does.
+    state
+        What all workers of a check have in common.
+    """
+
+    pool: Pool
+    shared: Shared
+    journal: Journal
+    model: Model | None
+    watch: Any
+    state: SpreadState
+    _runs: int = 0
+    _asker: Asker | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether workers are given cases."""
+        return not self.state.off
+
+    def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
+        """What came of cases whose choices are made; ``None`` where that has to be found out here."""
+        key = self._next("run")
+        begun = self.begin(domain, cases, (), key)
+        judged = None if begun is None else self.finish(begun)
+        self._asker = None if judged is not None else self.here(key)
+        return None if judged is None else judged.judgement
+
+    def _next(self, what: str) -> str:
+        number, self._runs = self._runs, self._runs + 1
+        return f"{what} {number}"
+
+    def here(self, key: str) -> Asker | None:
+        """Who answers for the model where cases are judged here.
+
+        Answers are kept under a name of their own: another time, these cases may be judged by workers.
+        """
+        return None if self.model is None else Asker(self.model, Apart(self.journal, key))
+
+    def asker_here(self) -> Asker | None:
+        """Who answers for the model in the cases that were not judged elsewhere."""
+        return self._asker
+
+    def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
+        """Let workers begin with cases; ``None`` where they cannot."""
+        draw = self._draw_of(domain)
+        if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
+            return None
+        keep, items, keys = _keeps(self.journal), [], []
+        for number, (start, stop) in enumerate(pairwise(borders(len(cases)))):
+            rows = np.arange(start, stop, dtype=np.intp)
+            keys.append(f"answer of {key} slice {number}")
+            known = self.journal.recall(keys[-1]) if keep else None
+            watch = self.watch if number == 0 else None
+            sliced = tuple(column[start:stop] for column in empty)
+            items.append(CaseSlice(cases.take(rows), sliced, draw, watch, keep, (known or {}).get("entries", {})))
+        try:
+            tasks = self.pool.begin(judge_slice, self.shared, items, [len(item.cases) for item in items])
+        except UsageError as error:
+            self._stay(error)
+            return None
+        # One slice at a time is watched: who watches comes back with it, and goes on with the next.
+        watch, self.watch = self.watch, None
+        return BegunCases(domain, cases, keys, tasks, watch)
+
+    def drop(self, begun: BegunCases) -> None:
+        """Nobody needs cases that were begun."""
+        begun.tasks.drop()
+        self.watch = self.watch or begun.watch
+
+    def _draw_of(self, domain: Domain) -> FreshDraw | None:
+        try:
+            return self.state.draws.get(domain)
+        except TypeError:  # not one that could have been drawn
+            return None
+
+    def _stay(self, error: UsageError) -> None:
+        self.state.off = True
+        warnings.warn(
+            f"the cases are computed in this process, and only the model is asked by {self.pool.executing.name}: "
+            f"{error}",
+            ExecutorWarning,
+            stacklevel=2,
+        )
+
+    def finish(self, begun: BegunCases, wanted: int | None = None) -> JudgedCases | None:
+        """What came of cases, of those that are accepted no more than are wanted; ``None`` as :meth:`judge`."""
+        try:
+            slices: list[JudgedSlice] = list(begun.tasks.results())
+        except UnreliableModelError:
+            raise
+        except IsonomiaError:
+            # It may be about cases that nobody would have looked at: if not, it happens again here.
+            self.state.off = True
+            return None
+        finally:
+            self.watch = self.watch or begun.watch
+        if not _fit(slices) or any(part.failed for part in slices):
+            self.state.off = True
+            return None
+        for key, part in zip(begun.keys, slices, strict=True):
+            if part.answers:
+                self.journal.keep(key, partial(dict, entries=part.answers))
+        self.watch = slices[0].watch or self.watch
+        rejected, without_choice = (sum(part.rejected for part in slices), sum(part.without_choice for part in slices))
+        return JudgedCases(_joined(begun, slices, wanted), rejected, without_choice)
+
+    def prepare(
+        self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
+    ) -> PreparedCases | None:
+        """Which cases are accepted; ``None`` where that has to be found out here.
+
+        Raises
+        ------
+        OpenChoiceError
+            Where a choice is not made yet.
+        """
+        cases, draw = Cases(tuple(inputs), tuple(choices)), self._draw_of(domain)
+        if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
+            return None
+        rows = [np.arange(start, stop, dtype=np.intp) for start, stop in pairwise(borders(len(cases)))]
+        items = [CaseSlice(cases.take(some), draw=draw) for some in rows]
+        try:
+            tasks = self.pool.begin(prepare_slice, self.shared, items, [len(some) for some in rows])
+            slices: list[PreparedSlice] = list(tasks.results())
+        except UsageError as error:
+            self._stay(error)
+            return None
+        except UnreliableModelError:
+            raise
+        except IsonomiaError:
+            self.state.off = True
+            return None
+        choice = slices[0].choice
+        alike = all((part.choice is None) == (choice is None) for part in slices)
+        if not alike or not _fit(slices):
+            self.state.off = True
+            return None
+        accepted = np.concatenate([part.accepted for part in slices])
+        if choice is None:
+            return PreparedCases(
+                accepted, sum(part.rejected for part in slices), sum(part.without_choice for part in slices)
+            )
+        ends = [np.concatenate([part.choice[end] for part in slices if part.choice is not None]) for end in (1, 2)]
+        opened = OpenChoiceError(choice[0], *ends)
+        opened.rejected = accepted
+        raise opened
+
+
+@dataclass(slots=True, eq=False)
+class SpreadState:
+    """What all workers of a check have in common.
+
+    Attributes
+    ----------
+    off
+        Whether cases are computed here from now on.
+    draws
+        How the inputs of each domain were drawn, where they are fresh.
+    """
+
+    off: bool = False
+    draws: WeakKeyDictionary[Any, FreshDraw] = field(default_factory=WeakKeyDictionary)
+
+
+def _keeps(journal: Journal) -> bool:
+    """Whether anything that is kept in a journal can be had again."""
+    while isinstance(journal, Apart):
+        journal = journal.journal
+    return not isinstance(journal, Blank)
+
+
+def _fit(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> bool:
+    """Whether what was computed in slices is what would have been computed together."""
+    if sum(part.characters for part in slices) > MOST_TEXT:
+        return False
+    later = [part.judged_types for part in slices if isinstance(part, JudgedSlice) and part.judged_types is not None]
+    return all(part.types == slices[0].types for part in slices) and all(types == later[0] for types in later)
+
+
+def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], wanted: int | None) -> Judgement:
+    """One judgement of all slices."""
+    which = np.flatnonzero(np.concatenate([part.accepted for part in slices]))
+    which = which if wanted is None else which[:wanted]
+    violates = np.concatenate([part.violates for part in slices], axis=1)
+    bad = np.flatnonzero(violates.any(axis=0))
+    n = len(which)
+    found = [_unpacked(part.values, begun.domain) for part in slices if part.values]
+    values: dict[str, Value] = {}
+    if found:
+        # Of those that do not violate nobody asks: the first that does stands in for each of them.
+        places = np.zeros(n, dtype=np.intp)
+        places[bad[bad < n]] = np.flatnonzero(bad < n)
+        joined = {name: _one_value([part[name] for part in found], begun.domain) for name in found[0]}
+        values = {name: value.take(places) for name, value in joined.items()}
+    batch = Evaluation(n, begun.domain, values, GivenChoices(()), call_function)
+    none = np.zeros(n, dtype=bool)
+    vacuous = np.concatenate([part.vacuous for part in slices])[:n]
+    changed = np.concatenate([part.changed for part in slices], axis=1)[:, :n]
+    return Judgement(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed)
+
+
+def _one_value(parts: Sequence[Value], domain: Domain) -> Value:
+    masks = []
+    for name in ("bad", "null"):
+        given = [getattr(part, name) for part in parts]
+        lengths = [len(part.data) for part in parts]
+        filled = [np.zeros(n, dtype=bool) if mask is None else mask for n, mask in zip(lengths, given, strict=True)]
+        masks.append(None if all(mask is None for mask in given) else np.concatenate(filled))
+    data = [part.data for part in parts]
+    joined = np.concatenate(data) if is_column(parts[0]) else data[0] if len(data) == 1 else domain.concatenate(data)
+    return Value(joined, masks[0], masks[1])
