@@ -188,7 +188,7 @@ def _groups(
         from isonomia.report.packs.eeoc.pack import refuse_attributes
 
         refuse_attributes(columns)
-    with arguments_as_options("favourable"):
+    with arguments_as_options("decision", "favourable"):
         return measure(
             data,
             reading.open(model),

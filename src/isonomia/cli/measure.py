@@ -104,7 +104,7 @@ def measure(
     for path, option in ((html, "--html"), (markdown, "--markdown"), (json, "--json")):
         if path is not None:
             need_writable(path, option)
-    with arguments_as_options("favourable", "positive", "reference"):
+    with arguments_as_options("decision", "favourable", "positive", "reference"):
         table = measure_table(
             Everybody(data) if census else data,
             reading.open(model),

@@ -24,7 +24,7 @@ from isonomia.records.display.view import (
     TableBlock,
     view_of,
 )
-from isonomia.records.display.words import ANSWERS, answer_line, compared, draws, guarantee, interval, scale_of
+from isonomia.records.display.words import ANSWERS, answer_line, compared, draws, early, guarantee, interval, scale_of
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
 from isonomia.report.responsiveness import people_bars
@@ -217,7 +217,8 @@ def _notes(verdict: Verdict) -> Padding:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
-    for kind, items in (("assumes", verdict.assumptions), ("note", verdict.remarks)):
+    some = [early(verdict)] if early(verdict) else []
+    for kind, items in (("assumes", verdict.assumptions), ("note", [*some, *verdict.remarks])):
         for item in items:
             grid.add_row(kind, Text(item))
     grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {verdict.seconds:.2f} s")

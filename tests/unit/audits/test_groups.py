@@ -144,7 +144,10 @@ def test_each_group_has_an_answer_and_the_worst_is_named(verdict):
     assert answers["race == 'B'"] == "violated"
     assert verdict.worst.group == "race == 'B'"
     assert "the worst of 3 groups is race == 'B'" in answer_line(verdict)
-    assert compared_finding(verdict).startswith("race == 'B': ")
+    worst = verdict.worst
+    assert compared_finding(verdict).startswith(
+        f"race == 'B': {worst.estimate:.4g} in [{worst.low:.4g}, {worst.high:.4g}"
+    )
 
 
 def test_every_report_names_the_worst_group(verdict):
@@ -200,6 +203,8 @@ def test_a_violation_that_nobody_can_be_named_for_says_so(verdict):
     unnamed = replace(verdict, groups=open_ones)
     assert "the worst of 3 groups is race == 'B', and no single group is decided yet" in answer_line(unnamed)
     assert unnamed.headline.settled is False
+    # The interval is of the worst value of all groups, and no estimate of one group stands beside it.
+    assert compared_finding(unnamed) == "the worst of 3 groups: in [0, 0.8), must be >= 0.8"
 
 
 def test_a_census_answers_each_group_exactly():

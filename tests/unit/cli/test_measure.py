@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -129,3 +130,19 @@ def test_blanks_around_values_and_a_file_without_names_are_told(tmp_path: Path) 
     path.write_text("39, State-gov,13,1\n" * 20)
     with pytest.raises(IsonomiaError, match="names '39' and '13' look like data: if the file has no first line"):
         measured("--data", str(path), "--decision", "hired", "--by", "sex")
+
+
+def test_what_to_measure_is_asked_for_in_the_words_of_the_command_line(people: Path) -> None:
+    with pytest.raises(IsonomiaError, match=r"At the command line: --decision VALUE"):
+        measured("--data", str(people), "--by", "sex")
+
+
+def test_charts_of_measures_have_0_on_their_axis(people: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ("--decision", "income", "--positive", ">50K", "--outcome", "income", "--score", "score")
+    measured("--data", str(people), *given, "--by", "sex", "--html", str(page))
+    found = re.findall(r'"params":(\{"least".*?\})', page.read_text("utf-8"))
+    ends = [(params["least"], params["most"]) for params in map(json.loads, found)]
+    assert len(ends) >= 8
+    assert all(least <= 0.0 < most for least, most in ends)
+    assert sum(least == 0.0 for least, _ in ends) == len(ends) - 1, "only the calibration may be negative"

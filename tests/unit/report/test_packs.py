@@ -204,7 +204,8 @@ def test_the_example_of_the_questions_and_answers_on_four_fifths() -> None:
         "Hispanic": "not below",
         "Black": "not below",
     }
-    assert "By race: American Indian selected at less than four fifths of the rate of White" in document.to_markdown()
+    told = "By race: selected at less than four fifths of the rate of White, the highest: American Indian."
+    assert told in document.to_markdown()
     assert float(rows["American Indian"][5]) == pytest.approx(fisher(45, 100, 60, 100), rel=1e-2)
     # (0.60 - 0.45) / sqrt(0.525 * 0.475 * 0.02), by hand.
     assert standard_deviations(45, 100, 60, 100) == pytest.approx(2.1240, abs=1e-4)
@@ -213,8 +214,9 @@ def test_the_example_of_the_questions_and_answers_on_four_fifths() -> None:
 
 def test_groups_of_sex_and_race_together_are_beyond_what_the_guidelines_ask() -> None:
     text = fill("eeoc", groups()).to_markdown()
-    assert "By sex, race together, beyond what the guidelines ask: F, B selected" in text
-    assert "By race: B selected" in text
+    assert "By sex, race together, beyond what the guidelines ask: selected at less than four fifths of" in text
+    assert "the rate of F, A, the highest: F, B." in text
+    assert "By race: selected at less than four fifths of the rate of A, the highest: B." in text
 
 
 @pytest.mark.parametrize("column", ["age", "marital_status", "religion"])
@@ -236,7 +238,9 @@ def test_every_pack_cites_a_paragraph_in_every_line_and_is_no_legal_advice(name:
     page = document.to_html()
     assert page.count("<mark>") >= len(document.missing)
     assert "<script" not in page
-    full = fill(name, SUBJECTS[name](), {fact.name: f"<b>{fact.name}</b> | *x*" for fact in pack_named(name).facts})
+    full = fill(
+        name, SUBJECTS[name](), {fact.name: f"<b>{fact.name}</b> | *x* 2026-03-01" for fact in pack_named(name).facts}
+    )
     assert not full.missing
     assert "to be stated" not in full.to_markdown() + full.to_html()
     assert "<b>" not in full.to_html()
@@ -435,6 +439,31 @@ def test_verdicts_stand_below_the_article_that_asks_for_them() -> None:
     assert "P[prediction == y]" in guidance.split("## Validation: outcomes analysis")[1].split("By groups")[0]
 
 
+@pytest.mark.parametrize("said", ["2026-03-01", "March 1, 2026", "1 Mar 2026", "03/01/2026", ""])
+def test_a_date_may_be_written_in_usual_ways(said: str) -> None:
+    assert (said or "to be stated") in fill("nyc-ll144", groups(), {"audit_date": said}).to_markdown().replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("pack", "name", "said"),
+    [
+        ("nyc-ll144", "audit_date", "sometime"),
+        ("nyc-ll144", "audit_date", "2026-02-30"),
+        ("nyc-ll144", "distribution_date", "41"),
+        ("reg-b", "action_date", "received on February 30, 2026"),
+    ],
+)
+def test_a_fact_that_is_no_date_is_refused(pack: str, name: str, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"such as 2026-03-01, as the fact {name}, but got '{said}'"):
+        fill(pack, SUBJECTS[pack](), {name: said})
+    fill("reg-b", refusals(), {"action_date": "as in the file of each applicant"})
+
+
+def test_a_p_value_is_never_0() -> None:
+    table = iso.measure(selected({"A": (9_000, 9_000), "B": (9_000, 10)}), by="race", decision="hired")
+    assert "below 1e-300" in fill("eeoc", table).to_html()
+
+
 # ---------------------------------------------------------------------------------------------------------- the command
 
 
@@ -517,7 +546,7 @@ def test_the_command_asks_for_facts_by_name_and_takes_them_from_a_file(tmp_path:
     assert done.exit_code == 0, done.output
     asked = re.findall(r'^(\w+) = ""  # ', done.output, re.MULTILINE)
     assert asked == [fact.name for fact in pack_named("nyc-ll144").facts if fact.needed]
-    Path("facts.toml").write_text("".join(f'{name} = "stated {name}"\n' for name in asked))
+    Path("facts.toml").write_text("".join(f'{name} = "stated {name} on 2026-03-01"\n' for name in asked))
     done = CliRunner().invoke(app, [*command, "--facts", "facts.toml", "--fact", "tool=Screener", "-o", "audit.md"])
     assert "not stated" not in done.output
     text = Path("audit.md").read_text()

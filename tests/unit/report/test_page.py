@@ -179,9 +179,11 @@ def test_charts_have_the_names_of_groups() -> None:
     assert labels == ["sex F / sex M"]
     assert group_labels(["P[a | sex == 'F' and race == 'B']", "P[a | age >= 40]", "P[a]"]) == [
         "sex F, race B",
-        "(age >= 40)",
+        "age 40 or more",
         "everybody",
     ]
+    ages = ["P[a | age < 25]", "P[a | age >= 25 and age < 40 and sex == 'F']", "P[a | age != 30]"]
+    assert group_labels(ages) == ["age under 25", "age 25 to under 40, sex F", "(age != 30)"]
     assert group_labels(["P[a | x == 1]", "P[b | x == 1]"]) == ["P[a | x == 1]", "P[b | x == 1]"]
     assert group_labels(["share of the person in row 3"]) == ["share of the person in row 3"]
 

@@ -12,9 +12,12 @@ from isonomia.engine.observer import Progress
 from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
-from isonomia.report.entries import Entry
+from isonomia.report.entries import Audit, Entry
 from isonomia.report.live import _line as live_line
 from isonomia.report.overview import print_lines
+from isonomia.report.packs import fill
+from isonomia.report.packs.audit_tables import SealedAudit
+from isonomia.report.page import page
 from isonomia.report.principal import bounds
 from isonomia.report.terminal import ASCII, gauge
 
@@ -53,6 +56,22 @@ def test_square_brackets_in_names_are_no_markup() -> None:
     print_lines([Entry("a [red]name", _verdict())], console)
     for part in ("P[a | `b[0]`]", "a [red]name", "[bold]nothing[/bold]", "[0.1, 0.3]"):
         assert part in _output(console)
+
+
+def test_an_estimate_of_some_rows_is_not_taken_for_that_of_all() -> None:
+    told = "10 of 5,000 rows were enough; estimates are of these alone, measure gives those of all"
+    sample = {"kind": "sample", "size": 5_000}
+    for verdict, said in (
+        (replace(_verdict(), population=sample), True),
+        (replace(_verdict(), population=sample, samples=5_000), False),
+        (replace(_verdict(), population=sample, answer="undecided", stopped="every row is used up"), False),
+        (replace(_verdict(), population={"kind": "generator", "size": None}), False),
+    ):
+        console = _console(terminal=False)
+        show(verdict, console)
+        audit = Audit("t", (Entry("parity", verdict),))
+        document = fill("sr-11-7", SealedAudit(audit)).to_markdown()
+        assert (told in _output(console), told in page(audit), told in document) == (said, said, said)
 
 
 def test_output_to_a_file_has_no_control_codes() -> None:

@@ -45,7 +45,10 @@ def columns_for(
     if model is not None and decision is None:
         decision = PREDICTION
     if decision is None and score is None:
-        raise UsageError("expected decision= or score=, the column to measure, or a model that decides, but got none")
+        raise UsageError(
+            "expected decision= or score=, the column to measure, or a model that decides, but got none",
+            name="decision",
+        )
     own = frozenset[str]()
     if model is not None:
         # As in a property: where there is a model, these are its answers, also if a column has the name.

@@ -339,7 +339,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
         small = [row.name for row in rows if row.small and row.by == by]
         if small:
             named = "; ".join(small[:8]) + (f" and {len(small) - 8} more" if len(small) > 8 else "")
-            yield f"small groups by {','.join(by)}, never taken as the highest: {named}"
+            yield f"small groups by {' and '.join(by)}, never taken as the highest: {named}"
     open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
     if open_means:
         yield (

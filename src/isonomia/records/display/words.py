@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf, isfinite, nextafter
 from typing import Literal as OneOf
 
@@ -17,6 +18,7 @@ __all__ = [
     "compared_finding",
     "cost",
     "draws",
+    "early",
     "guarantee",
     "interval",
     "looks",
@@ -75,6 +77,16 @@ def cost(verdict: Verdict) -> str:
     if verdict.proved:
         return "proved"
     return plural(verdict.samples, _SINGULAR[verdict.counted], verdict.counted)
+
+
+def early(verdict: Verdict) -> str:
+    """That estimates are of some rows of a table alone, where these were enough to decide; empty elsewhere."""
+    size = verdict.population.get("size")
+    if verdict.stopped != "decided" or verdict.counted != "people" or not isinstance(size, int):
+        return ""
+    if not verdict.leaves or verdict.samples >= size:
+        return ""
+    return f"{verdict.samples:,} of {size:,} rows were enough; estimates are of these alone, measure gives those of all"
 
 
 def risk(verdict: Verdict) -> str:
@@ -165,11 +177,15 @@ def telling(verdict: Verdict) -> Expression | None:
 
 def compared_finding(verdict: Verdict, compact: bool = False) -> str:
     """The interval that tells most, against its threshold; why the check stopped where nothing is compared."""
-    item = telling(verdict)
+    item, worst = telling(verdict), verdict.worst
     if item is None:
         return verdict.stopped
-    whom = "" if verdict.worst is None else f"{verdict.worst.group}: "
-    return f"{whom}{quantity_finding(item, compact)}"
+    if worst is None:
+        return quantity_finding(item, compact)
+    if worst.answer == verdict.answer:
+        return f"{worst.group}: {quantity_finding(worst.expression, compact)}"
+    # Refuted for all groups together: the interval is of the worst value, and whose that is nobody knows yet.
+    return f"the worst of {len(verdict.groups):,} groups: {quantity_finding(replace(item, estimate=None), compact)}"
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:

@@ -6,7 +6,11 @@ that nobody stated stands there as a gap with its name, and is never invented. N
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from calendar import month_abbr
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date, datetime
 from importlib import import_module
 from typing import Any
 
@@ -52,9 +56,35 @@ def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) ->
     return read_template(chosen, chosen.content(subject, stated), stated)
 
 
-def check_facts(pack: Pack, facts: Iterable[str]) -> None:
-    """Refuse facts that a pack does not ask for: a misspelt one would be missing without a word."""
-    known = [fact.name for fact in pack.facts]
-    for name in facts:
+def check_facts(pack: Pack, facts: Mapping[str, object]) -> None:
+    """Refuse facts that a pack does not ask for, which would be missing without a word, and dates that are none."""
+    known = {fact.name: fact for fact in pack.facts}
+    for name, value in facts.items():
         if name not in known:
-            raise UsageError(f"{pack.name} has no fact {name!r}.{nearest(name, known)} It asks for {', '.join(known)}")
+            raise UsageError(
+                f"{pack.name} has no fact {name!r}.{nearest(name, list(known))} It asks for {', '.join(known)}"
+            )
+        fact, text = known[name], str(value).strip()
+        if fact.date == "no" or not text:
+            continue
+        dates = [_as_date(found[0]) for form in _DATES for found in re.finditer(form, text, re.IGNORECASE)]
+        if None in dates or (fact.date == "must" and not dates):
+            raise UsageError(f"expected {fact.what}, such as 2026-03-01, as the fact {name}, but got {text!r}")
+
+
+_DATES = (
+    r"\b\d{4}-\d{1,2}-\d{1,2}\b",
+    r"\b\d{1,2}/\d{1,2}/\d{4}\b",
+    rf"\b(?:{'|'.join(month_abbr[1:])})[a-z]*\.? \d{{1,2}},? \d{{4}}\b",
+    rf"\b\d{{1,2}} (?:{'|'.join(month_abbr[1:])})[a-z]*\.? \d{{4}}\b",
+)
+"""What looks like a date: 2026-03-01, 03/01/2026, March 1, 2026, 1 March 2026."""
+
+
+def _as_date(text: str) -> date | None:
+    """A date in one of these forms; ``None`` where the calendar has none."""
+    words = re.sub(r"[.,]|(?<=[a-z]{3})[a-z]+", "", text, flags=re.IGNORECASE)
+    for form in ("%Y-%m-%d", "%m/%d/%Y", "%b %d %Y", "%d %b %Y"):
+        with suppress(ValueError):
+            return datetime.strptime(words, form).date()
+    return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
-from isonomia.records.display.words import looks, risk
+from isonomia.records.display.words import early, looks, risk
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackContent, PackTable
@@ -88,7 +88,7 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
         (
             entry.name,
             entry.verdict.answer,
-            view_of(entry.verdict).finding(entry.verdict, False),
+            "; ".join(filter(None, [view_of(entry.verdict).finding(entry.verdict, False), early(entry.verdict)])),
             _risk(entry.verdict),
             entry.verdict.text,
         )

@@ -17,6 +17,7 @@ from importlib.resources import files
 from isonomia.errors import UsageError
 from isonomia.report.markdown import escaped
 from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
+from isonomia.report.page.script import table_style
 from isonomia.version import __version__
 
 __all__ = ["Document", "read_template"]
@@ -86,7 +87,7 @@ class Document:
         template = files("isonomia.report.packs").joinpath("document.html").read_text("utf-8")
         body = "\n".join(_html(self.blocks))
         filled = template.replace("@@title@@", escape(title)).replace("@@version@@", escape(__version__))
-        return filled.replace("@@body@@", body)
+        return filled.replace("@@tables@@", table_style()).replace("@@body@@", body)
 
 
 def read_template(pack: Pack, content: PackContent, facts: Mapping[str, str]) -> Document:
@@ -232,28 +233,31 @@ def _html(blocks: Sequence[DocumentBlock]) -> Iterator[str]:
         yield "</ul>"
 
 
+_NARROW, _SHORT = 5, 40
+"""How many columns, and how long a text, still fit a phone side by side."""
+
+
 def _html_table(table: PackTable, cited: str) -> str:
     head = "".join(
-        f'<th scope="col"{_right(table, index)}>{escape(text)}</th>' for index, text in _numbered(table.headings)
+        f'<th scope="col"{_right(table, index)}>{escape(text)}</th>' for index, text in enumerate(table.headings)
     )
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f'<th scope="row">{escape(cell)}</th>' if not index else f"<td{_right(table, index)}>{escape(cell)}</td>"
-            for index, cell in _numbered(row)
-        )
-        + "</tr>"
-        for row in table.rows
-    )
+    rows = "".join(f"<tr>{''.join(_html_cells(table, row))}</tr>" for row in table.rows)
     caption = f'<caption class="cited">{escape(cited)}</caption>' if cited else ""
+    wide = len(table.headings) > _NARROW or any(len(cell) > _SHORT for row in table.rows for cell in row[1:])
+    kind = ' class="stacked"' if wide else ""
     return (
-        f'<div class="table" tabindex="0" role="group" aria-label="{escape(cited or "table")}"><table>{caption}'
+        f'<div class="table" tabindex="0" role="group" aria-label="{escape(cited or "table")}"><table{kind}>{caption}'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
-def _numbered(cells: Sequence[str]) -> list[tuple[int, str]]:
-    return list(enumerate(cells))
+def _html_cells(table: PackTable, row: Sequence[str]) -> Iterator[str]:
+    for index, (heading, cell) in enumerate(zip(table.headings, row, strict=True)):
+        if not index:
+            yield f'<th scope="row">{escape(cell)}</th>'
+        else:
+            unbroken = ' class="long"' if len(cell) > _SHORT and " " not in cell else ""
+            yield f'<td{_right(table, index) or unbroken} data-label="{escape(heading)}">{escape(cell)}</td>'
 
 
 def _right(table: PackTable, index: int) -> str:

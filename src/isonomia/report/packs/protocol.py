@@ -22,12 +22,15 @@ class Fact:
         The paragraph that asks for it.
     needed
         Whether the document lacks something without it; otherwise it stands in it only where it is stated.
+    date
+        Whether it must be a date, or may have dates in it that are looked at.
     """
 
     name: str
     what: str
     paragraph: str
     needed: bool = True
+    date: OneOf["no", "may", "must"] = "no"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from isonomia.report.page.limits import PageLimits
 from isonomia.report.principal import bounds
 from isonomia.spec.property import parse
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction
+from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction, Value
 from isonomia.spec.walk import leaves_of
 from isonomia.wording import excerpt, number, visible
 
@@ -137,7 +137,7 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
         tuple((short(item.text, 300), must_be(item), number(item.estimate), interval(item)) for item in items),
         {"least": ends[0], "most": ends[1]},
         "The bar is what the data do not refute, the dot the estimate, the upright line the threshold; where the claim "
-        f"is true is shaded.{more}",
+        f"is true is shaded.{'' if ends[0] <= 0.0 else ' The axis does not begin at 0.'}{more}",
     )
 
 
@@ -173,6 +173,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), draws(leaf)) for leaf in shown),
         {"least": ends[0], "most": ends[1]},
         (f"n is how many {counted} a rate rests on." if any(leaf.n for leaf in shown) else "What was proved.")
+        + ("" if ends[0] <= 0.0 else " The axis does not begin at 0.")
         + _left_out(leaves, shown),
     )
 
@@ -199,18 +200,37 @@ def group_labels(texts: Sequence[str]) -> list[str]:
     return labels
 
 
+_RANGES = {
+    ("==",): "{}",
+    ("<",): "under {}",
+    ("<=",): "up to {}",
+    (">",): "over {}",
+    (">=",): "{} or more",
+    (">=", "<"): "{} to under {}",
+    (">=", "<="): "{} to {}",
+    (">", "<="): "over {} to {}",
+}
+"""The values of one column by name, for the comparisons with it in this order."""
+
+
 def group_name(condition: Row | None) -> str:
-    """The people of a condition by name: ``sex F, race Black``; the condition itself where it is no list of values."""
+    """The people of a condition by name: ``sex F, age 40 to under 60``; the condition itself where it has none."""
     if condition is None:
         return "everybody"
     parts = condition.operands if isinstance(condition, RowJunction) and condition.connective == "and" else (condition,)
-    names = []
+    compared: dict[str, list[tuple[str, Value]]] = {}
     for part in parts:
         match part:
-            case Compare("==", Column(name=name, version=None), Literal(value)):
-                names.append(f"{name} {value}")
+            case Compare(relation, Column(name=name, version=None), Literal(value)):
+                compared.setdefault(name, []).append((relation, value))
             case _:
                 return f"({to_text(condition)})"
+    names = []
+    for name, pairs in compared.items():
+        words = _RANGES.get(tuple(relation for relation, _ in pairs))
+        if words is None:
+            return f"({to_text(condition)})"
+        names.append(f"{name} {words.format(*(value for _, value in pairs))}")
     return ", ".join(names)
 
 

@@ -97,6 +97,12 @@ class PageTable:
     headings: tuple[str, ...]
     rows: tuple[PageRow, ...]
 
+    @property
+    def wide(self) -> bool:
+        """Whether it does not fit a phone side by side: an interval takes more room than a count."""
+        intervals = any(interval for row in self.rows for _, interval in row.cells)
+        return len(self.headings) > (3 if intervals else 4)
+
 
 @dataclass(frozen=True, slots=True)
 class GroupingSection:
@@ -218,13 +224,14 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> Drawing | None:
 
 
 def _ends(estimates: Sequence[Estimate], ratio: bool) -> tuple[float, float]:
-    """The ends of the axis: all that is known, and of ratios 0 and the line of 0.8 beside the reference's 1."""
+    """The ends of the axis: all that is known, and always 0; of ratios the line of 0.8 and the reference's 1, too."""
     values = [value for one in estimates for value in (one.value, one.low, one.high)]
     finite = [value for value in values if value is not None and isfinite(value)]
     if ratio:
         largest = max(one.value or 0.0 for one in estimates)
         return 0.0, max(1.05, min(max(finite), 1.5 * largest) * 1.02)
-    return stretch(finite, 0.04)
+    least, most = stretch([0.0, *finite], 0.04)
+    return (0.0 if min(finite) >= 0.0 else least), most
 
 
 def _bar(place: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float], name: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from isonomia.report.files import replacing
 
-__all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style"]
+__all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style", "table_style"]
 
 
 def cached_script(name: str, make: Callable[[], str]) -> str:
@@ -95,7 +95,13 @@ def own_script() -> str:
 @cache
 def style() -> str:
     """The page's style sheet."""
-    return _template("style.css")
+    return _template("style.css") + table_style()
+
+
+@cache
+def table_style() -> str:
+    """How tables stay whole on a phone, for pages and documents alike."""
+    return _template("tables.css")
 
 
 def as_data(value: Any) -> str:

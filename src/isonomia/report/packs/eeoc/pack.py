@@ -13,7 +13,8 @@ from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
 
 __all__ = ["PACK", "fisher", "refuse_attributes", "standard_deviations"]
 
-FOUR_FIFTHS = 0.8
+_SMALLEST = 1e-300
+"""Near the smallest number that is told from 0 without loss."""
 
 
 FACTS = (
@@ -99,7 +100,12 @@ def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow) -> tuple[str, ..
     ratio = "none" if not top else f"{100 * selected * of / (n * top):.0f}%"
     below = "none" if not top else "below" if 10 * selected * of < 8 * n * top else "not below"
     apart = standard_deviations(selected, n, top, of)
-    return (*head, ratio, below, f"{fisher(selected, n, top, of):.3g}", "none" if apart is None else f"{apart:.2f}")
+    return (*head, ratio, below, _p_value(fisher(selected, n, top, of)), "none" if apart is None else f"{apart:.2f}")
+
+
+def _p_value(value: float) -> str:
+    """A p-value is never 0: below what a computer's numbers can tell, that is said."""
+    return f"{value:.3g}" if value > _SMALLEST else f"below {_SMALLEST:g}"
 
 
 def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> list[str]:
@@ -114,7 +120,7 @@ def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> l
     named = f"By {', '.join(by)}" + (" together, beyond what the guidelines ask" if len(by) > 1 else "")
     if not below:
         return [f"{named}: no group of at least 2% is selected at less than four fifths of {against}."]
-    return [f"{named}: {', '.join(below)} selected at less than four fifths of {against}."]
+    return [f"{named}: selected at less than four fifths of {against}: {'; '.join(below)}."]
 
 
 PACK = Pack("eeoc", "groups", FACTS, adverse_impact)

@@ -34,7 +34,7 @@ FACTS = (
         "the name and address of the federal agency that administers compliance",
         "1002.9 (a) (2), (b) (1)",
     ),
-    Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)"),
+    Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)", date="may"),
     Fact("product", "the credit that was applied for", "Appendix C, form C-1"),
     Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
 )
