@@ -194,8 +194,8 @@ def test_an_alarm_is_delivered_to_a_command_and_a_webhook_until_they_have_it(fol
     assert told == [body] == [json.loads(first.stdout)]
 
 
-def _lines(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CODE, "watch", "watch.toml"]
+def _lines(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CODE, *(options or ("watch", "watch.toml"))]
     return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -210,10 +210,14 @@ def test_lines_of_standard_input_with_late_outcomes(tmp_path: Path) -> None:
     first = _lines(tmp_path, "\n".join([*decisions, *outcomes[:20]]) + "\n")
     assert first.returncode == 0, first.stderr
     assert "620 new rows; 20 samples judged, 580 pending, 0 left out; no alarm open" in first.stderr
-    second = _lines(tmp_path, "\n".join([*decisions, *outcomes]) + "\n")
+    everything = "\n".join([*decisions, *outcomes]) + "\n"
+    second = _lines(tmp_path, everything, "watch", "watch.toml", "--evidence", "watch.json")
     assert "480 new rows; 500 samples judged, 100 pending" in second.stderr
     assert second.returncode == 1
     assert 0.4 < json.loads(second.stdout)["estimate"] < 0.6
+    full = _lines(tmp_path, everything, "replay", "watch.json", "--full")
+    assert full.returncode == 1, full.stderr
+    assert "1,100 rows read again" in full.stdout
     page = (tmp_path / "watch.html").read_text()
     assert "100 samples wait for their outcomes" in page
     bad = _lines(tmp_path, "\n".join([*decisions, *outcomes, "{"]) + "\n")
@@ -239,6 +243,75 @@ def test_late_outcomes_of_a_folder_are_judged_in_the_order_of_decisions(tmp_path
     assert "the same, bit for bit" in run_command(tmp_path, "watch", "watch.toml", "--replay").stderr
 
 
+def test_evidence_is_written_replayed_read_again_and_found_out_when_it_was_changed(folder: Path) -> None:
+    for day in range(5, 9):
+        _write_day(folder / "decisions", day, _rows(500, 0.1, day))
+    watched = run_command(folder, "watch", "watch.toml", "--evidence", "watch.json")
+    assert watched.returncode == 1
+    assert "1 alarm open; evidence: watch.json" in watched.stderr
+    alarm = json.loads(watched.stdout)
+    replayed = run_command(folder, "replay", "watch.json")
+    assert replayed.returncode == 1, replayed.stdout
+    assert "4,000 samples judged, from folder decisions" in replayed.stdout
+    assert f"open: ALARM after {alarm['sample']:,} samples" in replayed.stdout
+    assert "The replay succeeded: the evidence is in order, and says: 1 alarm open." in replayed.stdout
+    assert "The exit code, 1, is that of the watch, not of the replay." in replayed.stdout
+    full = run_command(folder, "replay", "watch.json", "--full")
+    assert full.returncode == 1
+    assert "4,000 rows read again" in full.stdout
+    assert "the same in every number" in full.stdout
+    changed = (folder / "watch.json").read_text().replace(f'"sample": {alarm["sample"]}', '"sample": 2001')
+    (folder / "changed.json").write_text(changed)
+    found = run_command(folder, "replay", "changed.json", "--full")
+    assert found.returncode == 2
+    assert "the seal is broken" in found.stdout
+    assert f"four fifths: alarms[0].sample: 2001 in the record, {alarm['sample']} now" in found.stdout
+    assert "nothing was read again" in found.stdout
+    run_command(folder, "watch", "watch.toml", "--acknowledge", "--evidence", "after.json")
+    after = run_command(folder, "replay", "after.json")
+    assert after.returncode == 0
+    assert "acknowledged: ALARM after" in after.stdout
+    assert "says: no alarm is open." in after.stdout
+    assert "no answer got worse" in run_command(folder, "compare", "watch.json", "after.json").stdout
+    _write_day(folder / "decisions", 3, _rows(500, 0.4, 99))
+    other = run_command(folder, "replay", "after.json", "--full")
+    assert other.returncode == 2
+    assert "day-03.csv is not the file that was read" in other.stdout
+
+
+def test_evidence_that_was_being_written_when_it_was_killed_stays_as_it_was(folder: Path) -> None:
+    run_command(folder, "watch", "watch.toml", "--evidence", "watch.json")
+    before = (folder / "watch.json").read_text()
+    _write_day(folder / "decisions", 5, _rows(500, 0.4, 5))
+    killed = (
+        "import os, isonomia.report.files as files\n"
+        "files.os.replace = lambda *_: os.kill(os.getpid(), 9)  # all is written, but not yet in its place\n"
+        f"{CODE}"
+    )
+    command = [sys.executable, "-c", killed, "watch", "watch.toml", "--evidence", "watch.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (folder / "watch.json").read_text() == before
+    assert run_command(folder, "replay", "watch.json", "--full").returncode == 0
+    again = run_command(folder, "watch", "watch.toml", "--evidence", "watch.json")
+    assert "0 new rows; 2,500 samples judged" in again.stderr
+    assert "2,500 rows read again" in run_command(folder, "replay", "watch.json", "--full").stdout
+
+
+def test_options_of_evidence_that_do_not_go_together_are_refused(folder: Path) -> None:
+    for given, told in (
+        (("--evidence", "e.json", "--replay"), "without --replay"),
+        (("--key", "key"), "together with --evidence"),
+        (("--evidence", "nowhere/e.json"), "can be written for the evidence"),
+    ):
+        done = run_command(folder, "watch", "watch.toml", *given)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    run_command(folder, "watch", "watch.toml", "--evidence", "watch.json")
+    asked = run_command(folder, "replay", "watch.json", "--model", "model.pkl")
+    assert asked.returncode == 2
+    assert "--full" in asked.stderr
+
+
 def _insert(database: sqlite3.Connection, rows: list[tuple[str, str]]) -> None:
     database.executemany("INSERT INTO decisions (sex, hired) VALUES (?, ?)", rows)
     database.commit()
@@ -261,6 +334,16 @@ def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
     assert process.returncode == 1, told
     assert json.loads(out)["sample"] > 3_000
     assert "2026-05-01" in (tmp_path / "watch.html").read_text()
+    run_command(tmp_path, "watch", "watch.toml", "--evidence", "watch.json")
+    full = run_command(tmp_path, "replay", "watch.json", "--full")
+    assert full.returncode == 1, full.stdout
+    assert "7,000 rows read again" in full.stdout
+    with closing(sqlite3.connect(tmp_path / "hiring.sqlite")) as database:
+        database.execute("DELETE FROM decisions WHERE id = 5")
+        database.commit()
+    gone = run_command(tmp_path, "replay", "watch.json", "--full")
+    assert gone.returncode == 2
+    assert "7,000 rows were counted, 6,999 are there" in gone.stdout
 
 
 def _follow(folder: Path, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -343,6 +426,10 @@ def test_rows_of_postgres_that_commit_out_of_order_are_all_counted(postgres: str
     assert "2,000 samples judged" in last.stderr
     again = run_command(tmp_path, "watch", "watch.toml", "--allow-code", "--replay", environment=environment)
     assert "2,000 rows read again: state and alarms are the same, bit for bit" in again.stderr
+    run_command(tmp_path, "watch", "watch.toml", "--allow-code", "--evidence", "watch.json", environment=environment)
+    full = run_command(tmp_path, "replay", "watch.json", "--full", "--allow-code", environment=environment)
+    assert full.returncode == 0, full.stderr
+    assert "2,000 rows read again" in full.stdout
 
 
 def test_errors_of_postgres_show_no_password(postgres: str, tmp_path: Path) -> None:

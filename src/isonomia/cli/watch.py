@@ -89,7 +89,7 @@ def watch(
     """
     from isonomia.audits.protocol import Permissions
     from isonomia.report.files import need_writable
-    from isonomia.watch.file import outcomes_of, read_watch_file, source_of, store_of, watch_of
+    from isonomia.watch.file import described, outcomes_of, read_watch_file, source_of, store_of, watch_of
     from isonomia.watch.monitor import Monitor
     from isonomia.watch.replaying import replayed
     from isonomia.watch.store import WatchStore
@@ -107,8 +107,8 @@ def watch(
         sys.path.insert(0, str(watched.folder.resolve()))  # modules beside the file are found, as beside a script
     console = new_console(stderr=True, wrap=False)
     source, outcomes = source_of(watched, permissions), outcomes_of(watched, permissions)
-    described = source.describe() if outcomes is None else f"{source.describe()}; outcomes: {outcomes.describe()}"
-    fresh, kept = watch_of(watched, permissions), WatchStore(store or store_of(watched), described)
+    fresh = watch_of(watched, permissions)
+    kept = WatchStore(store or store_of(watched), str(described(watched, permissions)))
     if replay:
         differences, rows = replayed(fresh, kept, source, outcomes)
         _tell_replay(differences, rows, console)

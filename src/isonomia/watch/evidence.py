@@ -321,13 +321,18 @@ def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str
     """Where what was read does not add up to what was judged."""
     rows, acknowledged, files = 0, [], []
     for entry in watch["log"]:
-        if entry["rows"] < 0:
-            yield f"{entry['rows']} rows were read"
         if entry["brings"] == ACKNOWLEDGED:
             acknowledged.append(rows)
         elif entry["brings"] == DECISIONS:
             files.append((rows, rows + entry["rows"], (entry["position"] or {}).get("file")))
             rows += entry["rows"]
+        nothing = (entry["position"], entry["rows"], entry["digest"]) == (None, 0, None)
+        if (
+            entry["rows"] < 0
+            or (entry["position"] is None and not nothing)
+            or nothing != (entry["brings"] == ACKNOWLEDGED)
+        ):
+            yield f"the log has {entry['rows']} rows of {entry['brings']} at {entry['position']!r:.80}"
     judged = known.samples + known.pending + known.missing
     if rows != judged:
         yield f"{plural(rows, 'decision')} were read, but {judged:,} were judged, are pending or were left out"
@@ -335,10 +340,23 @@ def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str
     times = list(known.acknowledged)
     if len(acknowledged) != len(times) or (not late and acknowledged != times):
         yield f"alarms were acknowledged after {acknowledged!r:.80} decisions by the log, and after {times!r:.80}"
-    for alarm in () if late else watch["alarms"]:
-        name = next((name for before, upto, name in files if before < alarm["sample"] <= upto), None)
-        if name is not None and alarm["in"] != name:
-            yield f"the alarm after {alarm['sample']:,} samples came in {alarm['in']}, but that sample is in {name}"
+    if not late and all(name is not None for *_, name in files):
+        yield from _other_files(watch["alarms"], files)
+
+
+def _other_files(alarms: Sequence[Mapping[str, Any]], files: Sequence[tuple[int, int, str]]) -> Iterator[str]:
+    """Where an alarm is said to have come, or to have begun, in another file than its samples are in."""
+    names = [name for *_, name in files]
+    for alarm in alarms:
+        what, onset = f"the alarm after {alarm['sample']:,} samples", alarm["onset"]["estimate"]
+        came = next((k for k, (before, upto, _) in enumerate(files) if before < alarm["sample"] <= upto), None)
+        if came is None or alarm["in"] != names[came]:
+            yield f"{what} is said to have come in {alarm['in']}, which has other samples"
+            continue
+        began = next(k for k, (_, upto, _) in enumerate(files) if upto >= min(onset, alarm["sample"]))
+        # Of a long history some files are forgotten: then the next one that is remembered is named.
+        if alarm["began_in"] not in names[began : came + 1]:
+            yield f"{what} is said to have begun in {alarm['began_in']}, which has other samples"
 
 
 # ----------------------------------------------------------------------------------------------- a watch made in Python

@@ -37,6 +37,7 @@ from isonomia.watch.watch import Watch
 
 __all__ = [
     "channels_of",
+    "described",
     "outcomes_of",
     "read_watch_file",
     "recorded_watch_file",
@@ -202,6 +203,14 @@ def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | Non
     if file.content["source"].get("lines") == "jsonl":
         return None
     raise entry.error("expected where outcomes come from: folder, sqlite or postgres, with table and key")
+
+
+def described(file: AuditFile, permissions: Permissions) -> str | None:
+    """Where decisions and outcomes come from, in words; ``None`` where the watch was made in Python."""
+    if "source" not in file.content:
+        return None
+    sources = source_of(file, permissions), outcomes_of(file, permissions)
+    return "; outcomes: ".join(source.describe() for source in sources if source is not None)
 
 
 def store_of(file: AuditFile) -> Path:

@@ -27,7 +27,7 @@ from isonomia.records.evidence import EvidenceFile
 from isonomia.records.verdict import Verdict
 from isonomia.watch.answers import Alarm, WatchStatistics, WatchTerms
 from isonomia.watch.evidence import contradictions, options_of, statistics_in, watch_part
-from isonomia.watch.file import outcomes_of, recorded_watch_file, source_of, watch_of
+from isonomia.watch.file import described, outcomes_of, recorded_watch_file, source_of, watch_of
 from isonomia.watch.monitor import brought_by, judged
 from isonomia.watch.source import StreamSource
 from isonomia.watch.store import LogEntry, WatchStore
@@ -96,8 +96,9 @@ class RebuiltWatch:
     def contradictions(self) -> tuple[object, ...]:
         """Where the record contradicts itself; nothing where it cannot be read, which every property tells."""
         run, title = self.evidence.run, self.file.content.get("title") or self.file.path.stem
-        said = {"title": run["title"], "seed": run["seed"]}
-        found: list[object] = list(differences(said, {"title": title, "seed": self.terms.seed}, "run"))
+        said = {"title": run["title"], "seed": run["seed"], "source": self.watch["source"]}
+        stated = {"title": title, "seed": self.terms.seed, "source": described(self.file, Permissions())}
+        found: list[object] = list(differences(said, stated))
         try:
             found += contradictions(self.watch, self.terms, self.known)
         except Exception:  # whatever a stranger wrote; told property by property
@@ -114,6 +115,7 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
         if model is None and "model" in file.content:
             raise RecordError("the watch file names a model, but nothing that it said of itself is there")
         terms = watch_of(file, Permissions(), model).terms
+        described(file, Permissions())
     except (IsonomiaError, RecursionError, LookupError, TypeError, ValueError) as error:
         raise RecordError(
             f"expected a watch file in the record, but it cannot be read: {visible(str(error))}"
