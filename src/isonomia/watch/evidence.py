@@ -340,8 +340,9 @@ def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str
     times = list(known.acknowledged)
     if len(acknowledged) != len(times) or (not late and acknowledged != times):
         yield f"alarms were acknowledged after {acknowledged!r:.80} decisions by the log, and after {times!r:.80}"
-    if not late and all(name is not None for *_, name in files):
-        yield from _other_files(watch["alarms"], files)
+    named = [(before, upto, name) for before, upto, name in files if name is not None]
+    if not late and len(named) == len(files):
+        yield from _other_files(watch["alarms"], named)
 
 
 def _other_files(alarms: Sequence[Mapping[str, Any]], files: Sequence[tuple[int, int, str]]) -> Iterator[str]:
